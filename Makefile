@@ -1,0 +1,81 @@
+# Everything happens in .venv, made on first use.  `make` alone lists what there is.
+PYTHON ?= python3
+CXX ?= c++
+VENV := .venv
+BIN := $(VENV)/bin
+SOURCES := pyproject.toml CMakeLists.txt README.md $(wildcard src/core/*) $(wildcard src/arborand/*.py*)
+# What builds the package, so that a rebuild after an edit compiles only what changed.
+BUILD_TOOLS := "scikit-build-core>=1.0" "nanobind>=3.0" "cmake>=3.18" "ninja>=1.11"
+PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+# Tests and benchmarks speak of one core a process: keep NumPy's own threads out of the way.
+export OPENBLAS_NUM_THREADS ?= 1
+
+.PHONY: help run test lint format stubs build clean
+
+help:
+	@echo "make run     build arborand and draw trees from a bundled example"
+	@echo "make test    run the whole test suite"
+	@echo "make lint    check style and types (make format repairs what can be repaired)"
+	@echo "make build   make a source distribution and a wheel in dist/"
+	@echo "make clean   remove everything that was built"
+
+run: $(VENV)/installed
+	@$(BIN)/python examples/first_trees.py
+
+test: $(VENV)/installed $(VENV)/tested
+	$(BIN)/python -m pytest --numprocesses auto $(TESTS)
+
+lint: $(VENV)/installed $(VENV)/tested $(VENV)/linted
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/clang-format --dry-run --Werror src/core/*.hpp src/core/*.cpp
+	$(BIN)/mypy
+	$(BIN)/python -m nanobind.stubgen --quiet --module arborand._core --output-file $(VENV)/_core.pyi
+	diff src/arborand/_core.pyi $(VENV)/_core.pyi
+
+format: $(VENV)/linted
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+	$(BIN)/clang-format -i src/core/*.hpp src/core/*.cpp
+
+stubs: $(VENV)/installed
+	$(BIN)/python -m nanobind.stubgen --quiet --module arborand._core --output-file src/arborand/_core.pyi
+
+build: $(VENV)/built
+	$(BIN)/python -m build --outdir dist
+
+clean:
+	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+
+# ---- what the commands above need
+
+$(VENV)/created:
+	@command -v $(CXX) >/dev/null 2>&1 || { \
+	  echo "arborand needs a C++17 compiler to build its core: install g++ or clang (Debian, Ubuntu: apt-get install g++; macOS: xcode-select --install)." >&2; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+	  echo "arborand needs Python 3.11 or newer: run make PYTHON=/path/to/python3.11 ..." >&2; exit 1; }
+	@$(PYTHON) -m venv $(VENV) || { \
+	  echo "arborand builds in a virtual environment: install Python's venv module (Debian, Ubuntu: apt-get install python3-venv)." >&2; rm -rf $(VENV); exit 1; }
+	$(PIP) install $(BUILD_TOOLS) "numpy>=2"
+	@touch $@
+
+$(VENV)/installed: $(VENV)/created $(SOURCES)
+	$(PIP) install --no-build-isolation --no-deps --force-reinstall .
+	@touch $@
+
+# Dependency groups need pip 25.1; the interpreter's own may be older.
+$(VENV)/pip: $(VENV)/created
+	$(PIP) install --upgrade "pip>=25.1"
+	@touch $@
+
+$(VENV)/tested: $(VENV)/pip pyproject.toml
+	$(PIP) install --group test
+	@touch $@
+
+$(VENV)/linted: $(VENV)/pip pyproject.toml
+	$(PIP) install --group lint
+	@touch $@
+
+$(VENV)/built: $(VENV)/pip pyproject.toml
+	$(PIP) install --group build
+	@touch $@
