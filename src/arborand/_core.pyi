@@ -1,0 +1,29 @@
+"""
+The compiled core of arborand.  Arguments are not checked: validation.py is the gate.
+"""
+
+from typing import Annotated
+
+import numpy
+from numpy.typing import NDArray
+
+
+def instruction_set() -> str:
+    """The name of the instruction set the kernels were compiled for."""
+
+def use_instruction_set(name: str) -> None:
+    """Choose the kernels by name; for tests that compare instruction sets."""
+
+def inspect(log_weights: Annotated[NDArray[numpy.float64], dict(shape=(None, None, None), order='C', device='cpu')], lengths: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], single_root: bool) -> tuple[int, int, int, int]: ...
+
+def log_partition(log_weights: Annotated[NDArray[numpy.float64], dict(shape=(None, None, None), order='C', device='cpu', writable=False)], lengths: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], single_root: bool, workers: int, out: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], reduced: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], column_shift: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')], root_shift: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]) -> None: ...
+
+def arc_marginals(log_weights: Annotated[NDArray[numpy.float64], dict(shape=(None, None, None), order='C', device='cpu', writable=False)], lengths: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], single_root: bool, workers: int, out: Annotated[NDArray[numpy.float64], dict(shape=(None, None, None), order='C', device='cpu')]) -> None: ...
+
+def root_marginals(log_weights: Annotated[NDArray[numpy.float64], dict(shape=(None, None, None), order='C', device='cpu', writable=False)], lengths: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], single_root: bool, workers: int, out: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')], expected_steps: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]) -> None: ...
+
+def entropy(log_weights: Annotated[NDArray[numpy.float64], dict(shape=(None, None, None), order='C', device='cpu', writable=False)], lengths: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], single_root: bool, workers: int, out: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]) -> None: ...
+
+def mean_hitting_time(log_weights: Annotated[NDArray[numpy.float64], dict(shape=(None, None, None), order='C', device='cpu', writable=False)], lengths: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], workers: int, out: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]) -> None: ...
+
+def sample(log_weights: Annotated[NDArray[numpy.float64], dict(shape=(None, None, None), order='C', device='cpu', writable=False)], lengths: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], single_root: bool, workers: int, method: int, key0: int, key1: int, first_graph: int, first_draw: int, step_budget: int, heads: Annotated[NDArray[numpy.int32], dict(shape=(None, None, None), order='C', device='cpu')]) -> tuple[int, int, int]: ...

@@ -1,0 +1,523 @@
+"""The facade: distributions over the trees of weighted graphs, and what can be asked of them."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+import numpy as np
+
+from arborand import partition, sampling
+from arborand.errors import InvalidTreeError
+from arborand.trees import check_trees, num_root_arcs
+from arborand.validation import (
+    Graphs,
+    check_arcs,
+    check_log_weights,
+    check_weights,
+    check_workers,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from numpy.typing import ArrayLike, NDArray
+
+    from arborand.randomness import Seed
+
+
+class TreeDistribution:
+    """What :class:`SpanningTrees` and :class:`DependencyTrees` have in common."""
+
+    _single_root: ClassVar[bool]
+    _graphs: Graphs
+
+    def __init__(self, log_weights: ArrayLike, *, lengths: ArrayLike | None = None) -> None:
+        self._graphs = check_log_weights(log_weights, lengths, single_root=self._single_root)
+
+    @classmethod
+    def from_weights(cls, weights: ArrayLike, *, lengths: ArrayLike | None = None) -> Self:
+        """Make a distribution from plain weights instead of their logarithms.
+
+        Parameters
+        ----------
+        weights : array_like, shape (n + 1, n + 1) or (..., m, m)
+            ``weights[head, dependent]``, not negative; 0 means no arc.
+        lengths : array_like of int, optional
+            The number of words of each graph of a padded batch.
+
+        Examples
+        --------
+        >>> d = SpanningTrees.from_weights([[0, 1, 2], [0, 0, 3], [0, 4, 0]])
+        >>> float(np.exp(d.log_partition()).round(6))
+        13.0
+        """
+        return cls._of(check_weights(weights, lengths, single_root=cls._single_root))
+
+    @classmethod
+    def _of(cls, graphs: Graphs) -> Self:
+        self = cls.__new__(cls)
+        self._graphs = graphs
+        return self
+
+    # ---- what it is made of
+
+    @property
+    def log_weights(self) -> NDArray[np.float64]:
+        """The scores, read-only: -inf where nothing is read (column 0, the diagonal, padding)."""
+        graphs = self._graphs
+        return graphs.log_weights.reshape(*graphs.batch_shape, graphs.size, graphs.size)
+
+    @property
+    def lengths(self) -> NDArray[np.int32]:
+        """The number of words of each graph, in the shape of the batch."""
+        return self._graphs.lengths.reshape(self._graphs.batch_shape)
+
+    @property
+    def batch_shape(self) -> tuple[int, ...]:
+        """The shape of the batch: ``()`` for a single graph."""
+        return self._graphs.batch_shape
+
+    def __len__(self) -> int:
+        if not self.batch_shape:
+            raise TypeError(f"a single graph has no length; {type(self).__name__} is not a batch")
+        return self.batch_shape[0]
+
+    def __getitem__(self, index: Any) -> Self:
+        """Take graphs out of a batch, with NumPy's indexing of the batch axes."""
+        if not self.batch_shape:
+            raise TypeError("a single graph cannot be indexed; only batches can")
+        graphs = self._graphs
+        chosen = np.arange(len(graphs.lengths)).reshape(graphs.batch_shape)[index]
+        return self._of(
+            Graphs(
+                graphs.log_weights[chosen].reshape(-1, graphs.size, graphs.size),
+                graphs.lengths[chosen].reshape(-1),
+                np.shape(chosen),
+                graphs.single_root,
+            )
+        )
+
+    def __repr__(self) -> str:
+        lengths = self._graphs.lengths
+        if not self.batch_shape:
+            return f"{type(self).__name__}({int(lengths[0])} words)"
+        words = f"{lengths.min()} to {lengths.max()} words" if lengths.size else "no graphs"
+        return f"{type(self).__name__}(batch of shape {self.batch_shape}, {words})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _restore, (type(self), np.array(self.log_weights), np.array(self.lengths))
+
+    # ---- what it knows
+
+    def log_partition(self, *, workers: int = 1) -> NDArray[np.float64]:
+        r"""Compute log Z, the logarithm of the summed weights of all trees.
+
+        Parameters
+        ----------
+        workers : int
+            Threads that share the graphs of a batch.
+
+        Returns
+        -------
+        ndarray of float64, in the shape of the batch
+
+        Notes
+        -----
+        :math:`O(n^3)` time, without subtractions: right to about 1e-13, relative to the larger of 1
+        and the result, whatever the scores.
+
+        Examples
+        --------
+        >>> d = DependencyTrees.from_weights([[0, 1, 2], [0, 0, 3], [0, 4, 0]])
+        >>> float(np.exp(d.log_partition()).round(6))
+        11.0
+        """
+        check_workers(workers)
+        flat = self._partition(workers).log_partition
+        return flat.reshape(self.batch_shape)[()]
+
+    def arc_marginals(self, *, workers: int = 1) -> NDArray[np.float64]:
+        """Compute the probability of every arc: that a random tree contains it.
+
+        Parameters
+        ----------
+        workers : int
+            Threads that share the graphs of a batch.
+
+        Returns
+        -------
+        ndarray of float64, in the shape of `log_weights`
+            ``[head, dependent]``; 0 where there is no arc and in the padding.
+
+        Notes
+        -----
+        :math:`O(n^3)` time.  Each entry above 1e-290 is right to about 1e-13 *relative*, however
+        small it is; arcs that no tree can use are exactly 0; each dependent's sum to 1.
+
+        Examples
+        --------
+        >>> d = DependencyTrees.from_weights([[0, 1, 2], [0, 0, 3], [0, 4, 0]])
+        >>> d.arc_marginals().round(4).tolist()
+        [[0.0, 0.2727, 0.7273], [0.0, 0.0, 0.2727], [0.0, 0.7273, 0.0]]
+        """
+        return partition.arc_marginals(self._graphs, check_workers(workers))
+
+    def root_marginals(self, *, workers: int = 1) -> NDArray[np.float64]:
+        """Compute the probability of every root arc: row 0 of `arc_marginals`, for less work.
+
+        Returns
+        -------
+        ndarray of float64, shape (*batch_shape, m)
+            For dependency trees each graph's sum to 1.
+
+        Examples
+        --------
+        >>> d = DependencyTrees.from_weights([[0, 1, 2], [0, 0, 3], [0, 4, 0]])
+        >>> d.root_marginals().round(4).tolist()
+        [0.0, 0.2727, 0.7273]
+        """
+        return partition.root_marginals(self._graphs, check_workers(workers))[0]
+
+    def entropy(self, *, workers: int = 1) -> NDArray[np.float64]:
+        """Compute the Shannon entropy of the trees, in nats.
+
+        Notes
+        -----
+        :math:`O(n^3)` time.  Keeps its relative accuracy when one tree has nearly all the mass.
+
+        Examples
+        --------
+        >>> float(SpanningTrees([[0, 0, 0], [0, 0, 0], [0, 0, 0]]).entropy().round(6))
+        1.098612
+        """
+        return partition.entropy(self._graphs, check_workers(workers))
+
+    def mean_hitting_time(self, *, workers: int = 1) -> NDArray[np.float64]:
+        r"""Compute the paper's H: the mean hitting time of the walk that Wilson's algorithm takes.
+
+        :math:`H = \sum_{ij} \pi_i \pi_j h(i, j)`, where :math:`h(i, j)` is the expected number of
+        steps from i to j and :math:`\pi` the stationary distribution.
+
+        Notes
+        -----
+        For dependency trees the walk is the one on the words alone, as in the paper's `wilson_rc`.
+        For spanning trees it is the walk on all nodes; as the root has no head, it goes on from
+        there to any word with the same chance.  A dependency tree drawn by Wilson's algorithm takes
+        2 H steps on average if every word has the same share of root weight among its arcs.
+
+        Examples
+        --------
+        >>> float(DependencyTrees([[0, 0, 0, 0]] * 4).mean_hitting_time().round(6))
+        1.333333
+        """
+        return partition.mean_hitting_time(self._graphs, check_workers(workers))
+
+    def log_prob(self, heads: ArrayLike) -> NDArray[np.float64]:
+        """Compute the log-probability of trees.
+
+        Parameters
+        ----------
+        heads : array_like of int, shape (*draws, *batch_shape, m)
+            Trees, for instance as `sample` returns them.
+
+        Returns
+        -------
+        ndarray of float64, shape (*draws, *batch_shape)
+            -inf for a tree outside the support: one that uses a forbidden arc, or has several root
+            arcs where one is asked for.
+
+        Raises
+        ------
+        InvalidTreeError
+            If something is not a tree at all, naming the node or the cycle.
+
+        Examples
+        --------
+        >>> d = DependencyTrees.from_weights([[0, 1, 2], [0, 0, 3], [0, 4, 0]])
+        >>> np.exp(d.log_prob([[-1, 0, 1], [-1, 2, 0], [-1, 0, 0]])).round(4).tolist()
+        [0.2727, 0.7273, 0.0]
+        """
+        graphs = self._graphs
+        shape = np.shape(heads)
+        expected = (*graphs.batch_shape, graphs.size)
+        if len(shape) < len(expected) or shape[len(shape) - len(expected) :] != expected:
+            raise InvalidTreeError(
+                f"heads has shape {shape}: expected {expected}, with any number of axes for the "
+                "draws in front"
+            )
+        array = check_trees(heads, self.lengths)
+        is_member = np.ones(shape[:-1], dtype=bool)
+        if graphs.single_root:
+            is_member = num_root_arcs(array) == 1
+        num_graphs = len(graphs.lengths)
+        num_draws = math.prod(shape[: len(shape) - len(expected)])
+        answer = partition.log_prob(
+            graphs,
+            self._partition(),
+            array.reshape(num_draws, num_graphs, graphs.size),
+            is_member.reshape(num_draws, num_graphs),
+        )
+        return answer.reshape(shape[:-1])[()]
+
+    def condition(
+        self,
+        *,
+        include: Iterable[tuple[int, int]] = (),
+        exclude: Iterable[tuple[int, int]] = (),
+    ) -> Self:
+        """Make the distribution of the trees that contain some arcs and avoid others.
+
+        Parameters
+        ----------
+        include, exclude : iterable of (head, dependent)
+            Arcs that every tree must contain, and arcs that no tree may contain.
+
+        Returns
+        -------
+        a distribution of the same kind over fewer trees
+
+        Raises
+        ------
+        NoTreeError
+            If no tree is left.
+
+        Examples
+        --------
+        P(2 -> 1 | 0 -> 2), and the probability of an arc given that another is absent:
+
+        >>> d = SpanningTrees.from_weights([[0, 1, 2], [0, 0, 3], [0, 4, 0]])
+        >>> float(d.condition(include=[(0, 2)]).arc_marginals()[2, 1].round(4))
+        0.8
+        >>> float(d.condition(exclude=[(1, 2)]).arc_marginals()[2, 1].round(4))
+        0.8
+        """
+        num_words = self._num_words("condition")
+        log_weights = np.array(self._graphs.log_weights[0])
+        for head, dependent in check_arcs(include, "include", num_words):
+            kept = log_weights[head, dependent]
+            log_weights[:, dependent] = -np.inf
+            log_weights[head, dependent] = kept
+        for head, dependent in check_arcs(exclude, "exclude", num_words):
+            log_weights[head, dependent] = -np.inf
+        return type(self)(log_weights, lengths=num_words)
+
+    def joint_probability(
+        self, arcs: Iterable[tuple[int, int]], *, given: Iterable[tuple[int, int]] = ()
+    ) -> float:
+        """Compute the probability that a random tree contains all of some arcs.
+
+        Parameters
+        ----------
+        arcs : iterable of (head, dependent)
+        given : iterable of (head, dependent)
+            Arcs that the tree is known to contain.
+
+        Returns
+        -------
+        float
+            P(arcs | given), to about 1e-13 relative; 0 if no tree contains them all.
+
+        Raises
+        ------
+        NoTreeError
+            If no tree contains all of `given`.
+
+        Notes
+        -----
+        The chain rule: one :math:`O(n^3)` computation of marginals for each arc.
+
+        Examples
+        --------
+        >>> d = SpanningTrees.from_weights([[0, 1, 2], [0, 0, 3], [0, 4, 0]])
+        >>> round(d.joint_probability([(0, 1), (1, 2)]), 4)
+        0.2308
+        >>> round(d.joint_probability([(0, 1)], given=[(0, 2)]), 4)
+        0.2
+        """
+        remaining = check_arcs(arcs, "arcs", self._num_words("joint_probability"))
+        distribution = self.condition(include=given)
+        probability = 1.0
+        for arc in remaining:
+            probability *= float(distribution.arc_marginals()[arc])
+            if probability == 0.0:
+                return 0.0
+            distribution = distribution.condition(include=[arc])
+        return probability
+
+    # ---- what it draws
+
+    def sample(
+        self,
+        size: int | tuple[int, ...] | None = None,
+        *,
+        method: str | None = None,
+        rng: Seed = None,
+        workers: int = 1,
+        first_graph: int = 0,
+        first_draw: int = 0,
+    ) -> NDArray[np.int32]:
+        """Draw trees with replacement, each with its exact probability.
+
+        Parameters
+        ----------
+        size : int, tuple of int or None
+            How many, as everywhere in NumPy: None draws one tree and adds no axis.
+        method : {None, "wilson", "wilson_reject", "colbourn", "wilson_rc"}
+            ``"wilson"``: loop-erased random walks, for dependency trees after drawing the root's
+            child by its exact marginal.  ``"wilson_reject"`` (dependency trees): walks, repeated
+            until a single arc leaves the root.  ``"colbourn"``: the ancestral sampler.
+            ``"wilson_rc"`` (dependency trees): the paper's *biased* sampler, with a warning.
+            None: the cheapest exact one.
+        rng : int, numpy.random.Generator, numpy.random.SeedSequence or None
+            The source of randomness.  A Generator is advanced once a call.
+        workers : int
+            Threads that share the work; the trees do not depend on it.
+        first_graph, first_draw : int
+            Where this call stands in a larger one: the draws are those that a call over more graphs
+            or more draws would give from these indices on.
+
+        Returns
+        -------
+        ndarray of int32, shape (*size, *batch_shape, m)
+            ``heads``: the head of each node, -1 for the root and for padding.
+
+        Raises
+        ------
+        ValueError, TypeError
+            If the size, the method, the rng or the number of workers is not one.
+
+        Notes
+        -----
+        Always ends: O(n^3) a tree in the worst case, however long the random walk would be.  The
+        same rng gives the same trees; the first 10 of 1000 are the 10.
+
+        Examples
+        --------
+        >>> d = DependencyTrees.from_weights([[0, 1, 2], [0, 0, 3], [0, 4, 0]])
+        >>> d.sample(3, rng=0).shape
+        (3, 3)
+        >>> bool((d.sample(1000, rng=0)[:10] == d.sample(10, rng=0)).all())
+        True
+        """
+        heads, _ = sampling.sample(
+            self._graphs,
+            size,
+            method=method,
+            rng=rng,
+            workers=workers,
+            first_graph=first_graph,
+            first_draw=first_draw,
+        )
+        return heads
+
+    # ---- how it is done
+
+    def _num_words(self, method: str) -> int:
+        if self.batch_shape:
+            raise TypeError(
+                f"{method} takes one graph, and this is a batch of shape {self.batch_shape}; index "
+                "it first"
+            )
+        return int(self._graphs.lengths[0])
+
+    def _partition(self, workers: int = 1) -> partition.Partition:
+        if "_parts" not in self.__dict__:
+            self.__dict__["_parts"] = partition.partition(self._graphs, workers)
+        parts: partition.Partition = self.__dict__["_parts"]
+        return parts
+
+
+class SpanningTrees(TreeDistribution):
+    r"""The distribution over the spanning trees of a rooted, weighted, directed graph.
+
+    :math:`P(t) = \prod_{i \to j \in t} w_{ij} / Z` over all trees in which every word has one head
+    and leads to the root.
+
+    Parameters
+    ----------
+    log_weights : array_like, shape (n + 1, n + 1) or (..., m, m)
+        ``log_weights[head, dependent]``; node 0 is the root, nodes 1 to n the words.  Any finite
+        scores; -inf means no arc.  Column 0 and the diagonal are ignored, whatever they hold.
+    lengths : array_like of int, optional
+        The number of words of each graph of a padded batch (the root is not counted).
+
+    Raises
+    ------
+    InvalidWeightsError
+        If the array is no graph: wrong shape, NaN, +inf, lengths that do not fit.
+    NoTreeError
+        If there is no spanning tree; its `unreachable` lists the nodes out of the root's reach.
+
+    Notes
+    -----
+    The array is copied; the caller's is never modified.
+
+    Examples
+    --------
+    >>> d = SpanningTrees([[0, 1, 2], [0, 0, 3], [0, 4, 0]])
+    >>> d
+    SpanningTrees(2 words)
+    >>> float(d.log_partition().round(4))
+    6.1698
+    """
+
+    _single_root = False
+
+    def expected_walk_steps(self, *, workers: int = 1) -> NDArray[np.float64]:
+        """Compute how many steps Wilson's walk takes to draw one tree, on average.
+
+        Notes
+        -----
+        Exact: the sum over all nodes of the expected number of visits to the node by a walk that
+        starts there.  Between n, where no walk ever runs into a loop, and astronomically many.
+
+        Examples
+        --------
+        >>> float(SpanningTrees([[0, 0, 0], [0, 0, 0], [0, 0, 0]]).expected_walk_steps().round(6))
+        2.666667
+        """
+        return partition.root_marginals(self._graphs, check_workers(workers))[1]
+
+
+class DependencyTrees(TreeDistribution):
+    r"""The distribution over the dependency trees of a rooted, weighted, directed graph.
+
+    :math:`P(t) = \prod_{i \to j \in t} w_{ij} / Z` over the spanning trees in which exactly one arc
+    leaves the root.
+
+    Parameters
+    ----------
+    log_weights : array_like, shape (n + 1, n + 1) or (..., m, m)
+        ``log_weights[head, dependent]``; node 0 is the root, nodes 1 to n the words.  Any finite
+        scores; -inf means no arc.  Column 0 and the diagonal are ignored, whatever they hold.
+    lengths : array_like of int, optional
+        The number of words of each graph of a padded batch (the root is not counted).
+
+    Raises
+    ------
+    InvalidWeightsError
+        If the array is no graph: wrong shape, NaN, +inf, lengths that do not fit.
+    NoTreeError
+        If there is no dependency tree; its `unreachable` lists the nodes out of the root's reach.
+
+    Notes
+    -----
+    The array is copied; the caller's is never modified.
+
+    Examples
+    --------
+    >>> d = DependencyTrees([[0, 1, 2], [0, 0, 3], [0, 4, 0]])
+    >>> d
+    DependencyTrees(2 words)
+    >>> float(d.log_partition().round(4))
+    6.1269
+    """
+
+    _single_root = True
+
+
+def _restore(
+    kind: type[TreeDistribution], log_weights: NDArray[np.float64], lengths: NDArray[np.int32]
+) -> TreeDistribution:
+    return kind(log_weights, lengths=lengths)

@@ -1,0 +1,109 @@
+"""Draws with replacement: the methods, the rule that picks one, and the call into the core."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from arborand import _core
+from arborand.errors import BiasedSamplerWarning
+from arborand.randomness import Seed, stream_key
+from arborand.validation import check_integer, check_workers
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from arborand.validation import Graphs
+
+# The order of enum class Method in kernels.hpp.
+METHODS = ("wilson", "wilson_reject", "colbourn", "wilson_rc")
+# Those that only make sense where a single arc leaves the root.
+_SINGLE_ROOT_ONLY = ("wilson_reject", "wilson_rc")
+_MAX_INDEX = 2**63 - 1
+
+
+class Counts(NamedTuple):
+    """What the draws of one call took: for tests that count work instead of timing it."""
+
+    steps: int
+    walks: int
+    ancestral: int
+
+
+def default_method(num_words: int, num_draws: int, *, single_root: bool) -> str:
+    """Pick the cheapest exact method for so many draws from a graph of so many words."""
+    del num_words, num_draws, single_root
+    return "wilson"
+
+
+def sample(
+    graphs: Graphs,
+    size: int | tuple[int, ...] | None,
+    *,
+    method: str | None,
+    rng: Seed,
+    workers: int,
+    first_graph: int = 0,
+    first_draw: int = 0,
+    step_budget: int | None = None,
+) -> tuple[NDArray[np.int32], Counts]:
+    """Draw trees: heads of shape (*size, *batch_shape, m), and what it took.
+
+    `step_budget` is the number of steps after which a walk gives way to an ancestral draw; any
+    value leaves the law as it is.
+    """
+    shape = check_size(size)
+    num_draws = math.prod(shape)
+    check_workers(workers)
+    for name, value in (("first_graph", first_graph), ("first_draw", first_draw)):
+        if not 0 <= check_integer(value, name) <= _MAX_INDEX:
+            raise ValueError(f"{name} is {value}: indices are counted from 0")
+    if method is None:
+        num_words = int(graphs.lengths.max(initial=1))
+        method = default_method(num_words, num_draws, single_root=graphs.single_root)
+    check_method(method, graphs)
+    heads = np.empty((num_draws, len(graphs.lengths), graphs.size), dtype=np.int32)
+    counts = _core.sample(
+        graphs.log_weights,
+        graphs.lengths,
+        graphs.single_root,
+        workers,
+        METHODS.index(method),
+        *stream_key(rng),
+        first_graph,
+        first_draw,
+        -1 if step_budget is None else step_budget,
+        heads,
+    )
+    return heads.reshape(*shape, *graphs.batch_shape, graphs.size), Counts(*counts)
+
+
+def check_method(method: str, graphs: Graphs) -> None:
+    """Let a method's name through, with a warning if it is the biased one."""
+    allowed = [name for name in METHODS if graphs.single_root or name not in _SINGLE_ROOT_ONLY]
+    if method not in allowed:
+        why = "only draws dependency trees" if method in METHODS else "is no method"
+        raise ValueError(
+            f"method {method!r} {why}: use one of {', '.join(map(repr, allowed))}, or None"
+        )
+    if method == "wilson_rc":
+        warnings.warn(
+            "method 'wilson_rc' is the paper's biased sampler: it draws the root's child by weight "
+            "instead of by marginal; use 'wilson' or 'wilson_reject' for exact draws",
+            BiasedSamplerWarning,
+            stacklevel=4,
+        )
+
+
+def check_size(size: int | tuple[int, ...] | None) -> tuple[int, ...]:
+    """Let a size through, in NumPy's conventions."""
+    if size is None:
+        return ()
+    axes = size if isinstance(size, tuple) else (size,)
+    shape = tuple(check_integer(axis, "size") for axis in axes)
+    if any(axis < 0 for axis in shape):
+        raise ValueError(f"size is {size}: a number of draws must not be negative")
+    return shape

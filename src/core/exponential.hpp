@@ -1,0 +1,96 @@
+// exp for score differences, the same bits on every machine.
+//
+// The C library's exp differs between platforms, and draws must not: promise 4 of the library is
+// that a seed gives the same trees everywhere.  This one uses only IEEE additions and
+// multiplications (no fused ones), so that NumPy reproduces it bit for bit, and has no branches, so
+// that it works on vectors.  Error: below 1 ulp for -708 <= x <= 0.
+//
+// A difference of scores does not fit one double: 1e3 - 1e-14 rounds.  Every function here takes
+// the difference as an unevaluated sum high + low, from which the exponential keeps 53 good bits.
+#pragma once
+
+#include "lanes.hpp"
+#include "scalar.hpp"
+
+namespace arborand {
+namespace ARBORAND_ISA {
+
+template <class Real>  // double or Lanes
+struct DifferenceOf {
+    Real high, low;
+};
+
+using Difference = DifferenceOf<double>;
+
+// x - y without rounding error (Knuth's TwoSum; valid for any finite operands that do not
+// overflow).
+template <class Real>
+inline DifferenceOf<Real> exact_difference(Real x, Real y) {
+    const Real high = x - y;
+    const Real back = high - x;
+    return {high, (x - (high - back)) - (y + back)};
+}
+
+// Where a difference leaves the range of `exp_in_range`; e^-708 is the last normal double.
+constexpr double smallest_exponent = -708.0;
+
+// Scores so far apart that their exponents could not even be added; see Wide.
+constexpr double smallest_wide_exponent = -1e290;
+
+namespace exponential_detail {
+
+constexpr double log2_e = 1.4426950408889634074;
+constexpr double ln2_high = 6.93147180369123816490e-01;  // 33 bits: integer multiples are exact
+constexpr double ln2_low = 1.90821492927058770002e-10;
+constexpr double shifter = 6755399441055744.0;  // 1.5 * 2^52: adding it rounds to an integer
+
+// exp(r) for |r| <= ln2 / 2 by its Taylor series; the first term left out is below 2^-58.  Estrin's
+// scheme: pairs, then pairs of pairs, so that the processor need not wait for one product after
+// another.
+template <class Real>
+inline Real reduced_exp(Real r) {
+    const Real r2 = r * r;
+    const Real r4 = r2 * r2;
+    const Real low = (r * (1.0 / 6) + 0.5) + r2 * (r * (1.0 / 120) + 1.0 / 24);
+    const Real middle = (r * (1.0 / 5040) + 1.0 / 720) + r2 * (r * (1.0 / 362880) + 1.0 / 40320);
+    const Real high =
+        (r * (1.0 / 39916800) + 1.0 / 3628800) + r2 * (r * (1.0 / 6227020800.0) + 1.0 / 479001600);
+    return 1.0 + (r + r2 * (low + r4 * (middle + r4 * high)));
+}
+
+inline double as_power_of_two(double shifted) { return double_of((bits_of(shifted) + 1023) << 52); }
+
+inline Lanes as_power_of_two(Lanes shifted) {
+    return reinterpret_cast<Lanes>((reinterpret_cast<IntegerLanes>(shifted) + 1023) << 52);
+}
+
+}  // namespace exponential_detail
+
+// exp(high + low) for smallest_exponent <= high <= 0.
+template <class Real>
+inline Real exp_in_range(DifferenceOf<Real> d) {
+    using namespace exponential_detail;
+    const Real shifted = d.high * log2_e + shifter;
+    const Real k = shifted - shifter;
+    const Real r = ((d.high - k * ln2_high) - k * ln2_low) + d.low;
+    // The low bits of `shifted` are k in two's complement.
+    return reduced_exp(r) * as_power_of_two(shifted);
+}
+
+// exp(high + low) for any non-positive difference of finite scores, even one that overflowed.
+inline Wide wide_exp(Difference d) {
+    using namespace exponential_detail;
+    if (!(d.high > smallest_wide_exponent)) d = {smallest_wide_exponent, 0.0};
+    const double k = std::nearbyint(d.high * log2_e);
+    // Beyond 2^19 the product k * ln2_high is no longer exact; fma recovers its rounding error.
+    const double product = k * ln2_high;
+    const double error = std::fma(k, ln2_high, -product);
+    const double r = (((d.high - product) - error) - k * ln2_low) + d.low;
+    // Huge differences (beyond 1e15) have no meaningful fraction: keep the mantissa in range.
+    const double fraction = r > 0.35 ? 0.35 : r < -0.35 ? -0.35 : r;
+    const double mantissa = reduced_exp(fraction);
+    return mantissa < 1 ? Wide(2 * mantissa, k - 1) : Wide(mantissa, k);
+}
+
+}  // namespace ARBORAND_ISA
+}  // namespace arborand

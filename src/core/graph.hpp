@@ -1,0 +1,146 @@
+// From log-weights to the rows of the walk.
+//
+// Multiplying all arcs into a node by a constant changes no probability, so each column of scores
+// is shifted by its maximum: the best step that leaves a node has weight 1.  Dependency trees use
+// exactly one root arc, so their root weights may be scaled together as well.
+#pragma once
+
+#include "censoring.hpp"
+#include "exponential.hpp"
+
+namespace arborand {
+namespace ARBORAND_ISA {
+
+// What was divided out of the weights: score - column[dependent] (- root for a root arc, in a
+// dependency tree) is the logarithm of the entry in the rows.
+struct Shift {
+    double* column;  // num_words + 1 entries, the first unused
+    double root = 0.0;
+};
+
+// A sum of doubles that keeps the rounding errors (Neumaier).
+class CompensatedSum {
+  public:
+    void add(double x) {
+        const double sum = high_ + x;
+        low_ += std::fabs(high_) >= std::fabs(x) ? (high_ - sum) + x : (x - sum) + high_;
+        high_ = sum;
+    }
+    double value() const { return std::isinf(high_) ? high_ : high_ + low_; }
+
+  private:
+    double high_ = 0.0, low_ = 0.0;
+};
+
+inline void compute_shift(const Graph& graph, Shift& shift) {
+    const Index n = graph.num_words;
+    shift.column[0] = 0.0;
+    for (Index j = 1; j <= n; ++j) shift.column[j] = -HUGE_VAL;
+    for (Index i = graph.single_root ? 1 : 0; i <= n; ++i) {
+        const double* scores = graph.log_weights + i * graph.stride;
+        for (Index j = 1; j <= n; ++j) {
+            shift.column[j] = scores[j] > shift.column[j] ? scores[j] : shift.column[j];
+        }
+    }
+    shift.root = 0.0;
+    if (!graph.single_root) return;
+    shift.root = -HUGE_VAL;
+    for (Index j = 1; j <= n; ++j) {
+        const double score = graph.score(0, j);
+        if (shift.column[j] == -HUGE_VAL) shift.column[j] = score;  // only the root can be its head
+        const double shifted = score - shift.column[j];
+        shift.root = shifted > shift.root ? shifted : shift.root;
+    }
+}
+
+// The logarithm of everything that was divided out.
+inline double log_shift(const Graph& graph, const Shift& shift) {
+    CompensatedSum total;
+    for (Index j = 1; j <= graph.num_words; ++j) total.add(shift.column[j]);
+    total.add(shift.root);
+    return total.value();
+}
+
+inline Difference shifted_root_score(const Graph& graph, const Shift& shift, Index j) {
+    const Difference d = exact_difference(graph.score(0, j), shift.column[j]);
+    const Difference r = exact_difference(d.high, shift.root);
+    return {r.high, r.low + d.low};
+}
+
+// The weight of an arc whose shifted score is d; false if it is not a normal double.
+inline bool convert(bool absent, Difference d, double& weight) {
+    const bool fits = d.high >= smallest_exponent;
+    weight = fits ? exp_in_range(d) : 0.0;
+    return fits || absent;
+}
+
+inline bool convert(bool absent, Difference d, Wide& weight) {
+    weight = absent ? Wide() : wide_exp(d);
+    return true;
+}
+
+// exp of four scores minus their shifts; `too_small` collects the finite ones that do not fit.
+inline Lanes convert(Lanes scores, Lanes shifts, IntegerLanes& too_small) {
+    const DifferenceOf<Lanes> d = exact_difference(scores, shifts);
+    const IntegerLanes fits = d.high >= smallest_exponent;
+    too_small |= ~fits & (scores > -HUGE_VAL);
+    const Lanes weights = exp_in_range(DifferenceOf<Lanes>{select(fits, d.high, broadcast(0.0)),
+                                                           select(fits, d.low, broadcast(0.0))});
+    return select(fits, weights, broadcast(0.0));
+}
+
+// The weights of all arcs that leave one head.
+inline bool convert_row(const double* scores, const double* shifts, Index count, double* weights) {
+    IntegerLanes too_small = {0, 0, 0, 0};
+    Index j = 0;
+    for (; j + lanes <= count; j += lanes) {
+        store(weights + j, convert(load(scores + j), load(shifts + j), too_small));
+    }
+    if (j < count && count >= lanes) {  // the last vector, some of it for the second time
+        j = count - lanes;
+        store(weights + j, convert(load(scores + j), load(shifts + j), too_small));
+    } else {
+        for (; j < count; ++j) {
+            const Lanes weight = convert(broadcast(scores[j]), broadcast(shifts[j]), too_small);
+            weights[j] = weight[0];
+        }
+    }
+    return (too_small[0] | too_small[1] | too_small[2] | too_small[3]) == 0;
+}
+
+inline bool convert_row(const double* scores, const double* shifts, Index count, Wide* weights) {
+    for (Index j = 0; j < count; ++j) {
+        convert(scores[j] == -HUGE_VAL, exact_difference(scores[j], shifts[j]), weights[j]);
+    }
+    return true;
+}
+
+inline Index walk_stride(Index num_words) { return padded(num_words + num_root_columns); }
+
+// Fill rows (num_words of them, walk_stride apart) with the walk: row j - 1 lists the weights of
+// all heads of node j.  `buffer` has room for num_words.  False: a finite score does not fit a
+// Scalar.
+template <class Scalar>
+bool fill_walk(const Graph& graph, const Shift& shift, Scalar* rows, Scalar* buffer) {
+    const Index n = graph.num_words;
+    const Index stride = walk_stride(n);
+    bool fits = true;
+    for (Index i = 1; i <= n; ++i) {
+        const double* scores = graph.log_weights + i * graph.stride;
+        fits &= convert_row(scores + 1, shift.column + 1, n, buffer);
+        for (Index j = 0; j < n; ++j) rows[j * stride + i - 1] = buffer[j];
+    }
+    for (Index j = 1; j <= n; ++j) {
+        Scalar* root = rows + (j - 1) * stride + n;
+        Scalar weight;
+        fits &=
+            convert(graph.score(0, j) == -HUGE_VAL, shifted_root_score(graph, shift, j), weight);
+        root[0] = graph.single_root ? Scalar(0.0) : weight;
+        root[1] = graph.single_root ? weight : Scalar(0.0);
+        for (Index pad = num_root_columns; pad < stride - n; ++pad) root[pad] = Scalar(0.0);
+    }
+    return fits;
+}
+
+}  // namespace ARBORAND_ISA
+}  // namespace arborand

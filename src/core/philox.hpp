@@ -1,0 +1,62 @@
+// Philox4x64-10, the counter-based generator of Salmon, Moraes, Dror and Shaw (SC 2011).
+//
+// The stream of draw i of graph g under a key is the one that
+// numpy.random.Philox(key=key, counter=[0, 0, g, i]) gives: blocks of four numbers, block b = 1, 2,
+// .. made from the counter (b, 0, g, i).  It depends on nothing else, which is what makes draws the
+// same whatever the number of threads or the order in which they are drawn.
+#pragma once
+
+#include "kernels.hpp"
+
+namespace arborand {
+namespace ARBORAND_ISA {
+
+typedef unsigned __int128 Wide128;
+
+inline std::uint64_t high_half(Wide128 x) { return static_cast<std::uint64_t>(x >> 64); }
+inline std::uint64_t low_half(Wide128 x) { return static_cast<std::uint64_t>(x); }
+
+class Stream {
+  public:
+    Stream(const StreamKey& key, std::uint64_t graph, std::uint64_t draw)
+        : key_(key), graph_(graph), draw_(draw) {}
+
+    std::uint64_t next() {
+        if (position_ == 4) refill();
+        return numbers_[position_++];
+    }
+
+    Wide128 next_128() {
+        const std::uint64_t high = next();
+        return static_cast<Wide128>(high) << 64 | next();
+    }
+
+  private:
+    void refill() {
+        std::uint64_t c0 = ++block_, c1 = 0, c2 = graph_, c3 = draw_;
+        std::uint64_t k0 = key_.words[0], k1 = key_.words[1];
+        for (int round = 0; round < 10; ++round) {
+            const Wide128 p0 = static_cast<Wide128>(0xD2E7470EE14C6C93u) * c0;
+            const Wide128 p1 = static_cast<Wide128>(0xCA5A826395121157u) * c2;
+            c0 = high_half(p1) ^ c1 ^ k0;
+            c1 = low_half(p1);
+            c2 = high_half(p0) ^ c3 ^ k1;
+            c3 = low_half(p0);
+            k0 += 0x9E3779B97F4A7C15u;
+            k1 += 0xBB67AE8584CAA73Bu;
+        }
+        numbers_[0] = c0;
+        numbers_[1] = c1;
+        numbers_[2] = c2;
+        numbers_[3] = c3;
+        position_ = 0;
+    }
+
+    StreamKey key_;
+    std::uint64_t graph_, draw_, block_ = 0;
+    std::uint64_t numbers_[4];
+    int position_ = 4;
+};
+
+}  // namespace ARBORAND_ISA
+}  // namespace arborand
