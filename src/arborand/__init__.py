@@ -9,11 +9,14 @@ from arborand.errors import (
     NoTreeError,
     SupportExhaustedError,
 )
+from arborand.without_replacement import Draw, Draws
 
 __all__ = [
     "ArborandError",
     "BiasedSamplerWarning",
     "DependencyTrees",
+    "Draw",
+    "Draws",
     "InvalidTreeError",
     "InvalidWeightsError",
     "NoTreeError",

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
-from arborand import partition, sampling
+from arborand import partition, sampling, without_replacement
 from arborand.errors import InvalidTreeError
 from arborand.trees import check_trees, num_root_arcs
 from arborand.validation import (
@@ -19,11 +19,12 @@ from arborand.validation import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from numpy.typing import ArrayLike, NDArray
 
     from arborand.randomness import Seed
+    from arborand.without_replacement import Draw, Draws
 
 
 class TreeDistribution:
@@ -410,6 +411,86 @@ class TreeDistribution:
             first_draw=first_draw,
         )
         return heads
+
+    def sample_without_replacement(
+        self,
+        k: int,
+        *,
+        method: str | None = None,
+        rng: Seed = None,
+        workers: int = 1,
+        on_exhausted: str = "return",
+        first_graph: int = 0,
+    ) -> Draws:
+        """Draw k distinct trees: each from the distribution given that it is none of those before.
+
+        Parameters
+        ----------
+        k : int
+            How many.  If there are fewer trees, all of them are returned.
+        method : {None, "rejection", "partition"}
+            ``"rejection"``: draw with replacement and drop repeats, while that takes fewer than a
+            thousand tries on average.  ``"partition"``: draw from the space of the trees not yet
+            drawn, kept as a union of disjoint parts.  None: the first, and the second from where it
+            is cheaper.
+        rng : int, numpy.random.Generator, numpy.random.SeedSequence or None
+            The source of randomness.  A Generator is advanced once a call.
+        workers : int
+            Threads that share the graphs of a batch; the trees do not depend on it.
+        on_exhausted : {"return", "raise"}
+            Whether to return all trees if there are fewer than k, or to raise an error.
+        first_graph : int
+            Where the batch stands in a larger one.
+
+        Returns
+        -------
+        Draws
+            The trees with their log-probabilities, and what estimators need.
+
+        Raises
+        ------
+        SupportExhaustedError
+            If there are fewer than k trees and `on_exhausted` is ``"raise"``.
+
+        Notes
+        -----
+        At most :math:`O(n^3)` time and :math:`O(n)` memory a tree.  Exact to the last tree: masses
+        are sums of products, never differences.
+
+        Examples
+        --------
+        >>> d = DependencyTrees.from_weights([[0, 1, 2], [0, 0, 3], [0, 4, 0]])
+        >>> draws = d.sample_without_replacement(5, rng=0)
+        >>> len(draws), bool(draws.exhausted), float(np.exp(draws.log_prob).sum().round(6))
+        (2, True, 1.0)
+        """
+        return without_replacement.sample_without_replacement(
+            self._graphs,
+            k,
+            method=method,
+            rng=rng,
+            workers=workers,
+            on_exhausted=on_exhausted,
+            first_graph=first_graph,
+        )
+
+    def iterate_without_replacement(
+        self, *, method: str | None = None, rng: Seed = None, first_graph: int = 0
+    ) -> Iterator[Draw]:
+        """Draw distinct trees lazily, one after the other, until there are no more.
+
+        The sequence is that of `sample_without_replacement` for the same `rng`.  In a batch each
+        step gives one tree of every graph, heads of -1 where a graph has no more.
+
+        Examples
+        --------
+        >>> d = SpanningTrees.from_weights([[0, 1, 2], [0, 0, 3], [0, 4, 0]])
+        >>> sorted(draw.heads.tolist() for draw in d.iterate_without_replacement(rng=0))
+        [[-1, 0, 0], [-1, 0, 1], [-1, 2, 0]]
+        """
+        return without_replacement.iterate_without_replacement(
+            self._graphs, method=method, rng=rng, first_graph=first_graph
+        )
 
     # ---- how it is done
 

@@ -31,8 +31,8 @@ inline Wide128 high_product(Wide128 x, Wide128 y) {
 }
 
 // An index drawn in proportion to chances that sum to 1 up to rounding.
-template <class Scalar>
-inline Index draw_index(const Scalar* chance, Index count, Stream& stream) {
+template <class Chances>
+inline Index draw_index(const Chances& chance, Index count, Stream& stream) {
     Wide128 total = 0;
     for (Index i = 0; i < count; ++i) total += fixed_point(to_double(chance[i]));
     Wide128 target = high_product(stream.next_128(), total);
@@ -48,18 +48,13 @@ inline Index draw_index(const Scalar* chance, Index count, Stream& stream) {
 }
 
 template <class Scalar>
-struct DrawingLeaf {
-    static constexpr bool needs_landing = true;
+struct DrawingLeaf : DecidingLeaf {
     Index n;
     Scalar* chance;  // n + 1
-    Index* heads;    // n; those already decided on entry are kept
     Stream& stream;
     double log_prob = 0.0;  // of the heads drawn, given those decided on entry
 
-    Index head(Index j) const { return heads[j]; }
-
     void visit(Index j, const LeafView<Scalar>& leaf) {
-        if (heads[j] != undecided) return;
         head_chances(j, n, leaf, chance);
         const Index drawn = draw_index(chance, n + 1, stream);
         log_prob += log_of(widened(chance[drawn]));
@@ -93,7 +88,7 @@ struct AncestralDraw {
             drawn[j] = given[j + 1] == undecided ? undecided : given[j + 1] - 1;
         }
         stream = start;
-        DrawingLeaf<Scalar> leaf{n, problem.arena.template take<Scalar>(n + 1), drawn, stream};
+        DrawingLeaf<Scalar> leaf{{drawn}, n, problem.arena.template take<Scalar>(n + 1), stream};
         const bool finished = Recursion<Scalar, DrawingLeaf<Scalar>>(
                                   problem.walk, n, leaf, problem.arena, problem.interrupt)
                                   .run();

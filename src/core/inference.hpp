@@ -108,6 +108,7 @@ struct SpanningRootMarginals {
         Index n;
         SpanningRootMarginals& out;
         static Index head(Index) { return undecided; }
+        static bool wants(Index, Index) { return true; }
         void visit(Index j, const LeafView<Scalar>& leaf) {
             out.marginals[j + 1] = to_double(leaf.root_weight / leaf.escape);
             // From j the walk leaves for good with chance escape / (weight of all steps).
@@ -180,14 +181,10 @@ struct DependencyRootMarginals {
 
 // The greedy tree: at every node the most probable head given the heads chosen so far.
 template <class Scalar>
-struct GreedyLeaf {
-    static constexpr bool needs_landing = true;
+struct GreedyLeaf : DecidingLeaf {
     Index n;
     Scalar* chance;         // n + 1
-    Index* heads;           // n
     double surprise = 0.0;  // -log of the chance of the heads chosen so far
-
-    Index head(Index j) const { return heads[j]; }
 
     void visit(Index j, const LeafView<Scalar>& leaf) {
         head_chances(j, n, leaf, chance);
@@ -223,7 +220,7 @@ struct Entropy {
         double* marginals = problem.arena.template take<double>(n * (n + 1));
         Index* heads = problem.arena.template take<Index>(n);
         for (Index j = 0; j < n; ++j) heads[j] = undecided;
-        GreedyLeaf<Scalar> greedy{n, problem.arena.template take<Scalar>(n + 1), heads};
+        GreedyLeaf<Scalar> greedy{{heads}, n, problem.arena.template take<Scalar>(n + 1)};
         const std::size_t mark = problem.arena.mark();
         if (!marginals_by_dependent(problem, marginals, n + 1)) return false;
         problem.arena.release(mark);

@@ -1,8 +1,11 @@
 // The table of kernels.hpp for one instruction set.
 #include "kernels.hpp"
 
+#include <new>
+
 #include "inference.hpp"
 #include "sampling.hpp"
+#include "without_replacement.hpp"
 
 namespace arborand {
 namespace ARBORAND_ISA {
@@ -64,15 +67,34 @@ Status draw(const Scratch& memory, const StreamKey& key, const DrawRange& range,
     return draw_trees(Sampler::in(memory), key, range, heads, stride, work, interrupt, counts);
 }
 
+void* make_distinct(const Graph& graph, const StreamKey& key, std::uint64_t graph_index,
+                    const SwitchRule& rule) {
+    return new (std::nothrow) DistinctTrees(graph, key, graph_index, rule);
+}
+
+Status next_distinct(void* sequence, const Interrupt& interrupt, DistinctTree& output) {
+    return static_cast<DistinctTrees*>(sequence)->next(interrupt, output);
+}
+
+void free_distinct(void* sequence) { delete static_cast<DistinctTrees*>(sequence); }
+
 }  // namespace
 
 #define ARBORAND_STRING(name) #name
 #define ARBORAND_NAME(name) ARBORAND_STRING(name)
 
 const Kernels& kernels() {
-    static const Kernels table = {
-        ARBORAND_NAME(ARBORAND_ISA), log_partition, arc_marginals, root_marginals, entropy,
-        mean_hitting_time,           prepare,       draw};
+    static const Kernels table = {ARBORAND_NAME(ARBORAND_ISA),
+                                  log_partition,
+                                  arc_marginals,
+                                  root_marginals,
+                                  entropy,
+                                  mean_hitting_time,
+                                  prepare,
+                                  draw,
+                                  make_distinct,
+                                  next_distinct,
+                                  free_distinct};
     return table;
 }
 

@@ -91,6 +91,22 @@ struct SampleCounts {
     std::int64_t ancestral = 0;  // trees drawn by the ancestral sampler
 };
 
+// When draws without replacement stop rejecting repeats: once no more than `below` of the mass is
+// left, or after so many trees (negative: no such limit).
+struct SwitchRule {
+    double below;
+    Index after;
+};
+
+// One draw without replacement.
+struct DistinctTree {
+    const std::int32_t* heads;  // valid until the next draw
+    double log_prob;
+    double log_remaining;  // of the mass not drawn before this draw
+    double perturbed_log_prob;
+    bool exhausted;  // there was no tree left
+};
+
 struct Kernels {
     const char* name;
     Status (*log_partition)(const Graph&, Scratch&, const Interrupt&, PartitionOutput&);
@@ -108,6 +124,10 @@ struct Kernels {
     // heads[draw * stride + node]
     Status (*draw)(const Scratch& memory, const StreamKey&, const DrawRange&, std::int32_t* heads,
                    Index stride, Scratch& work, const Interrupt&, SampleCounts&);
+    // A sequence of distinct trees; null: no memory.
+    void* (*make_distinct)(const Graph&, const StreamKey&, std::uint64_t graph, const SwitchRule&);
+    Status (*next_distinct)(void* sequence, const Interrupt&, DistinctTree&);
+    void (*free_distinct)(void* sequence);
 };
 
 namespace baseline {

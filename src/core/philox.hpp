@@ -1,9 +1,10 @@
 // Philox4x64-10, the counter-based generator of Salmon, Moraes, Dror and Shaw (SC 2011).
 //
 // The stream of draw i of graph g under a key is the one that
-// numpy.random.Philox(key=key, counter=[0, 0, g, i]) gives: blocks of four numbers, block b = 1, 2,
-// .. made from the counter (b, 0, g, i).  It depends on nothing else, which is what makes draws the
-// same whatever the number of threads or the order in which they are drawn.
+// numpy.random.Philox(key=key, counter=[0, purpose, g, i]) gives: blocks of four numbers, block
+// b = 1, 2, .. made from the counter (b, purpose, g, i); the purpose is 0 for draws with
+// replacement. It depends on nothing else, which is what makes draws the same whatever the number
+// of threads or the order in which they are drawn.
 #pragma once
 
 #include "kernels.hpp"
@@ -18,8 +19,8 @@ inline std::uint64_t low_half(Wide128 x) { return static_cast<std::uint64_t>(x);
 
 class Stream {
   public:
-    Stream(const StreamKey& key, std::uint64_t graph, std::uint64_t draw)
-        : key_(key), graph_(graph), draw_(draw) {}
+    Stream(const StreamKey& key, std::uint64_t graph, std::uint64_t draw, std::uint64_t purpose = 0)
+        : key_(key), purpose_(purpose), graph_(graph), draw_(draw) {}
 
     std::uint64_t next() {
         if (position_ == 4) refill();
@@ -33,7 +34,7 @@ class Stream {
 
   private:
     void refill() {
-        std::uint64_t c0 = ++block_, c1 = 0, c2 = graph_, c3 = draw_;
+        std::uint64_t c0 = ++block_, c1 = purpose_, c2 = graph_, c3 = draw_;
         std::uint64_t k0 = key_.words[0], k1 = key_.words[1];
         for (int round = 0; round < 10; ++round) {
             const Wide128 p0 = static_cast<Wide128>(0xD2E7470EE14C6C93u) * c0;
@@ -53,7 +54,7 @@ class Stream {
     }
 
     StreamKey key_;
-    std::uint64_t graph_, draw_, block_ = 0;
+    std::uint64_t purpose_, graph_, draw_, block_ = 0;
     std::uint64_t numbers_[4];
     int position_ = 4;
 };

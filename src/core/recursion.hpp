@@ -14,8 +14,8 @@
 //
 // The leaf decides what happens there.  One that only reads gives all marginals.  One that draws a
 // head gives the ancestral sampler of Colbourn, Myrvold and Neufeld (Journal of Algorithms 20,
-// 1996): leaves come in the order of the nodes, and `Leaf::head` makes the recursion replace the
-// row of each node already decided by the walk of its head, which is the walk of the graph
+// 1996): leaves come in the order of the nodes, and `head` of the leaf makes the recursion replace
+// the row of each node already decided by the walk of its head, which is the walk of the graph
 // conditioned on that arc.  The recursion thus visits node j with exactly the conditionals p(e_j |
 // e_1 .. e_j-1) of the paper's Sherman-Morrison version, in O(n^3) too, but without its
 // cancellation.
@@ -74,7 +74,8 @@ class Recursion {
 
     // False: interrupted, or there is no tree.
     bool run() {
-        descend(0, n_, walk_, nullptr);  // no node is outside: there is nothing to land
+        if (leaf_.wants(0, n_))
+            descend(0, n_, walk_, nullptr);  // no node is outside: there is nothing to land
         return !pivots_.dead_end && !interrupted_;
     }
 
@@ -90,6 +91,7 @@ class Recursion {
     void keep(Index begin, Index end, Index kept, Index kept_end, Index drop, Index drop_end,
               const Scalar* rows, const Scalar* landing) {
         if (interrupted_ || (interrupted_ = interrupt_.requested(end - begin))) return;
+        if (!leaf_.wants(kept, kept_end)) return;
         const Index size = end - begin;
         const Index num_kept = kept_end - kept;
         const Index num_dropped = drop_end - drop;
@@ -219,6 +221,21 @@ class Recursion {
 struct ReadingLeaf {
     static constexpr bool needs_landing = true;
     static Index head(Index) { return undecided; }
+    static bool wants(Index, Index) { return true; }
+};
+
+// A base for leaves that decide the heads of nodes one after the other.
+struct DecidingLeaf {
+    static constexpr bool needs_landing = true;
+    Index* heads;  // of all nodes; `undecided` where the leaf has to be visited
+
+    Index head(Index j) const { return heads[j]; }
+    bool wants(Index begin, Index end) const {
+        for (; begin < end; ++begin) {
+            if (heads[begin] == undecided) return true;
+        }
+        return false;
+    }
 };
 
 }  // namespace ARBORAND_ISA

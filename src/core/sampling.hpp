@@ -131,7 +131,6 @@ inline Status draw_tree(const Sampler& sampler, Stream& stream, std::int32_t* he
     const WalkTables tables{sampler.slots, num_nodes};
     const bool rejects = sampler.method == Method::wilson_reject;
     heads[0] = -1;
-    for (Index j = num_nodes; j < sampler.graph.stride; ++j) heads[j] = -1;  // padding
     std::int64_t budget = sampler.budget;
     WalkEnd end = WalkEnd::budget_spent;
     Index child = 0;

@@ -1,0 +1,229 @@
+"""Draws without replacement: distinct trees, in the order of sequential sampling."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from arborand import _core
+from arborand.errors import SupportExhaustedError
+from arborand.partition import partition
+from arborand.randomness import Seed, stream_key
+from arborand.validation import check_integer, check_workers
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
+
+    from arborand.validation import Graphs
+
+METHODS = ("rejection", "partition")
+# Rejection alone stops here: beyond, a new tree would take more than a thousand tries on average.
+_REJECTION_LIMIT = 1e-3
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Draws:
+    """Distinct trees in the order of their draw.
+
+    The first is drawn with probability P(t); each later one with P(t) / (mass not drawn before).
+    K is the number of trees; in a batch it is that of the graph with the most, and the rows beyond
+    a graph's own number hold heads of -1 and log-probabilities of -inf.
+
+    Attributes
+    ----------
+    heads : ndarray of int32, shape (K, *batch_shape, m)
+    log_prob : ndarray of float64, shape (K, *batch_shape)
+        The log-probability of each tree under the full distribution.
+    log_remaining : ndarray of float64, shape (K, *batch_shape)
+        The log of the mass not yet drawn, before each draw: 0 first.
+    perturbed_log_prob : ndarray of float64, shape (K, *batch_shape)
+        Log-probabilities plus independent Gumbel variables, consistent with the order: they
+        decrease, and are distributed as the K largest of all trees.
+    num_drawn : ndarray of int64, shape batch_shape
+        How many trees each graph has given.
+    exhausted : ndarray of bool, shape batch_shape
+        Whether these are all the trees there are, although more were asked for.
+    """
+
+    heads: NDArray[np.int32]
+    log_prob: NDArray[np.float64]
+    log_remaining: NDArray[np.float64]
+    perturbed_log_prob: NDArray[np.float64]
+    num_drawn: NDArray[np.int64]
+    exhausted: NDArray[np.bool_]
+
+    def __len__(self) -> int:
+        return len(self.heads)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Draw:
+    """One draw without replacement: see :class:`Draws` for the fields."""
+
+    heads: NDArray[np.int32]
+    log_prob: NDArray[np.float64]
+    log_remaining: NDArray[np.float64]
+    perturbed_log_prob: NDArray[np.float64]
+
+
+def sample_without_replacement(
+    graphs: Graphs,
+    k: int,
+    *,
+    method: str | None,
+    rng: Seed,
+    workers: int,
+    on_exhausted: str,
+    first_graph: int = 0,
+    switch_after: int | None = None,
+) -> Draws:
+    """Draw k distinct trees of every graph.
+
+    `switch_after` forces the change from rejection to the partition after so many trees; any value
+    leaves the law as it is.
+    """
+    k = check_integer(k, "k")
+    if k < 0:
+        raise ValueError(f"k is {k}: a number of trees must not be negative")
+    if on_exhausted not in ("return", "raise"):
+        raise ValueError(f"on_exhausted is {on_exhausted!r}: use 'return' or 'raise'")
+    num_graphs = len(graphs.lengths)
+    num_drawn = np.zeros(num_graphs, dtype=np.int64)
+    room = _bounded(k, graphs)
+    heads = np.empty((num_graphs, room, graphs.size), dtype=np.int32)
+    numbers = np.empty((num_graphs, room, 3))
+    _core.sample_distinct(
+        graphs.log_weights,
+        graphs.lengths,
+        graphs.single_root,
+        check_workers(workers),
+        *stream_key(rng),
+        first_graph,
+        switch_below(method, graphs),
+        -1 if switch_after is None else switch_after,
+        heads,
+        numbers,
+        num_drawn,
+    )
+    exhausted = num_drawn < k
+    if on_exhausted == "raise" and exhausted.any():
+        graph = int(np.flatnonzero(exhausted)[0])
+        where = f" of batch item {np.unravel_index(graph, graphs.batch_shape)}" * bool(
+            graphs.batch_shape
+        )
+        count = int(num_drawn[graph])
+        raise SupportExhaustedError(
+            f"k is {k}, but the graph{where} has only {count} trees; ask for fewer, or for "
+            "on_exhausted='return'",
+            count,
+        )
+    most = int(num_drawn.max(initial=0))
+    empty = np.arange(most) >= num_drawn[:, None]
+    heads, numbers = heads[:, :most], numbers[:, :most]
+    heads[empty] = -1
+    numbers[empty] = -np.inf
+    shape = (most, *graphs.batch_shape)
+    log_prob, log_remaining, perturbed = (
+        np.ascontiguousarray(numbers[..., i].T).reshape(shape) for i in range(3)
+    )
+    return Draws(
+        np.ascontiguousarray(heads.swapaxes(0, 1)).reshape(*shape, graphs.size),
+        log_prob,
+        log_remaining,
+        perturbed,
+        num_drawn.reshape(graphs.batch_shape)[()],
+        exhausted.reshape(graphs.batch_shape)[()],
+    )
+
+
+def iterate_without_replacement(
+    graphs: Graphs, *, method: str | None, rng: Seed, first_graph: int = 0
+) -> Iterator[Draw]:
+    """Yield the same sequence lazily, until the support of every graph is exhausted."""
+    key = stream_key(rng)
+    below = switch_below(method, graphs)
+    sequences = [
+        _Sequence(
+            _core.DistinctIterator(
+                graphs.log_weights[i : i + 1],
+                graphs.lengths[i : i + 1],
+                graphs.single_root,
+                *key,
+                first_graph + i,
+                below,
+                -1,
+            ),
+            graphs.size,
+        )
+        for i in range(len(graphs.lengths))
+    ]
+    shape = graphs.batch_shape
+
+    def draws() -> Iterator[Draw]:
+        while True:
+            rows = [sequence.next() for sequence in sequences]
+            if not any(found for found, _, _ in rows):
+                return
+            heads = np.stack([heads for _, heads, _ in rows])
+            numbers = np.stack([numbers for _, _, numbers in rows])
+            yield Draw(
+                heads.reshape(*shape, graphs.size),
+                *(numbers[:, i].reshape(shape)[()] for i in range(3)),
+            )
+
+    return draws()
+
+
+class _Sequence:
+    """One graph's distinct trees, fetched in growing portions."""
+
+    def __init__(self, iterator: _core.DistinctIterator, size: int) -> None:
+        self._iterator = iterator
+        self._heads = np.empty((0, size), dtype=np.int32)
+        self._numbers = np.empty((0, 3))
+        self._position = self._filled = 0
+
+    def next(self) -> tuple[bool, NDArray[np.int32], NDArray[np.float64]]:
+        if self._position == self._filled:
+            if self._filled < len(self._heads):  # the last portion was not full: that was all
+                return False, np.full(self._heads.shape[1], -1, np.int32), np.full(3, -np.inf)
+            # The first tree should not wait for others; later ones come by the hundred.
+            portion = min(max(1, 2 * self._filled), 128)
+            self._heads = np.empty((portion, self._heads.shape[1]), dtype=np.int32)
+            self._numbers = np.empty((portion, 3))
+            self._filled = self._iterator.draw(self._heads, self._numbers)
+            self._position = 0
+            return self.next()
+        self._position += 1
+        return True, self._heads[self._position - 1], self._numbers[self._position - 1]
+
+
+def switch_below(method: str | None, graphs: Graphs) -> float:
+    """Give the mass below which a method turns from rejection to the partition.
+
+    A try costs a walk of some two steps a word, about 10 ns each; a tree drawn from the partition
+    some n^3 / 3 operations and 200 ns a word.  Rejection pays while it takes fewer tries than that.
+    """
+    if method is None:
+        n = float(graphs.lengths.max(initial=1))
+        return min(0.5, 20.0 / (200.0 + n * n / 10.0))
+    if method not in METHODS:
+        raise ValueError(f"method {method!r} is no method: use 'rejection', 'partition' or None")
+    return 1.0 if method == "partition" else _REJECTION_LIMIT
+
+
+def _bounded(k: int, graphs: Graphs) -> int:
+    """Lower a large k to about the number of trees there are, so that no memory is wasted on it."""
+    if k <= 1000 or not len(graphs.lengths):
+        return k
+    ones = replace(graphs, log_weights=np.where(graphs.log_weights > -np.inf, 0.0, -np.inf))
+    log_count = float(partition(ones).log_partition.max())
+    if log_count > math.log(k) + 1e-6:
+        return k
+    # log Z of unit weights is the logarithm of the number of trees, to 1e-13 or so.
+    return min(k, math.ceil(math.exp(log_count + 1e-6)) + 1)
