@@ -1,0 +1,28 @@
+"""The statistical harness: tells whether a sampler has the law that it promises.
+
+The files, in the order in which a judgement is made:
+
+``graphs``
+    Small named graphs, benign and hostile, all of whose trees can be listed.
+``laws``
+    What should be drawn: exact laws over trees, ordered draws without replacement, arcs.
+``goodness_of_fit``
+    Counts against probabilities: the G test, the exact binomial test, families of them.
+``judges``
+    Draws against laws: turns the output of any sampler into counts and asks for a verdict.
+``trials``
+    A sampler, a graph and a number of draws, waiting for a seed.
+``ledger``
+    How sure we are: one false-alarm budget for a whole run, shared by all registered checks.
+``calibration``
+    The harness judged by itself: p-values of exact draws must be uniform.
+``faults``
+    Small samplers with a switch each that makes them wrong.
+``mutants``
+    Deliberately wrong samplers, which the harness must reject, next to their sound twins.
+``checks``
+    The register: every random assertion of the test suite, one entry each.
+
+A sampler is a plain function ``(log_weights, num_draws, seed) -> heads``; nothing here knows how
+it works. The package is for tests only, and is not installed with the library.
+"""

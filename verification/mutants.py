@@ -1,0 +1,290 @@
+"""Deliberately wrong samplers, which the harness must reject, next to their sound twins.
+
+A harness that has never rejected anything has shown nothing. Each mutant carries one fault that
+was seen in real software or is easily made, and is otherwise the same code as its twin: the twin
+has to be accepted on the same graph with the same number of draws, so that it is the fault that
+is rejected. One mutant is in the library, under its own name: the paper's biased ``wilson_rc``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+
+from arborand import reference
+from verification.faults import (
+    always_the_same,
+    by_alias_tables,
+    child_then_walk,
+    clipped,
+    each_twice,
+    floored,
+    leaky,
+    listed,
+    listed_without_replacement,
+    next_in_line,
+    one_word_at_a_time,
+    transposed,
+    walk,
+    with_replacement,
+)
+from verification.judges import judge_arcs_of, judge_consecutive, judge_inclusion
+from verification.trials import Trial, ordered_trial, repeat_draw, trial
+
+ALPHA_MUTANT = 1e-12
+"""A mutant's p-value must be below this: luck is no explanation for a rejection."""
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """A fault, and the trial that must uncover it.
+
+    Attributes
+    ----------
+    name : str
+        Unique.
+    shows : str
+        The bias that the rejection demonstrates.
+    trial : callable
+        From a seed to a verdict on the faulty sampler.
+    twin : callable
+        The same for the sampler without the fault.
+    """
+
+    name: str
+    shows: str
+    trial: Trial
+    twin: Trial
+
+
+_dependency_list = partial(listed, single_root=True)
+_spanning_list = partial(listed, single_root=False)
+
+MUTANTS: tuple[Mutant, ...] = (
+    Mutant(
+        "root drawn by weight",
+        "the child of the root needs its marginal, which counts the trees behind it",
+        trial(
+            partial(child_then_walk, child_by="weight"),
+            "lopsided_root_4",
+            single_root=True,
+            num_draws=20_000,
+        ),
+        trial(child_then_walk, "lopsided_root_4", single_root=True, num_draws=20_000),
+    ),
+    Mutant(
+        "wilson_rc as published",
+        "the paper's own counter-example: 1/2 and 1/2 instead of 2/3 and 1/3",
+        trial(
+            repeat_draw(reference.wilson_rc), "counter_example_3", single_root=True, num_draws=3_000
+        ),
+        trial(
+            repeat_draw(reference.wilson_root_marginal),
+            "counter_example_3",
+            single_root=True,
+            num_draws=3_000,
+        ),
+    ),
+    Mutant(
+        "fallback forgets the child",
+        "how often a walk runs out of steps depends on the child, so the tree that replaces it "
+        "must have that child",
+        trial(
+            partial(child_then_walk, max_steps=6, keeps_child=False),
+            "lopsided_root_4",
+            single_root=True,
+            num_draws=40_000,
+        ),
+        trial(
+            partial(child_then_walk, max_steps=6),
+            "lopsided_root_4",
+            single_root=True,
+            num_draws=40_000,
+        ),
+    ),
+    Mutant(
+        "probabilities floored",
+        "a floor of 1e-4 makes trees that come once in 1e8 draws come once in a thousand; seen by "
+        "the exact test of the rare outcomes",
+        trial(floored, "near_deterministic_4", single_root=False, num_draws=200_000),
+        trial(_spanning_list, "near_deterministic_4", single_root=False, num_draws=200_000),
+    ),
+    Mutant(
+        "scores clipped",
+        "at -10 all small root weights become one, and their ratios are lost",
+        trial(clipped, "tiny_roots_3", single_root=True, num_draws=20_000),
+        trial(_dependency_list, "tiny_roots_3", single_root=True, num_draws=20_000),
+    ),
+    Mutant(
+        "first exit kept",
+        "a walk that does not overwrite its loops leaves cycles",
+        trial(
+            partial(walk, loops="keep first exit"),
+            "skewed_4",
+            single_root=False,
+            num_draws=20_000,
+        ),
+        trial(walk, "skewed_4", single_root=False, num_draws=20_000),
+    ),
+    Mutant(
+        "loops avoided",
+        "a walk that never closes a loop always returns trees, of another law than one that "
+        "erases its loops",
+        trial(partial(walk, loops="avoid"), "skewed_4", single_root=False, num_draws=20_000),
+        trial(walk, "skewed_4", single_root=False, num_draws=20_000),
+    ),
+    Mutant(
+        "alias table off by one",
+        "each slot with its neighbour's threshold: all arcs exist, the chances are wrong",
+        trial(
+            partial(walk, drawer=partial(by_alias_tables, offset=1)),
+            "skewed_3",
+            single_root=False,
+            num_draws=20_000,
+        ),
+        trial(
+            partial(walk, drawer=by_alias_tables),
+            "skewed_3",
+            single_root=False,
+            num_draws=20_000,
+        ),
+    ),
+    Mutant(
+        "heads drawn independently",
+        "marginals without conditioning close cycles",
+        trial(
+            partial(one_word_at_a_time, conditions=False),
+            "skewed_4",
+            single_root=True,
+            num_draws=20_000,
+        ),
+        trial(one_word_at_a_time, "skewed_4", single_root=True, num_draws=20_000),
+    ),
+    Mutant(
+        "heads drawn independently until a tree",
+        "retrying makes trees of them, but not the right ones",
+        trial(
+            partial(one_word_at_a_time, conditions=False, retries=True),
+            "skewed_4",
+            single_root=True,
+            num_draws=20_000,
+        ),
+        trial(
+            partial(one_word_at_a_time, retries=True),
+            "skewed_4",
+            single_root=True,
+            num_draws=20_000,
+        ),
+    ),
+    Mutant(
+        "heads drawn independently until a tree, by arcs",
+        "the same bias, visible in the arcs alone",
+        trial(
+            partial(one_word_at_a_time, conditions=False, retries=True),
+            "skewed_4",
+            single_root=True,
+            num_draws=20_000,
+            judge=judge_arcs_of,
+        ),
+        trial(
+            partial(one_word_at_a_time, retries=True),
+            "skewed_4",
+            single_root=True,
+            num_draws=20_000,
+            judge=judge_arcs_of,
+        ),
+    ),
+    Mutant(
+        "arcs reversed",
+        "heads and dependents confused: only an asymmetric graph can tell",
+        trial(transposed, "skewed_3", single_root=True, num_draws=20_000),
+        trial(_dependency_list, "skewed_3", single_root=True, num_draws=20_000),
+    ),
+    Mutant(
+        "absent arcs drawn",
+        "one draw in a thousand from the complete graph: a single one is enough",
+        trial(leaky, "sparse_5", single_root=False, num_draws=20_000),
+        trial(_spanning_list, "sparse_5", single_root=False, num_draws=20_000),
+    ),
+    Mutant(
+        "one tree for all draws",
+        "a random key that was used once",
+        trial(always_the_same, "skewed_3", single_root=True, num_draws=1_000),
+        trial(_dependency_list, "skewed_3", single_root=True, num_draws=1_000),
+    ),
+    Mutant(
+        "random numbers used twice",
+        "every draw comes twice: right one by one, wrong in pairs",
+        trial(each_twice, "skewed_3", single_root=True, num_draws=20_000, judge=judge_consecutive),
+        trial(
+            _dependency_list,
+            "skewed_3",
+            single_root=True,
+            num_draws=20_000,
+            judge=judge_consecutive,
+        ),
+    ),
+    Mutant(
+        "repeats without replacement",
+        "draws with replacement sold as different ones",
+        ordered_trial(with_replacement, "skewed_3", single_root=True, num_repeats=20_000, length=2),
+        ordered_trial(
+            listed_without_replacement,
+            "skewed_3",
+            single_root=True,
+            num_repeats=20_000,
+            length=2,
+        ),
+    ),
+    Mutant(
+        "most probable first",
+        "the right trees, sorted: the order of draws has a law too",
+        ordered_trial(
+            partial(listed_without_replacement, order="most probable first"),
+            "skewed_3",
+            single_root=True,
+            num_repeats=20_000,
+            length=2,
+        ),
+        ordered_trial(
+            listed_without_replacement,
+            "skewed_3",
+            single_root=True,
+            num_repeats=20_000,
+            length=2,
+        ),
+    ),
+    Mutant(
+        "mass of drawn trees given to their neighbour",
+        "a repeat moves on to the next tree instead of renormalising",
+        ordered_trial(next_in_line, "skewed_3", single_root=True, num_repeats=20_000, length=2),
+        ordered_trial(
+            listed_without_replacement,
+            "skewed_3",
+            single_root=True,
+            num_repeats=20_000,
+            length=2,
+        ),
+    ),
+    Mutant(
+        "mass of drawn trees given to their neighbour, by inclusion",
+        "the same bias in draws of four trees, whatever their order",
+        ordered_trial(
+            next_in_line,
+            "skewed_3",
+            single_root=True,
+            num_repeats=20_000,
+            length=4,
+            judge=judge_inclusion,
+        ),
+        ordered_trial(
+            listed_without_replacement,
+            "skewed_3",
+            single_root=True,
+            num_repeats=20_000,
+            length=4,
+            judge=judge_inclusion,
+        ),
+    ),
+)
+"""Every mutant. The name is also its seed; see :class:`verification.ledger.Check`."""
