@@ -1,0 +1,9 @@
+"""Runs the Python examples of the README and of docs/, whose expected output is part of the page."""
+
+from sybil import Sybil
+from sybil.parsers.markdown import PythonCodeBlockParser
+
+pytest_collect_file = Sybil(
+    parsers=[PythonCodeBlockParser()],
+    patterns=["README.md", "docs/*.md"],
+).pytest()
