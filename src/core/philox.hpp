@@ -17,14 +17,21 @@ typedef unsigned __int128 Wide128;
 inline std::uint64_t high_half(Wide128 x) { return static_cast<std::uint64_t>(x >> 64); }
 inline std::uint64_t low_half(Wide128 x) { return static_cast<std::uint64_t>(x); }
 
+// Numbers are made one block ahead: a block takes some 60 cycles from start to end, which pass
+// while the one before it is used up.  A walk whose turns the processor guesses wrong would
+// otherwise wait.
 class Stream {
   public:
     Stream(const StreamKey& key, std::uint64_t graph, std::uint64_t draw, std::uint64_t purpose = 0)
-        : key_(key), purpose_(purpose), graph_(graph), draw_(draw) {}
+        : key_(key), purpose_(purpose), graph_(graph), draw_(draw) {
+        make_block(numbers_);
+    }
 
     std::uint64_t next() {
-        if (position_ == 4) refill();
-        return numbers_[position_++];
+        if (position_ % 4 == 0) make_block(numbers_ + (position_ ^ 4));
+        const std::uint64_t number = numbers_[position_];
+        position_ = (position_ + 1) % 8;
+        return number;
     }
 
     Wide128 next_128() {
@@ -33,7 +40,7 @@ class Stream {
     }
 
   private:
-    void refill() {
+    void make_block(std::uint64_t* numbers) {
         std::uint64_t c0 = ++block_, c1 = purpose_, c2 = graph_, c3 = draw_;
         std::uint64_t k0 = key_.words[0], k1 = key_.words[1];
         for (int round = 0; round < 10; ++round) {
@@ -46,17 +53,16 @@ class Stream {
             k0 += 0x9E3779B97F4A7C15u;
             k1 += 0xBB67AE8584CAA73Bu;
         }
-        numbers_[0] = c0;
-        numbers_[1] = c1;
-        numbers_[2] = c2;
-        numbers_[3] = c3;
-        position_ = 0;
+        numbers[0] = c0;
+        numbers[1] = c1;
+        numbers[2] = c2;
+        numbers[3] = c3;
     }
 
     StreamKey key_;
     std::uint64_t purpose_, graph_, draw_, block_ = 0;
-    std::uint64_t numbers_[4];
-    int position_ = 4;
+    std::uint64_t numbers_[8];
+    unsigned position_ = 0;
 };
 
 }  // namespace ARBORAND_ISA

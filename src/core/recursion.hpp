@@ -38,7 +38,7 @@ constexpr Index undecided = -2;
 template <class Scalar>
 struct LeafView {
     const Scalar* row;    // the original row of j: weights of the heads 0 .. n - 1
-    const Scalar* h;      // h_i of the leading order for every node i but j; null if none is known
+    const Scalar* h;      // h_i of the leading order for every node i but j; null if there is none
     Scalar root_weight;   // of the leading order
     Scalar escape;        // the weight with which j reaches the root: the sum of all of the above
     bool at_first_order;  // is the leading order 1?
@@ -58,7 +58,7 @@ class Recursion {
 
     // Scratch memory that `run` takes from the arena.
     static std::size_t workspace(Index num_nodes) {
-        std::size_t bytes = Arena::rounded<Scalar>(padded(num_nodes));
+        std::size_t bytes = Arena::rounded<Scalar>(num_root_columns * padded(num_nodes));
         for (Index size = num_nodes; size > 1; size -= size / 2) {
             const Index keep = size - size / 2;
             bytes += Arena::rounded<Scalar>(keep * walk_stride(keep));
@@ -74,138 +74,182 @@ class Recursion {
 
     // False: interrupted, or there is no tree.
     bool run() {
-        if (leaf_.wants(0, n_))
-            descend(0, n_, walk_, nullptr);  // no node is outside: there is nothing to land
+        if (leaf_.wants(0, n_)) descend(0, n_, walk_, nullptr);
         return !pivots_.dead_end && !interrupted_;
     }
 
   private:
-    void descend(Index begin, Index end, const Scalar* rows, const Scalar* landing) {
-        if (end - begin == 1) return visit_leaf(begin, rows, landing);
-        const Index middle = begin + (end - begin) / 2;
-        keep(begin, end, begin, middle, middle, end, rows, landing);
-        keep(begin, end, middle, end, begin, middle, rows, landing);
+    // Of the current nodes [begin, begin + size), those to keep and those to censor.
+    struct Split {
+        Index begin, size, kept, num_kept, drop, num_dropped;
+    };
+
+    void descend(Index begin, Index size, const Scalar* rows, const Scalar* landing) {
+        if (size == 1) {
+            return visit_leaf(begin, rows,
+                              landing == nullptr ? nullptr : landing + landing_stride_);
+        }
+        const Index left = size / 2, middle = begin + left;
+        keep({begin, size, begin, left, middle, size - left}, rows, landing);
+        keep({begin, size, middle, size - left, begin, left}, rows, landing);
     }
 
-    // Censor [drop, drop_end), recurse on [kept, kept_end).
-    void keep(Index begin, Index end, Index kept, Index kept_end, Index drop, Index drop_end,
-              const Scalar* rows, const Scalar* landing) {
-        if (interrupted_ || (interrupted_ = interrupt_.requested(end - begin))) return;
-        if (!leaf_.wants(kept, kept_end)) return;
-        const Index size = end - begin;
-        const Index num_kept = kept_end - kept;
-        const Index num_dropped = drop_end - drop;
-        const Index stride = walk_stride(size);
-        const Index kept_stride = walk_stride(num_kept);
+    // Censor one half, recurse on the other.  `rows` and `landing` are of the current nodes;
+    // landing is null at the top, where no node is outside.
+    void keep(const Split& split, const Scalar* rows, const Scalar* landing) {
+        if (interrupted_ || (interrupted_ = interrupt_.requested(split.size))) return;
+        if (!leaf_.wants(split.kept, split.kept + split.num_kept)) return;
+        if (split.size == 2) return visit_one_of_two(split, rows, landing);
         const std::size_t mark = arena_.mark();
-        Scalar* kept_rows = arena_.take<Scalar>(num_kept * kept_stride);
+        Scalar* kept_rows = arena_.take<Scalar>(split.num_kept * walk_stride(split.num_kept));
         Scalar* kept_landing = nullptr;
         if (Leaf::needs_landing) {
-            kept_landing = arena_.take<Scalar>((num_kept + num_root_columns) * landing_stride_);
+            kept_landing =
+                arena_.take<Scalar>((split.num_kept + num_root_columns) * landing_stride_);
         }
         const std::size_t scratch = arena_.mark();
-
-        const Index others = padded(num_dropped);
-        Rows<Scalar> dropped{nullptr, num_dropped, others, others + num_kept + num_root_columns,
-                             others + kept_stride};
-        dropped.data = arena_.take<Scalar>(num_dropped * dropped.stride);
-        for (Index j = 0; j < num_dropped; ++j) {
-            const Index head = leaf_.head(drop + j);
-            if (head == undecided) {
-                copy_row(rows + (drop - begin + j) * stride, 1, size, drop - begin, num_dropped,
-                         kept - begin, num_kept, dropped[j], others);
-            } else if (head >= begin && head < end) {
-                step_to(dropped[j], dropped.stride,
-                        head >= drop && head < drop_end ? head - drop : others + head - kept);
-            } else if (head == root) {
-                step_to(dropped[j], dropped.stride, others + num_kept);
-            } else {
-                copy_row(landing + head, landing_stride_, size, drop - begin, num_dropped,
-                         kept - begin, num_kept, dropped[j], others);
-            }
+        const Index others = padded(split.num_dropped);
+        const Index stride = others + walk_stride(split.num_kept);
+        const Rows<Scalar> dropped{arena_.take<Scalar>(split.num_dropped * stride),
+                                   split.num_dropped, others,
+                                   others + split.num_kept + num_root_columns, stride};
+        for (Index j = 0; j < split.num_dropped; ++j) {
+            fill_dropped(split, split.drop + j, rows, landing, dropped[j], others, stride);
         }
         absorb(dropped, pivots_, interrupt_);
-        const Scalar* absorption = dropped.data + others;  // num_dropped x kept_stride
-
-        for (Index j = 0; j < num_kept; ++j) {
-            const Scalar* from = rows + (kept - begin + j) * stride;
-            Scalar* to = kept_rows + j * kept_stride;
-            for (Index i = 0; i < num_kept; ++i) to[i] = from[kept - begin + i];
-            for (Index i = 0; i < num_root_columns; ++i) to[num_kept + i] = from[size + i];
-            for (Index i = num_kept + num_root_columns; i < kept_stride; ++i) to[i] = Scalar(0.0);
-        }
-        add_product(kept_rows, kept_stride,
-                    Strided<Scalar>{rows + (kept - begin) * stride + drop - begin, stride, 1},
-                    absorption, dropped.stride, num_kept, num_dropped, kept_stride);
-
-        if (Leaf::needs_landing) {
-            const Scalar* dropped_landing = landing + (drop - begin) * landing_stride_;
-            for (Index i = 0; i < num_kept + num_root_columns; ++i) {
-                const Index from = i < num_kept ? kept - begin + i : size + i - num_kept;
-                copy(landing == nullptr ? nullptr : landing + from * landing_stride_,
-                     kept_landing + i * landing_stride_);
-            }
-            // Nodes before `begin` and from `end` on, rounded outwards to whole vectors.
-            land(kept_landing, dropped_landing, absorption, dropped.stride, num_kept, num_dropped,
-                 0, padded(begin));
-            if (end < n_) {
-                land(kept_landing, dropped_landing, absorption, dropped.stride, num_kept,
-                     num_dropped, end / lanes * lanes, landing_stride_);
-            }
-            for (Index i = 0; i < num_kept + num_root_columns; ++i) {
-                for (Index j = 0; j < num_dropped; ++j) {
-                    kept_landing[i * landing_stride_ + drop + j] =
-                        absorption[j * dropped.stride + i];
-                }
-            }
-        }
+        fill_kept_rows(split, rows, dropped, kept_rows);
+        if (Leaf::needs_landing) fill_kept_landing(split, landing, dropped, kept_landing);
         arena_.release(scratch);
-        descend(kept, kept_end, kept_rows, kept_landing);
+        descend(split.kept, split.num_kept, kept_rows, kept_landing);
         arena_.release(mark);
     }
 
-    void copy(const Scalar* from, Scalar* to) const {
-        for (Index i = 0; i < landing_stride_; ++i) to[i] = from == nullptr ? Scalar(0.0) : from[i];
-    }
-
-    // A row over the current nodes and the root, reordered: dropped nodes, padding, kept nodes,
-    // root.
-    static void copy_row(const Scalar* from, Index step, Index size, Index drop, Index num_dropped,
-                         Index kept, Index num_kept, Scalar* to, Index others) {
-        for (Index i = 0; i < num_dropped; ++i) to[i] = from[(drop + i) * step];
-        for (Index i = num_dropped; i < others; ++i) to[i] = Scalar(0.0);
-        to += others;
-        for (Index i = 0; i < num_kept; ++i) to[i] = from[(kept + i) * step];
-        for (Index i = 0; i < num_root_columns; ++i) to[num_kept + i] = from[(size + i) * step];
-        for (Index i = num_kept + num_root_columns; i < walk_stride(num_kept); ++i) {
-            to[i] = Scalar(0.0);
+    // The row of a node to be censored, reordered: dropped nodes, zeros up to `others`, kept nodes,
+    // root, zeros up to `stride`.  If its head is decided, the row is the walk of its head.
+    void fill_dropped(const Split& split, Index node, const Scalar* rows, const Scalar* landing,
+                      Scalar* to, Index others, Index stride) const {
+        for (Index i = 0; i < stride; ++i) to[i] = Scalar(0.0);
+        const Index head = leaf_.head(node);
+        if (head == undecided) {
+            reorder(split, rows + (node - split.begin) * walk_stride(split.size), 1, to, others);
+        } else if (head == root) {
+            to[others + split.num_kept] = Scalar(1.0);
+        } else if (head >= split.drop && head < split.drop + split.num_dropped) {
+            to[head - split.drop] = Scalar(1.0);
+        } else if (head >= split.kept && head < split.kept + split.num_kept) {
+            to[others + head - split.kept] = Scalar(1.0);
+        } else {
+            reorder(split, landing + head, landing_stride_, to, others);
         }
     }
 
-    static void step_to(Scalar* row, Index width, Index column) {
-        for (Index i = 0; i < width; ++i) row[i] = Scalar(0.0);
-        row[column] = Scalar(1.0);
+    static void reorder(const Split& split, const Scalar* from, Index step, Scalar* to,
+                        Index others) {
+        const Index drop = split.drop - split.begin, kept = split.kept - split.begin;
+        for (Index i = 0; i < split.num_dropped; ++i) to[i] = from[(drop + i) * step];
+        to += others;
+        for (Index i = 0; i < split.num_kept; ++i) to[i] = from[(kept + i) * step];
+        to += split.num_kept;
+        for (Index i = 0; i < num_root_columns; ++i) to[i] = from[(split.size + i) * step];
     }
 
-    void land(Scalar* kept_landing, const Scalar* dropped_landing, const Scalar* absorption,
-              Index absorption_stride, Index num_kept, Index num_dropped, Index first, Index last) {
-        if (first >= last) return;
-        add_product(kept_landing + first, landing_stride_,
-                    Strided<Scalar>{absorption, 1, absorption_stride}, dropped_landing + first,
-                    landing_stride_, num_kept + num_root_columns, num_dropped, last - first);
+    // Rows of the kept nodes: what they had, and what reaches them through the dropped ones.
+    void fill_kept_rows(const Split& split, const Scalar* rows, const Rows<Scalar>& dropped,
+                        Scalar* kept_rows) const {
+        const Index stride = walk_stride(split.size), kept_stride = walk_stride(split.num_kept);
+        const Index drop = split.drop - split.begin, kept = split.kept - split.begin;
+        for (Index j = 0; j < split.num_kept; ++j) {
+            const Scalar* from = rows + (kept + j) * stride;
+            Scalar* to = kept_rows + j * kept_stride;
+            for (Index i = 0; i < split.num_kept; ++i) to[i] = from[kept + i];
+            to += split.num_kept;
+            for (Index i = 0; i < num_root_columns; ++i) to[i] = from[split.size + i];
+            for (Index i = num_root_columns; i < kept_stride - split.num_kept; ++i) {
+                to[i] = Scalar(0.0);
+            }
+        }
+        add_product(kept_rows, kept_stride, Strided<Scalar>{rows + kept * stride + drop, stride, 1},
+                    dropped.data + dropped.others, dropped.stride, split.num_kept,
+                    split.num_dropped, kept_stride);
     }
 
-    void visit_leaf(Index j, const Scalar* escape, const Scalar* landing) {
-        const bool at_first_order = !is_positive(escape[1]);
-        const Index order = at_first_order ? 1 : 0;
+    // Landings among the kept nodes, one row for each place to land and one column a node.
+    void fill_kept_landing(const Split& split, const Scalar* landing, const Rows<Scalar>& dropped,
+                           Scalar* kept_landing) const {
+        const Index num_places = split.num_kept + num_root_columns;
+        const Scalar* absorption = dropped.data + dropped.others;
+        for (Index i = 0; i < num_places; ++i) {
+            Scalar* to = kept_landing + i * landing_stride_;
+            const Index from =
+                i < split.num_kept ? split.kept - split.begin + i : split.size + i - split.num_kept;
+            for (Index k = 0; k < landing_stride_; ++k) {
+                to[k] = landing == nullptr ? Scalar(0.0) : landing[from * landing_stride_ + k];
+            }
+        }
+        // Nodes before the current ones and after them, rounded outwards to whole vectors, but no
+        // column twice.  The columns of current nodes hold zeros.
+        const Index end = split.begin + split.size;
+        const Index before = padded(split.begin);
+        const Index after = end < n_ ? end / lanes * lanes : landing_stride_;
+        const Index ranges[2][2] = {{0, before},
+                                    {after < before ? before : after, landing_stride_}};
+        for (const auto& range : ranges) {
+            if (range[0] >= range[1]) continue;
+            add_product(kept_landing + range[0], landing_stride_,
+                        Strided<Scalar>{absorption, 1, dropped.stride},
+                        landing + (split.drop - split.begin) * landing_stride_ + range[0],
+                        landing_stride_, num_places, split.num_dropped, range[1] - range[0]);
+        }
+        for (Index i = 0; i < num_places; ++i) {
+            for (Index j = 0; j < split.num_dropped; ++j) {
+                kept_landing[i * landing_stride_ + split.drop + j] =
+                    absorption[j * dropped.stride + i];
+            }
+        }
+    }
+
+    // The last level by hand, where setting up matrices would take longer than the work: the same
+    // operations in the same order.
+    void visit_one_of_two(const Split& split, const Scalar* rows, const Scalar* landing) {
+        Scalar
+            step[2 + num_root_columns];  // from the dropped node: to itself, to the kept one, a, b
+        fill_dropped(split, split.drop, rows, landing, step, 1, 2 + num_root_columns);
+        censor(Rows<Scalar>{step, 1, 1, 2 + num_root_columns, 2 + num_root_columns}, pivots_,
+               interrupt_);
+        const Scalar* row = rows + (split.kept - split.begin) * walk_stride(2);
+        const Scalar through = row[split.drop - split.begin];
+        const Scalar escape[1 + num_root_columns] = {Scalar(0.0), row[2] + through * step[2],
+                                                     row[3] + through * step[3]};
+        const std::size_t mark = arena_.mark();
+        Scalar* h = nullptr;
+        if (Leaf::needs_landing) {
+            h = arena_.take<Scalar>(num_root_columns * landing_stride_);
+            const Index order = is_positive(escape[1]) ? 0 : 1;  // the other one is not read
+            Scalar* to = h + order * landing_stride_;
+            for (Index i = 0; i < landing_stride_; ++i) to[i] = Scalar(0.0);
+            if (landing != nullptr) {
+                const Scalar* direct = landing + (2 + order) * landing_stride_;
+                const Scalar* dropped = landing + (split.drop - split.begin) * landing_stride_;
+                for (Index i = 0; i < landing_stride_; ++i) {
+                    to[i] = direct[i] + step[2 + order] * dropped[i];
+                }
+            }
+            to[split.drop] = step[2 + order];
+        }
+        visit_leaf(split.kept, escape, h);
+        arena_.release(mark);
+    }
+
+    // `escape` is the last node's row, `h` its two rows of landing in the root.
+    void visit_leaf(Index j, const Scalar* escape, const Scalar* h) {
+        const Index order = is_positive(escape[1]) ? 0 : 1;
         if (!is_positive(escape[1 + order])) {
             pivots_.dead_end = true;
             return;
         }
         const Scalar* row = walk_ + j * walk_stride(n_);
-        const Scalar* h = landing == nullptr ? nullptr : landing + (1 + order) * landing_stride_;
-        leaf_.visit(j,
-                    LeafView<Scalar>{row, h, row[n_ + order], escape[1 + order], at_first_order});
+        leaf_.visit(j, LeafView<Scalar>{row, h == nullptr ? nullptr : h + order * landing_stride_,
+                                        row[n_ + order], escape[1 + order], order == 1});
     }
 
     const Scalar* walk_;

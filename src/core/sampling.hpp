@@ -124,13 +124,14 @@ inline Status draw_ancestral(const Sampler& sampler, Stream& stream, std::int32_
     return Status::ok;
 }
 
-// One tree.  `in_tree` has room for all nodes.
-inline Status draw_tree(const Sampler& sampler, Stream& stream, std::int32_t* heads, char* in_tree,
-                        Scratch& work, const Interrupt& interrupt, SampleCounts& counts) {
+// One tree.
+inline Status draw_tree(const Sampler& sampler, Stream& stream, std::int32_t* heads,
+                        Membership& members, Scratch& work, const Interrupt& interrupt,
+                        SampleCounts& counts) {
     const Index num_nodes = sampler.graph.num_words + 1;
     const WalkTables tables{sampler.slots, num_nodes};
     const bool rejects = sampler.method == Method::wilson_reject;
-    heads[0] = -1;
+    heads[0] = 0;
     std::int64_t budget = sampler.budget;
     WalkEnd end = WalkEnd::budget_spent;
     Index child = 0;
@@ -139,19 +140,22 @@ inline Status draw_tree(const Sampler& sampler, Stream& stream, std::int32_t* he
     }
     if (sampler.method != Method::colbourn) {
         do {
-            for (Index j = 1; j < num_nodes; ++j) in_tree[j] = 0;
-            in_tree[0] = 1;
+            members.reset();
             if (child > 0) {
-                in_tree[child] = 1;
+                members.add(child);
                 heads[child] = 0;
             }
-            end = walk(tables, stream, heads, in_tree, budget, rejects);
+            end = walk(tables, stream, heads, members, budget, rejects);
             ++counts.walks;
         } while (end == WalkEnd::second_root_arc);
         counts.steps += sampler.budget - budget;
-        if (end == WalkEnd::tree) return Status::ok;
+        if (end == WalkEnd::tree) {
+            heads[0] = -1;
+            return Status::ok;
+        }
     }
     // How often a walk runs out depends on the root's child, so the child stays as drawn.
+    heads[0] = -1;
     for (Index j = 1; j < num_nodes; ++j) heads[j] = undecided;
     if (child > 0) heads[child] = 0;
     ++counts.ancestral;
@@ -163,8 +167,9 @@ inline Status draw_trees(const Sampler& sampler, const StreamKey& key, const Dra
                          std::int32_t* heads, Index stride, Scratch& work,
                          const Interrupt& interrupt, SampleCounts& counts) {
     const Index num_nodes = sampler.graph.num_words + 1;
-    char* in_tree = static_cast<char*>(std::malloc(static_cast<std::size_t>(num_nodes)));
-    if (in_tree == nullptr) return Status::no_memory;
+    char* memory = static_cast<char*>(std::malloc(Membership::bytes(num_nodes)));
+    if (memory == nullptr) return Status::no_memory;
+    Membership members(memory, num_nodes);
     Status status = Status::ok;
     for (Index i = 0; i < range.count && status == Status::ok; ++i) {
         // Asking costs as much as a small tree: not every time.
@@ -173,9 +178,9 @@ inline Status draw_trees(const Sampler& sampler, const StreamKey& key, const Dra
             break;
         }
         Stream stream(key, range.graph, range.first + static_cast<std::uint64_t>(i));
-        status = draw_tree(sampler, stream, heads + i * stride, in_tree, work, interrupt, counts);
+        status = draw_tree(sampler, stream, heads + i * stride, members, work, interrupt, counts);
     }
-    std::free(in_tree);
+    std::free(memory);
     return status;
 }
 

@@ -1,0 +1,417 @@
+r"""The expectation of a function of a random tree, from draws, with its standard error.
+
+Four ways, from the one that needs no draws to the one that gets most out of a few of them:
+
+- `expected_arc_sum`: a sum over the arcs of a tree, exactly, from the marginals;
+- `expectation`: the mean over draws with replacement;
+- `expectation_without_replacement`: distinct trees, weighted by how likely they were to be among
+  those drawn (Horvitz and Thompson 1952; Duffield, Lund and Thorup 2007; for sequence models Kool,
+  van Hoof and Welling 2019);
+- `sum_and_sample`: distinct trees, the first of which count with their exact probability while the
+  others stand for all trees not yet drawn (Des Raj 1956; Liu, Regier, Tripuraneni, Jordan and
+  McAuliffe 2019; Kool, van Hoof and Welling 2020).
+
+The last two find the exact value where the support is small enough to be drawn in full.  As
+everywhere, small probabilities are handled as logarithms and nothing is found as 1 - p: trees that
+are rarer than float64 can say, or that are left over by one of probability 1 - 1e-19, count for
+what they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from arborand.distributions import TreeDistribution
+from arborand.validation import check_integer
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+    from arborand.randomness import Seed
+    from arborand.without_replacement import Draws
+
+    Function = Callable[[NDArray[np.int32]], ArrayLike]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Estimate:
+    """An estimate of an expectation, and how far off it may be.
+
+    Attributes
+    ----------
+    value : ndarray of float64
+        The estimate, in the shape of one value of the function.
+    standard_error : ndarray of float64
+        The estimated standard deviation of `value`, entry by entry: 0 if the value is exact, NaN if
+        a single draw leaves no way to tell.
+    num_evaluations : int
+        How many trees the function was evaluated on.
+    """
+
+    value: NDArray[np.float64]
+    standard_error: NDArray[np.float64]
+    num_evaluations: int
+
+
+def expected_arc_sum(distribution: TreeDistribution, arc_values: ArrayLike) -> Estimate:
+    r"""Compute the expectation of a sum over a tree's arcs, exactly.
+
+    :math:`E \sum_{i \to j \in t} v_{ij} = \sum_{ij} P(i \to j) \, v_{ij}`, so no draw is needed.
+
+    Parameters
+    ----------
+    distribution : SpanningTrees or DependencyTrees
+        A single graph.
+    arc_values : array_like, shape (m, m) or (m, m, ...)
+        ``arc_values[head, dependent]``, numbers or arrays of numbers.  Where no tree has the arc
+        (column 0, the diagonal, arcs of probability 0), anything goes: it is not read.
+
+    Returns
+    -------
+    Estimate
+        With a standard error of 0, after no evaluations.
+
+    Raises
+    ------
+    ValueError
+        If the shape does not fit, or the value of a possible arc is NaN.
+
+    Notes
+    -----
+    :math:`O(n^3)` time for the marginals.  A value of inf or -inf on a possible arc makes the
+    expectation infinite, and one of each makes it NaN.
+
+    Examples
+    --------
+    >>> from arborand import DependencyTrees
+    >>> d = DependencyTrees.from_weights([[0, 1, 2], [0, 0, 3], [0, 4, 0]])
+    >>> arc_length = abs(np.subtract.outer(range(3), range(3)))
+    >>> float(expected_arc_sum(d, arc_length).value.round(4))
+    2.7273
+    """
+    _check_distribution(distribution, "expected_arc_sum")
+    marginals = distribution.arc_marginals()
+    array: NDArray[Any] = np.asarray(arc_values)
+    if array.dtype.kind not in "biuf":
+        raise TypeError(
+            f"arc_values must be an array of real numbers, but its dtype is {array.dtype}"
+        )
+    if array.shape[:2] != marginals.shape:
+        raise ValueError(
+            f"arc_values has shape {array.shape}: expected {marginals.shape}, one row and one "
+            "column for each node, root included, with any number of axes behind"
+        )
+    head, dependent = np.nonzero(marginals)
+    values = array[head, dependent].astype(np.float64)
+    if np.isnan(values).any():
+        worst = int(np.argwhere(np.isnan(values))[0, 0])
+        raise ValueError(
+            f"arc_values[{head[worst]}, {dependent[worst]}] is nan on an arc of probability "
+            f"{marginals[head[worst], dependent[worst]]:.3g}; give every arc that a tree can have "
+            "a number"
+        )
+    with np.errstate(invalid="ignore"):  # inf - inf
+        value = _weighted_sum(marginals[head, dependent], values)
+    return Estimate(value[()], np.zeros(value.shape)[()], 0)
+
+
+def expectation(
+    distribution: TreeDistribution,
+    function: Function,
+    num_draws: int,
+    *,
+    rng: Seed = None,
+    method: str | None = None,
+) -> Estimate:
+    """Estimate the expectation of a function by its mean over draws with replacement.
+
+    Parameters
+    ----------
+    distribution : SpanningTrees or DependencyTrees
+        A single graph.
+    function : callable
+        From ``heads``, shape (K, m), to K finite values: an array of shape (K,) or (K, ...).
+    num_draws : int
+        How many trees to draw.
+    rng : int, numpy.random.Generator, numpy.random.SeedSequence or None
+        The source of randomness, as for `sample`.
+    method : str, optional
+        The sampler, as for `sample`.
+
+    Returns
+    -------
+    Estimate
+        Unbiased, and so is the square of its standard error.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If the distribution is a batch, the number of draws is not at least 1, or the function does
+        not give one finite value a tree.
+
+    Notes
+    -----
+    The error falls like one over the root of `num_draws`, whatever the distribution.
+
+    Examples
+    --------
+    >>> from arborand import SpanningTrees
+    >>> from arborand.trees import num_root_arcs
+    >>> d = SpanningTrees.from_weights([[0, 1, 2], [0, 0, 3], [0, 4, 0]])
+    >>> estimate = expectation(d, num_root_arcs, 10_000, rng=0)  # exactly, 15 / 13 = 1.1538...
+    >>> bool(abs(estimate.value - 15 / 13) < 4 * estimate.standard_error)
+    True
+    """
+    _check_distribution(distribution, "expectation")
+    num_draws = _check_number(num_draws, "num_draws", 1)
+    values = _evaluate(function, distribution.sample(num_draws, rng=rng, method=method))
+    return Estimate(*_mean(values), num_draws)
+
+
+def expectation_without_replacement(
+    distribution: TreeDistribution,
+    function: Function,
+    num_draws: int,
+    *,
+    rng: Seed = None,
+    normalise: bool = False,
+) -> Estimate:
+    r"""Estimate the expectation of a function from distinct trees, weighted by a threshold.
+
+    One tree more is drawn than evaluated.  Its perturbed log-probability :math:`\kappa` is the
+    threshold that the others have passed, which tree t does with probability :math:`q_t = 1 -
+    \exp(-\exp(\log p_t - \kappa))`.  The estimate is :math:`\sum_t w_t f(t)` over the trees drawn,
+    with :math:`w_t = p_t / q_t`.
+
+    Parameters
+    ----------
+    distribution : SpanningTrees or DependencyTrees
+        A single graph.
+    function : callable
+        From ``heads``, shape (K, m), to K finite values: an array of shape (K,) or (K, ...).
+    num_draws : int
+        How many distinct trees to evaluate.  If there are no more than that, the result is exact.
+    rng : int, numpy.random.Generator, numpy.random.SeedSequence or None
+        The source of randomness, as for `sample_without_replacement`.
+    normalise : bool
+        Divide by the sum of the weights, whose expectation is 1.  That is *biased*, by a part of
+        the order of the variance, and consistent.  It is often closer, because it does not notice
+        if a constant is added to the function, and it never leaves the range of the values.
+
+    Returns
+    -------
+    Estimate
+        Unbiased unless normalised.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If the distribution is a batch, the number of draws is not at least 1, or the function does
+        not give one finite value a tree.
+
+    Notes
+    -----
+    The contributions of different trees are uncorrelated, from two draws on, so the variance is the
+    sum of theirs, and :math:`\sum_t w_t^2 (1 - q_t) f(t)^2` is an unbiased estimate of it.  With
+    `normalise`, the function is replaced by its distance from the estimate and the sum is divided
+    by the square of the sum of the weights, which is right to first order.  With a single draw, the
+    variance is infinite and the standard error given as NaN.
+
+    Examples
+    --------
+    >>> from arborand import SpanningTrees
+    >>> from arborand.trees import num_root_arcs
+    >>> d = SpanningTrees.from_weights([[0, 1, 2], [0, 0, 3], [0, 4, 0]])
+    >>> estimate = expectation_without_replacement(d, num_root_arcs, 3, rng=0)  # all three trees
+    >>> float(estimate.value.round(6)), float(estimate.standard_error)
+    (1.153846, 0.0)
+    """
+    _check_distribution(distribution, "expectation_without_replacement")
+    num_draws = _check_number(num_draws, "num_draws", 1)
+    draws = distribution.sample_without_replacement(num_draws + 1, rng=rng)
+    if draws.num_drawn <= num_draws:
+        return _exact(function, draws)
+    values = _evaluate(function, draws.heads[:num_draws])
+    log_prob = draws.log_prob[:num_draws]
+    weight, spread = _threshold_weights(log_prob, draws.perturbed_log_prob[num_draws])
+    value = _weighted_sum(weight, values)
+    if normalise:
+        value = value / weight.sum()
+        values = values - value
+        spread = spread / weight.sum()
+    error = _root_of_squares(_times(spread, values)) if num_draws > 1 else value * np.nan
+    return Estimate(value[()], error[()], num_draws)
+
+
+def sum_and_sample(
+    distribution: TreeDistribution,
+    function: Function,
+    num_distinct: int,
+    num_rest: int,
+    *,
+    rng: Seed = None,
+) -> Estimate:
+    r"""Estimate an expectation by an exact sum over some trees and a sample of the rest.
+
+    Distinct trees :math:`t_1, t_2, \ldots` are drawn, and :math:`R_j` is the mass not drawn before
+    the j-th.  As :math:`t_j` follows the law of the trees that are left,
+
+    .. math:: e_j = \sum_{i < j} p_i f(t_i) + R_j f(t_j)
+
+    is unbiased.  The estimate is the mean of :math:`e_j` over the last `num_rest` of the draws.
+
+    Parameters
+    ----------
+    distribution : SpanningTrees or DependencyTrees
+        A single graph.
+    function : callable
+        From ``heads``, shape (K, m), to K finite values: an array of shape (K,) or (K, ...).
+    num_distinct : int
+        How many trees to draw first, for the sum.  May be 0.
+    num_rest : int
+        How many to draw after them.  If there are no more trees than `num_distinct` + `num_rest`,
+        the result is exact.
+    rng : int, numpy.random.Generator, numpy.random.SeedSequence or None
+        The source of randomness, as for `sample_without_replacement`.
+
+    Returns
+    -------
+    Estimate
+        Unbiased, and so is the square of its standard error; this is NaN if `num_rest` is 1.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If the distribution is a batch, a number of draws is too small, or the function does not
+        give one finite value a tree.
+
+    Notes
+    -----
+    Never worse than drawing with replacement: the variance is at most that of `expectation` with
+    `num_rest` draws, on any distribution and for any function.  The :math:`e_j` are uncorrelated,
+    and their variances only fall: the later ones do not vary with the trees that are already in
+    the sum.  So on a peaked distribution let the first draws take the peak, `num_distinct` equal to
+    `num_rest` for instance, and on a flat one make `num_distinct` 0.
+
+    Examples
+    --------
+    >>> from arborand import SpanningTrees
+    >>> from arborand.trees import num_root_arcs
+    >>> d = SpanningTrees([[0, 9, 9, 0], [0, 0, 0, 9], [0, 0, 0, 0], [0, 0, 0, 0]])
+    >>> estimate = sum_and_sample(d, num_root_arcs, 3, 3, rng=0)
+    >>> bool(estimate.standard_error < 1e-4), estimate.num_evaluations
+    (True, 6)
+    """
+    _check_distribution(distribution, "sum_and_sample")
+    num_distinct = _check_number(num_distinct, "num_distinct", 0)
+    num_rest = _check_number(num_rest, "num_rest", 1)
+    num_draws = num_distinct + num_rest
+    # The one more that is asked for is never evaluated: it tells whether there are any.
+    draws = distribution.sample_without_replacement(num_draws + 1, rng=rng)
+    if draws.num_drawn <= num_draws:
+        return _exact(function, draws)
+    values = _evaluate(function, draws.heads[:num_draws])
+    terms = _times(np.exp(draws.log_prob[:num_draws]), values)
+    rest = _times(np.exp(draws.log_remaining[num_distinct:num_draws]), values[num_distinct:])
+    rest[1:] += terms[num_distinct:-1].cumsum(axis=0)
+    # The sum is added last: its rounding may be larger than what all the rest contributes, and the
+    # standard error should not see it.
+    value, error = _mean(rest)
+    return Estimate((terms[:num_distinct].sum(axis=0) + value)[()], error, num_draws)
+
+
+def _exact(function: Function, draws: Draws) -> Estimate:
+    """Sum over all the trees there are."""
+    value = _weighted_sum(np.exp(draws.log_prob), _evaluate(function, draws.heads))
+    return Estimate(value[()], np.zeros(value.shape)[()], len(draws))
+
+
+def _threshold_weights(
+    log_prob: NDArray[np.float64], threshold: np.float64
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Compute p / q and p / q * sqrt(1 - q), where q = 1 - exp(-exp(log_prob - threshold)).
+
+    As a quotient of logarithms: on graphs with many trees p and q both vanish in float64, while
+    their ratio is about exp(threshold).
+    """
+    margin = log_prob - threshold
+    # Beyond these bounds q is its argument, or 1, to the last bit.
+    rate = np.exp(np.clip(margin, -37.0, 20.0))
+    log_passing = np.where(margin < -37.0, margin, np.log(-np.expm1(-rate)))
+    weight = np.exp(log_prob - log_passing)
+    return weight, weight * np.exp(-0.5 * rate)
+
+
+def _mean(values: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Compute the mean of uncorrelated values with one expectation, and its standard error."""
+    number = len(values)
+    value = np.asarray(values.mean(axis=0))
+    if number == 1:
+        return value[()], np.full(value.shape, np.nan)[()]
+    error = _root_of_squares(values - value) / np.sqrt(number * (number - 1.0))
+    return value[()], error[()]
+
+
+def _root_of_squares(terms: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Compute the root of the sum of squares, where squares may leave the range of float64."""
+    largest = np.abs(terms).max(axis=0)
+    scale = np.where(largest > 0.0, largest, 1.0)
+    answer: NDArray[np.float64] = scale * np.sqrt(np.square(terms / scale).sum(axis=0))
+    return answer
+
+
+def _times(weight: NDArray[np.float64], values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Multiply each tree's values by its weight."""
+    return weight.reshape(-1, *[1] * (values.ndim - 1)) * values
+
+
+def _weighted_sum(weight: NDArray[np.float64], values: NDArray[np.float64]) -> NDArray[np.float64]:
+    return np.asarray(_times(weight, values).sum(axis=0))
+
+
+def _evaluate(function: Function, heads: NDArray[np.int32]) -> NDArray[np.float64]:
+    """Call the function on all trees at once, and check what it returns."""
+    values: NDArray[Any] = np.asarray(function(heads))
+    if values.dtype.kind not in "biuf":
+        raise TypeError(
+            f"function must return real numbers, but the dtype of what it returned is "
+            f"{values.dtype}"
+        )
+    if values.shape[:1] != heads.shape[:1]:
+        raise ValueError(
+            f"function returned an array of shape {values.shape} for heads of shape {heads.shape}: "
+            f"expected one value for each of the {len(heads)} trees, along the first axis; make a "
+            "function of one tree into one of many by lambda heads: [function(h) for h in heads]"
+        )
+    values = values.astype(np.float64)
+    if not np.isfinite(values).all():
+        index = tuple(int(i) for i in np.argwhere(~np.isfinite(values))[0])
+        raise ValueError(
+            f"function returned {values[index]} for the tree {heads[index[0]].tolist()}: every "
+            "tree of the support needs a finite value"
+        )
+    return values
+
+
+def _check_distribution(distribution: TreeDistribution, name: str) -> None:
+    if not isinstance(distribution, TreeDistribution):
+        raise TypeError(
+            f"{name} takes a SpanningTrees or DependencyTrees, not {type(distribution).__name__}; "
+            "make one from the log-weights first"
+        )
+    if distribution.batch_shape:
+        raise TypeError(
+            f"{name} takes one graph, and this is a batch of shape {distribution.batch_shape}; "
+            "index it first"
+        )
+
+
+def _check_number(value: int, name: str, least: int) -> int:
+    value = check_integer(value, name)
+    if value < least:
+        raise ValueError(f"{name} is {value}: at least {least} is needed")
+    return value

@@ -1,0 +1,155 @@
+"""Files that are read: what they are, their digest, and errors that name them.
+
+What a file is, is told by its first bytes, not by its name: a pipe has none.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+import sys
+import tempfile
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from arborand.errors import ArborandError
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Iterator
+    from types import ModuleType
+
+_CHUNK = 1 << 20
+# The largest header that safetensors itself accepts.
+_MAX_SAFETENSORS_HEADER = 100_000_000
+
+
+class FormatError(ArborandError, ValueError):
+    """A file that does not hold what it should; the message names the file and what to do."""
+
+
+class SentenceError(ArborandError, ValueError):
+    """One sentence of a corpus that cannot be used.
+
+    Attributes
+    ----------
+    sent_id : str
+    index : int
+        The sentence's place in the corpus, from 0.
+    reason : str
+    """
+
+    def __init__(self, sent_id: str, index: int, reason: str) -> None:
+        super().__init__(f"sentence {sent_id!r} (number {index + 1}): {reason}")
+        self.sent_id = sent_id
+        self.index = index
+        self.reason = reason
+
+    def __reduce__(self) -> tuple[type, tuple[str, int, str]]:
+        return type(self), (self.sent_id, self.index, self.reason)
+
+
+@dataclass(frozen=True, slots=True)
+class InputFile:
+    """A file that can be read more than once.
+
+    Attributes
+    ----------
+    path : Path
+        Where it is; for standard input, a temporary copy.
+    name : str
+        Its name without folders, or ``-`` for standard input: what provenance records.
+    kind : str
+        ``npy``, ``npz``, ``safetensors``, ``parquet``, ``jsonl``, ``conllu`` or ``unknown``.
+    sha256 : str
+    """
+
+    path: Path
+    name: str
+    kind: str
+    sha256: str
+
+
+@contextmanager
+def open_input(source: str | os.PathLike[str]) -> Iterator[InputFile]:
+    """Look at a file, or at all of standard input (``-``), before anything is made of it.
+
+    Raises
+    ------
+    FormatError
+        If it cannot be read, is empty or is a pickle.
+    """
+    with tempfile.TemporaryDirectory(prefix="arborand-") as folder:
+        if str(source) == "-":
+            path, name = Path(folder) / "input", "-"
+            with path.open("wb") as copy:
+                shutil.copyfileobj(sys.stdin.buffer, copy, _CHUNK)
+        else:
+            path = Path(source)
+            name = path.name
+        try:
+            kind, digest = _inspect(path)
+        except OSError as error:
+            raise FormatError(f"{name} cannot be read: {error.strerror or error}") from error
+        if kind == "empty":
+            raise FormatError(f"{name} is empty")
+        if kind == "pickle":
+            raise FormatError(
+                f"{name} is a pickle, which can run any code when it is opened and is therefore "
+                "refused: save the arrays with numpy.savez or safetensors instead"
+            )
+        yield InputFile(path, name, kind, digest)
+
+
+def _inspect(path: Path) -> tuple[str, str]:
+    digest = hashlib.sha256()
+    with path.open("rb") as file:
+        start = chunk = file.read(_CHUNK)
+        while chunk:
+            digest.update(chunk)
+            chunk = file.read(_CHUNK)
+    return _kind(start), digest.hexdigest()
+
+
+def _kind(start: bytes) -> str:
+    """Tell what a file is by its first bytes."""
+    text = start[:4096].lstrip(b"\xef\xbb\xbf \t\r\n")
+    answer = "unknown"
+    if not start:
+        answer = "empty"
+    elif start.startswith(b"\x93NUMPY"):
+        answer = "npy"
+    elif start.startswith((b"PK\x03\x04", b"PK\x05\x06")):
+        # torch.save writes a zip file around a pickle.
+        answer = "pickle" if b"/data.pkl" in start[:4096] else "npz"
+    elif start.startswith(b"PAR1"):
+        answer = "parquet"
+    elif start[8:9] == b"{" and int.from_bytes(start[:8], "little") <= _MAX_SAFETENSORS_HEADER:
+        answer = "safetensors"
+    elif start[:1] == b"\x80" and start[1:2] in b"\x02\x03\x04\x05":
+        answer = "pickle"
+    elif text.startswith(b"{"):
+        answer = "jsonl"
+    elif text.startswith(b"#") or text.split(b"\t", 1)[0].isdigit():
+        answer = "conllu"
+    return answer
+
+
+def required(module: str, purpose: str) -> ModuleType:
+    """Import a module that comes with the extra, or say in one sentence how to get it."""
+    import importlib
+
+    try:
+        return importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        package = module.partition(".")[0]
+        raise ModuleNotFoundError(
+            f"{purpose} needs {package}: pip install 'arborand[cli]'", name=error.name
+        ) from error
+
+
+def describe(names: Any) -> str:
+    """List names for a message."""
+    return ", ".join(map(repr, names)) or "nothing"

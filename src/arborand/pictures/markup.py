@@ -1,0 +1,140 @@
+"""Text for markup: escaping, numbers as people read them, and how wide a word will be."""
+
+from __future__ import annotations
+
+import html
+import math
+import re
+import unicodedata
+from importlib.resources import files
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+# What XML forbids, the other control characters, and halves of surrogate pairs.
+_UNPRINTABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
+_SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+_LONGEST_WORD = 28
+
+
+def escape(text: str) -> str:
+    """Make any text safe inside elements and quoted attributes of HTML and SVG.
+
+    Examples
+    --------
+    >>> escape('<b title="x">')
+    '&lt;b title=&quot;x&quot;&gt;'
+    """
+    return html.escape(_UNPRINTABLE.sub("\ufffd", text), quote=True)
+
+
+def shorten(word: str) -> str:
+    """Cut a word, such as a web address, that would push all others off the screen."""
+    return word if len(word) <= _LONGEST_WORD else word[: _LONGEST_WORD - 1] + "…"
+
+
+def percent(probability: float) -> str:
+    r"""Write a probability so that neither 0 nor 1 hides a small remainder.
+
+    Examples
+    --------
+    >>> for p in (0.4318, 0.00031, 2.1e-9, 0.99996, 1.0):
+    ...     print(percent(p).replace("\xa0", " "))
+    43.2 %
+    0.031 %
+    2.1 × 10⁻⁹
+    > 99.9 %
+    100 %
+    """
+    if probability in (0.0, 1.0):
+        return f"{100 * probability:.0f}\u00a0%"
+    if probability > 0.9995:
+        return ">\u00a099.9\u00a0%"
+    if probability >= 0.001:
+        return f"{100 * probability:.1f}\u00a0%"
+    if probability >= 0.00001:
+        return f"{100 * probability:.2g}\u00a0%"
+    exponent = math.floor(math.log10(probability))
+    mantissa = f"{probability / 10.0**exponent:.1f}"
+    if mantissa == "10.0":
+        mantissa, exponent = "1.0", exponent + 1
+    return f"{mantissa}\u00a0×\u00a010{str(exponent).translate(_SUPERSCRIPTS)}"
+
+
+def brief_percent(probability: float) -> str:
+    r"""Write a probability for a label that has room for three characters or so.
+
+    Examples
+    --------
+    >>> [brief_percent(p).replace("\u202f", " ") for p in (0.4318, 0.004, 0.997)]
+    ['43 %', '< 1 %', '> 99 %']
+    """
+    if probability < 0.01:
+        return "<\u202f1\u202f%"
+    if 0.99 < probability < 1.0:
+        return ">\u202f99\u202f%"
+    return f"{100 * probability:.0f}\u202f%"
+
+
+def text_width(text: str, size: float) -> float:
+    """Estimate the width of text in a sans-serif font, in the unit of its size, generously.
+
+    Nothing here knows the reader's fonts; an estimate that is too wide costs a little space, one
+    that is too narrow lets words run into each other.
+    """
+    return size * sum(map(_advance, text))
+
+
+def _advance(character: str) -> float:
+    code = ord(character)
+    if unicodedata.category(character) in ("Mn", "Me", "Cf"):
+        return 0.0
+    if code >= 0x1F000:  # emoji
+        return 1.4
+    if unicodedata.east_asian_width(character) in "WF":
+        return 1.02
+    if 0x0900 <= code <= 0x109F:  # the scripts of India and their neighbours
+        return 0.85
+    if character in "iljtfrI.,:;!'|()[]/ ’\u202f":
+        return 0.42
+    if character in "mwMW@%—…":
+        return 1.0
+    return 0.76 if character.isupper() else 0.64
+
+
+def is_right_to_left(tokens: Sequence[str]) -> bool:
+    """Tell whether most words that have a direction run from right to left.
+
+    Examples
+    --------
+    >>> is_right_to_left(["قرأت", "الكتاب", "."]), is_right_to_left(["We", "read", "."])
+    (True, False)
+    """
+    balance = 0
+    for token in tokens:
+        directions = {unicodedata.bidirectional(character) for character in token}
+        balance += bool(directions & {"R", "AL"}) - ("L" in directions)
+    return balance > 0
+
+
+def distinct_names(tokens: Sequence[str]) -> list[str]:
+    """Name the words for a reader of prose: with their number where a form occurs twice.
+
+    Examples
+    --------
+    >>> distinct_names(["the", "dog", "the"])
+    ['the (1)', 'dog', 'the (3)']
+    """
+    counts: dict[str, int] = {}
+    for token in tokens:
+        counts[token] = counts.get(token, 0) + 1
+    return [
+        f"{shorten(token)} ({number})" if counts[token] > 1 else shorten(token)
+        for number, token in enumerate(tokens, start=1)
+    ]
+
+
+def asset(name: str) -> str:
+    """Read a style sheet or script that lies beside this module."""
+    return files(__package__).joinpath(name).read_text(encoding="utf-8")
