@@ -135,8 +135,7 @@ class TreeDistribution:
         11.0
         """
         check_workers(workers)
-        flat = self._partition(workers).log_partition
-        return flat.reshape(self.batch_shape)[()]
+        return partition.log_partition(self._graphs, self._partition(workers))
 
     def arc_marginals(self, *, workers: int = 1) -> NDArray[np.float64]:
         """Compute the probability of every arc: that a random tree contains it.
@@ -256,7 +255,7 @@ class TreeDistribution:
         answer = partition.log_prob(
             graphs,
             self._partition(),
-            array.reshape(num_draws, num_graphs, graphs.size),
+            array.reshape(num_draws, num_graphs, graphs.size).astype(np.int32),
             is_member.reshape(num_draws, num_graphs),
         )
         return answer.reshape(shape[:-1])[()]

@@ -5,16 +5,16 @@ Four ways, from the one that needs no draws to the one that gets most out of a f
 - `expected_arc_sum`: a sum over the arcs of a tree, exactly, from the marginals;
 - `expectation`: the mean over draws with replacement;
 - `expectation_without_replacement`: distinct trees, weighted by how likely they were to be among
-  those drawn (Horvitz and Thompson 1952; Duffield, Lund and Thorup 2007; for sequence models Kool,
-  van Hoof and Welling 2019);
+  those drawn (Horvitz and Thompson 1952; with a threshold from the sample itself, Duffield, Lund
+  and Thorup 2007 and Cohen and Kaplan 2007; for sequence models Kool, van Hoof and Welling 2019);
 - `sum_and_sample`: distinct trees, the first of which count with their exact probability while the
   others stand for all trees not yet drawn (Des Raj 1956; Liu, Regier, Tripuraneni, Jordan and
   McAuliffe 2019; Kool, van Hoof and Welling 2020).
 
-The last two find the exact value where the support is small enough to be drawn in full.  As
-everywhere, small probabilities are handled as logarithms and nothing is found as 1 - p: trees that
-are rarer than float64 can say, or that are left over by one of probability 1 - 1e-19, count for
-what they are.
+The last two find the exact value where the support is small enough to be drawn in full.  Nothing is
+found as 1 - p, and ratios of small probabilities are taken as logarithms: trees that are left over
+by one of probability 1 - 1e-19, or whose number leaves each a probability that float64 cannot hold,
+count for what they are.
 """
 
 from __future__ import annotations
@@ -198,9 +198,9 @@ def expectation_without_replacement(
     rng : int, numpy.random.Generator, numpy.random.SeedSequence or None
         The source of randomness, as for `sample_without_replacement`.
     normalise : bool
-        Divide by the sum of the weights, whose expectation is 1.  That is *biased*, by a part of
-        the order of the variance, and consistent.  It is often closer, because it does not notice
-        if a constant is added to the function, and it never leaves the range of the values.
+        Divide by the sum of the weights, whose expectation is 1.  That is *biased*, by something of
+        the order of the variance, and consistent.  It is mostly closer, because a constant added
+        to the function adds nothing to its error, and it never leaves the range of the values.
 
     Returns
     -------
@@ -220,6 +220,9 @@ def expectation_without_replacement(
     `normalise`, the function is replaced by its distance from the estimate and the sum is divided
     by the square of the sum of the weights, which is right to first order.  With a single draw, the
     variance is infinite and the standard error given as NaN.
+
+    Without `normalise` the error grows with the distance of the function from 0: subtract a guess
+    of the expectation that does not depend on these draws, and add it to the result.
 
     Examples
     --------
@@ -291,11 +294,11 @@ def sum_and_sample(
 
     Notes
     -----
-    Never worse than drawing with replacement: the variance is at most that of `expectation` with
-    `num_rest` draws, on any distribution and for any function.  The :math:`e_j` are uncorrelated,
-    and their variances only fall: the later ones do not vary with the trees that are already in
-    the sum.  So on a peaked distribution let the first draws take the peak, `num_distinct` equal to
-    `num_rest` for instance, and on a flat one make `num_distinct` 0.
+    The :math:`e_j` are uncorrelated and their variances never rise with j, so that the variance is
+    at most that of `expectation` with `num_rest` draws, on any distribution and for any function.
+    On a peaked distribution the first :math:`e_j` vary most, so leave them out: `num_distinct`
+    equal to `num_rest` is a fair choice, which loses a factor of 2 in the variance at worst.
+    With `num_distinct` 0 nothing is ever lost against `expectation`, and less is gained.
 
     Examples
     --------

@@ -20,27 +20,42 @@ if TYPE_CHECKING:
 
 
 class Partition(NamedTuple):
-    """log Z, and its parts: ``log_partition = reduced + sum of the shifts``.
+    """log Z of every graph, and what the core needs to tell the log-probability of trees.
 
     Scores are shifted before they are exponentiated, by ``column_shift[dependent]`` and, for root
-    arcs of dependency trees, by ``root_shift`` as well.  ``reduced`` is log Z of the shifted graph:
-    a number of moderate size, so that subtracting it from shifted scores loses no digits.
+    arcs of dependency trees, by a root shift as well.  The parts of a graph are log Z; log Z of the
+    shifted scores, and what rounding took from it; and the root shift.  A tree's log-probability is
+    made from these and not from log Z, which may be large and would round digits away.
     """
 
-    log_partition: NDArray[np.float64]
-    reduced: NDArray[np.float64]
+    parts: NDArray[np.float64]
     column_shift: NDArray[np.float64]
-    root_shift: NDArray[np.float64]
 
 
 def partition(graphs: Graphs, workers: int = 1) -> Partition:
     """Compute log Z of every graph, flat over the batch."""
     count = len(graphs.lengths)
-    answer = Partition(
-        np.empty(count), np.empty(count), np.zeros((count, graphs.size)), np.empty(count)
-    )
+    answer = Partition(np.empty((count, 4)), np.zeros((count, graphs.size)))
     _core.log_partition(graphs.log_weights, graphs.lengths, graphs.single_root, workers, *answer)
     return answer
+
+
+def log_partition(graphs: Graphs, answer: Partition) -> NDArray[np.float64]:
+    """Take log Z out of it, in the shape of the batch."""
+    return answer.parts[:, 0].reshape(graphs.batch_shape)[()]
+
+
+def log_prob(
+    graphs: Graphs, answer: Partition, heads: NDArray[np.int32], is_member: NDArray[np.bool_]
+) -> NDArray[np.float64]:
+    """Compute log P of trees, shape (num_trees, num_graphs, m), already checked.
+
+    Trees that are not members of the support get -inf; so do those that use a forbidden arc.
+    """
+    result = np.empty(heads.shape[:2])
+    _core.log_prob(graphs.log_weights, graphs.lengths, graphs.single_root, *answer, heads, result)
+    result[~is_member] = -np.inf
+    return result
 
 
 def arc_marginals(graphs: Graphs, workers: int = 1) -> NDArray[np.float64]:
@@ -73,27 +88,6 @@ def entropy(graphs: Graphs, workers: int = 1) -> NDArray[np.float64]:
     answer = np.empty(len(graphs.lengths))
     _core.entropy(graphs.log_weights, graphs.lengths, graphs.single_root, workers, answer)
     return answer.reshape(graphs.batch_shape)[()]
-
-
-def log_prob(
-    graphs: Graphs, parts: Partition, heads: NDArray[np.intp], is_member: NDArray[np.bool_]
-) -> NDArray[np.float64]:
-    """Compute log P of trees, shape (num_trees, num_graphs, m), already checked.
-
-    Trees that are not members of the support get -inf; so do those that use a forbidden arc.
-    """
-    num_graphs, size = parts.column_shift.shape
-    graph = np.arange(num_graphs)[:, None]
-    dependent = np.arange(size)
-    real = (dependent > 0) & (dependent <= graphs.lengths[:, None])
-    head = np.where(real, heads, 0)
-    score = graphs.log_weights[graph, head, dependent]
-    # Shift by shift, so that no large sum of shifts is rounded.
-    root_shift = np.where((head == 0) & graphs.single_root, parts.root_shift[:, None], 0.0)
-    relative = (score - parts.column_shift[graph, dependent]) - root_shift
-    relative = np.where(real, relative, 0.0).sum(axis=-1) - parts.reduced
-    answer: NDArray[np.float64] = np.where(is_member, np.minimum(relative, 0.0), -np.inf)
-    return answer
 
 
 def mean_hitting_time(graphs: Graphs, workers: int = 1) -> NDArray[np.float64]:

@@ -222,7 +222,7 @@ def _bounded(k: int, graphs: Graphs) -> int:
     if k <= 1000 or not len(graphs.lengths):
         return k
     ones = replace(graphs, log_weights=np.where(graphs.log_weights > -np.inf, 0.0, -np.inf))
-    log_count = float(partition(ones).log_partition.max())
+    log_count = float(partition(ones).parts[:, 0].max())
     if log_count > math.log(k) + 1e-6:
         return k
     # log Z of unit weights is the logarithm of the number of trees, to 1e-13 or so.

@@ -153,7 +153,7 @@ class Elimination {
     // The same for rows [j, j_end) and [k, k_end).
     void update(Index j, Index j_end, Index k, Index k_end, Index c, Index c_end) {
         add_product(row_[j] + c, row_.stride, Strided<Scalar>{row_[j] + k, row_.stride, 1},
-                    row_[k] + c, row_.stride, j_end - j, k_end - k, c_end - c);
+                    row_[k] + c, row_.stride, j_end - j, k_end - k, c_end - c, interrupt_);
     }
 
     // The entries [k, k_end) of row j as they are when those nodes are censored.

@@ -34,9 +34,6 @@ inline DifferenceOf<Real> exact_difference(Real x, Real y) {
 // Where a difference leaves the range of `exp_in_range`; e^-708 is the last normal double.
 constexpr double smallest_exponent = -708.0;
 
-// Scores so far apart that their exponents could not even be added; see Wide.
-constexpr double smallest_wide_exponent = -1e290;
-
 namespace exponential_detail {
 
 constexpr double log2_e = 1.4426950408889634074;
@@ -80,16 +77,18 @@ inline Real exp_in_range(DifferenceOf<Real> d) {
 // exp(high + low) for any non-positive difference of finite scores, even one that overflowed.
 inline Wide wide_exp(Difference d) {
     using namespace exponential_detail;
-    if (!(d.high > smallest_wide_exponent)) d = {smallest_wide_exponent, 0.0};
+    constexpr double largest = 1.7976931348623157e308;
+    // Far beyond 1e15 a difference is known to whole steps of the exponent only.
+    const double steps = std::nearbyint((d.high < -largest ? -largest : d.high) * (log2_e / 512));
+    if (d.high < -1e18) return Wide(1.0, steps);
     const double k = std::nearbyint(d.high * log2_e);
     // Beyond 2^19 the product k * ln2_high is no longer exact; fma recovers its rounding error.
     const double product = k * ln2_high;
     const double error = std::fma(k, ln2_high, -product);
     const double r = (((d.high - product) - error) - k * ln2_low) + d.low;
-    // Huge differences (beyond 1e15) have no meaningful fraction: keep the mantissa in range.
-    const double fraction = r > 0.35 ? 0.35 : r < -0.35 ? -0.35 : r;
-    const double mantissa = reduced_exp(fraction);
-    return mantissa < 1 ? Wide(2 * mantissa, k - 1) : Wide(mantissa, k);
+    const double rest = k - 512 * steps;
+    if (!(std::fabs(rest) <= 512 && std::fabs(r) < 0.4)) return Wide(1.0, steps);
+    return Wide(reduced_exp(r) * power_of_two(static_cast<int>(rest)), steps);
 }
 
 }  // namespace ARBORAND_ISA

@@ -53,14 +53,6 @@ inline void compute_shift(const Graph& graph, Shift& shift) {
     }
 }
 
-// The logarithm of everything that was divided out.
-inline double log_shift(const Graph& graph, const Shift& shift) {
-    CompensatedSum total;
-    for (Index j = 1; j <= graph.num_words; ++j) total.add(shift.column[j]);
-    total.add(shift.root);
-    return total.value();
-}
-
 inline Difference shifted_root_score(const Graph& graph, const Shift& shift, Index j) {
     const Difference d = exact_difference(graph.score(0, j), shift.column[j]);
     const Difference r = exact_difference(d.high, shift.root);

@@ -23,6 +23,10 @@ Status log_partition(const Graph& graph, Scratch& scratch, const Interrupt& inte
     return run(graph, scratch, interrupt, work);
 }
 
+double log_prob(const Graph& graph, const PartitionOutput& partition, const std::int32_t* heads) {
+    return log_prob_of(graph, partition, heads);
+}
+
 Status arc_marginals(const Graph& graph, Scratch& scratch, const Interrupt& interrupt,
                      double* marginals, Index stride) {
     ArcMarginals work{marginals, stride};
@@ -86,6 +90,7 @@ void free_distinct(void* sequence) { delete static_cast<DistinctTrees*>(sequence
 const Kernels& kernels() {
     static const Kernels table = {ARBORAND_NAME(ARBORAND_ISA),
                                   log_partition,
+                                  log_prob,
                                   arc_marginals,
                                   root_marginals,
                                   entropy,

@@ -55,7 +55,9 @@ struct Interrupt {
     ARBORAND_INLINE bool requested() const {
         if (stop == nullptr) return false;
         if (stop->load(std::memory_order_relaxed)) return true;
-        return poll != nullptr && poll(context);
+        if (poll == nullptr || !poll(context)) return false;
+        stop->store(true, std::memory_order_relaxed);
+        return true;
     }
 
     // For the inside of O(n^3) work: asks only where a piece of this many nodes takes long enough
@@ -63,10 +65,12 @@ struct Interrupt {
     ARBORAND_INLINE bool requested(Index size) const { return size >= 128 && requested(); }
 };
 
-// log Z = log_shift + reduced; see graph.hpp for the shifts (num_words + 1 entries).
+// log Z = log_shift + reduced + reduced_error; see graph.hpp for the shifts (num_words + 1
+// entries).
 struct PartitionOutput {
     double log_partition;
     double reduced;
+    double reduced_error;  // what rounding took from `reduced`
     double root_shift;
     double* column_shift;
 };
@@ -110,6 +114,8 @@ struct DistinctTree {
 struct Kernels {
     const char* name;
     Status (*log_partition)(const Graph&, Scratch&, const Interrupt&, PartitionOutput&);
+    // The log-probability of a tree in the support; -inf for one that uses a forbidden arc.
+    double (*log_prob)(const Graph&, const PartitionOutput&, const std::int32_t* heads);
     // marginals[head * stride + dependent]
     Status (*arc_marginals)(const Graph&, Scratch&, const Interrupt&, double* marginals,
                             Index stride);

@@ -120,5 +120,18 @@ inline void add_product(double* c, Index c_stride, Strided<double> a, const doub
     }
 }
 
+// The same in pieces of some milliseconds, between which the caller may give up.
+template <class Scalar>
+void add_product(Scalar* c, Index c_stride, Strided<Scalar> a, const Scalar* b, Index b_stride,
+                 Index rows, Index depth, Index columns, const Interrupt& interrupt) {
+    constexpr Index piece = Index{1} << 23;
+    const Index at_once = 1 + piece / (depth * columns + 1);
+    if (rows <= at_once) return add_product(c, c_stride, a, b, b_stride, rows, depth, columns);
+    for (Index i = 0; i < rows && !interrupt.requested(); i += at_once) {
+        add_product(c + i * c_stride, c_stride, {a.data + i * a.row, a.row, a.column}, b, b_stride,
+                    rows - i < at_once ? rows - i : at_once, depth, columns);
+    }
+}
+
 }  // namespace ARBORAND_ISA
 }  // namespace arborand

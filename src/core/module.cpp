@@ -109,19 +109,35 @@ std::tuple<int, Index, Index, Index> inspect(Array<double, 3> log_weights, Lengt
     return {0, 0, 0, 0};
 }
 
+// parts[graph]: log Z, and the numbers of PartitionOutput that log_prob needs.
 void log_partition(LogWeights log_weights, Lengths lengths, bool single_root, int workers,
-                   Array<double, 1> out, Array<double, 1> reduced, Array<double, 2> column_shift,
-                   Array<double, 1> root_shift) {
+                   Array<double, 2> parts, Array<double, 2> column_shift) {
     const Batch batch(log_weights, lengths, single_root);
     run(batch.count, workers, [&](Index g, Workspace& workspace, const Interrupt& interrupt) {
-        PartitionOutput output{0, 0, 0, column_shift.data() + g * batch.size};
+        PartitionOutput output{0, 0, 0, 0, column_shift.data() + g * batch.size};
         const Status status =
             kernels->log_partition(batch[g], workspace.scratch, interrupt, output);
-        out.data()[g] = output.log_partition;
-        reduced.data()[g] = output.reduced;
-        root_shift.data()[g] = output.root_shift;
+        double* part = parts.data() + g * 4;
+        part[0] = output.log_partition;
+        part[1] = output.reduced;
+        part[2] = output.reduced_error;
+        part[3] = output.root_shift;
         return status;
     });
+}
+
+// out[tree, graph] for heads[tree, graph, node], known to be trees.
+void log_prob(LogWeights log_weights, Lengths lengths, bool single_root,
+              Array<const double, 2> parts, Array<double, 2> column_shift,
+              Array<const std::int32_t, 3> heads, Array<double, 2> out) {
+    const Batch batch(log_weights, lengths, single_root);
+    for (Index i = 0; i < static_cast<Index>(heads.shape(0)) * batch.count; ++i) {
+        const Index g = i % batch.count;
+        const double* part = parts.data() + g * 4;
+        const PartitionOutput partition{part[0], part[1], part[2], part[3],
+                                        column_shift.data() + g * batch.size};
+        out.data()[i] = kernels->log_prob(batch[g], partition, heads.data() + i * batch.size);
+    }
 }
 
 void arc_marginals(LogWeights log_weights, Lengths lengths, bool single_root, int workers,
@@ -326,8 +342,9 @@ NB_MODULE(_core, m) {
         nb::arg("name"), "Choose the kernels by name; for tests that compare instruction sets.");
     m.def("inspect", &inspect, nb::arg("log_weights"), nb::arg("lengths"), nb::arg("single_root"));
     m.def("log_partition", &log_partition, nb::arg("log_weights"), nb::arg("lengths"),
-          nb::arg("single_root"), nb::arg("workers"), nb::arg("out"), nb::arg("reduced"),
-          nb::arg("column_shift"), nb::arg("root_shift"));
+          nb::arg("single_root"), nb::arg("workers"), nb::arg("parts"), nb::arg("column_shift"));
+    m.def("log_prob", &log_prob, nb::arg("log_weights"), nb::arg("lengths"), nb::arg("single_root"),
+          nb::arg("parts"), nb::arg("column_shift"), nb::arg("heads"), nb::arg("out"));
     m.def("arc_marginals", &arc_marginals, nb::arg("log_weights"), nb::arg("lengths"),
           nb::arg("single_root"), nb::arg("workers"), nb::arg("out"));
     m.def("root_marginals", &root_marginals, nb::arg("log_weights"), nb::arg("lengths"),

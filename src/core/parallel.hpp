@@ -5,7 +5,10 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
+#include <condition_variable>
 #include <cstdlib>
+#include <mutex>
 #include <system_error>
 #include <thread>
 #include <vector>
@@ -60,16 +63,36 @@ Outcome for_each(Index count, int workers, bool (*poll)(void*), void* context, c
         }
     };
 
+    std::mutex mutex;
+    std::condition_variable finished;
+    int running = 0;
+    const auto work_and_tell = [&](int worker) {
+        work(worker);
+        const std::lock_guard<std::mutex> lock(mutex);
+        --running;
+        finished.notify_one();
+    };
+
     std::vector<std::thread> threads;
     if (workers > count) workers = static_cast<int>(count);
     for (int worker = 1; worker < workers; ++worker) {
         try {
-            threads.emplace_back(work, worker);
+            const std::lock_guard<std::mutex> lock(mutex);
+            threads.emplace_back(work_and_tell, worker);
+            ++running;
         } catch (const std::system_error&) {
             break;  // the system has no more threads to give: the others do the work
         }
     }
     work(0);
+    // The caller's thread goes on listening while others finish what they have begun.
+    const Interrupt listening{&stop, poll, context};
+    for (std::unique_lock<std::mutex> lock(mutex); running > 0;) {
+        finished.wait_for(lock, std::chrono::milliseconds(20));
+        lock.unlock();
+        listening.requested();
+        lock.lock();
+    }
     for (std::thread& thread : threads) thread.join();
 
     Outcome outcome;

@@ -170,7 +170,7 @@ class Recursion {
         }
         add_product(kept_rows, kept_stride, Strided<Scalar>{rows + kept * stride + drop, stride, 1},
                     dropped.data + dropped.others, dropped.stride, split.num_kept,
-                    split.num_dropped, kept_stride);
+                    split.num_dropped, kept_stride, interrupt_);
     }
 
     // Landings among the kept nodes, one row for each place to land and one column a node.
@@ -198,7 +198,8 @@ class Recursion {
             add_product(kept_landing + range[0], landing_stride_,
                         Strided<Scalar>{absorption, 1, dropped.stride},
                         landing + (split.drop - split.begin) * landing_stride_ + range[0],
-                        landing_stride_, num_places, split.num_dropped, range[1] - range[0]);
+                        landing_stride_, num_places, split.num_dropped, range[1] - range[0],
+                        interrupt_);
         }
         for (Index i = 0; i < num_places; ++i) {
             for (Index j = 0; j < split.num_dropped; ++j) {

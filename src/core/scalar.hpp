@@ -32,51 +32,51 @@ inline double double_of(std::uint64_t bits) {
 // 2^e for an integer -1022 <= e <= 1023.
 inline double power_of_two(int e) { return double_of(static_cast<std::uint64_t>(e + 1023) << 52); }
 
-// mantissa * 2^exponent, with 1 <= mantissa < 2 and an integral exponent; zero is (0, -inf).
-// The exponent is a double: integers up to 2^53 are exact, and larger ones (scores beyond 1e15)
-// degrade gracefully instead of overflowing.
+// mantissa * 2^(512 * exponent), with 2^-256 <= mantissa < 2^256 and an integral exponent; zero is
+// (0, -inf).  Coarse steps of the exponent make operations cheap: the mantissa is an ordinary
+// double with room on both sides, and it is rarely out of its bounds, so the branches are
+// predicted.  The exponent is a double itself: integers up to 2^53 are exact, and larger ones
+// (scores beyond 1e18) degrade gracefully instead of overflowing.
 struct Wide {
     double mantissa;
     double exponent;
 
     Wide() : mantissa(0.0), exponent(-HUGE_VAL) {}
-    Wide(double m, double e) : mantissa(m), exponent(e) {}
-    explicit Wide(double x) : mantissa(0.0), exponent(-HUGE_VAL) {
-        constexpr std::uint64_t fraction = (std::uint64_t{1} << 52) - 1;
-        const std::uint64_t bits = bits_of(x);
-        if (bits > fraction) {  // normal
-            mantissa = double_of((bits & fraction) | bits_of(1.0));
-            exponent = static_cast<double>(static_cast<int>(bits >> 52) - 1023);
-        } else if (bits > 0) {
-            mantissa = std::ldexp(x, 1074);
-            int e;
-            mantissa = 2 * std::frexp(mantissa, &e);
-            exponent = e - 1 - 1074;
+    // With a mantissa out of its bounds by less than a factor 2^512.
+    Wide(double m, double e) : mantissa(m), exponent(e) {
+        if (m >= upper()) {
+            mantissa = m * down();
+            exponent = e + 1;
+        } else if (m < lower()) {
+            mantissa = m * up();
+            exponent = e - 1;
         }
     }
+    explicit Wide(double x) : Wide(x, x > 0 ? 0.0 : -HUGE_VAL) {
+        if (x > 0 && x < lower() * down()) *this = Wide(x * up() * up(), -2.0);  // subnormal
+    }
+
+    static double upper() { return power_of_two(256); }
+    static double lower() { return power_of_two(-256); }
+    static double up() { return power_of_two(512); }
+    static double down() { return power_of_two(-512); }
 };
 
 inline Wide operator+(Wide x, Wide y) {
-    const bool swap = x.exponent < y.exponent;
-    const Wide large = swap ? y : x;
-    const Wide small = swap ? x : y;
-    const double gap = small.exponent - large.exponent;  // NaN when both are zero
-    if (!(gap > -64)) return large;                      // below half an ulp, or zero
-    const double sum = large.mantissa + small.mantissa * power_of_two(static_cast<int>(gap));
-    return sum < 2 ? Wide(sum, large.exponent) : Wide(0.5 * sum, large.exponent + 1);
+    if (x.exponent == y.exponent) return Wide(x.mantissa + y.mantissa, x.exponent);
+    const Wide large = x.exponent < y.exponent ? y : x;
+    const Wide small = x.exponent < y.exponent ? x : y;
+    // Two steps apart the smaller one is below 2^-512 times the larger.
+    if (small.exponent + 1 < large.exponent) return large;
+    return Wide(large.mantissa + small.mantissa * Wide::down(), large.exponent);
 }
 
 inline Wide operator*(Wide x, Wide y) {
-    const double product = x.mantissa * y.mantissa;
-    const double exponent = x.exponent + y.exponent;
-    return product < 2 ? Wide(product, exponent) : Wide(0.5 * product, exponent + 1);
+    return Wide(x.mantissa * y.mantissa, x.exponent + y.exponent);
 }
 
 inline Wide operator/(Wide x, Wide y) {
-    const double quotient = x.mantissa / y.mantissa;
-    const double exponent = x.exponent - y.exponent;
-    if (quotient >= 1 || quotient == 0) return Wide(quotient, exponent);
-    return Wide(2 * quotient, exponent - 1);
+    return Wide(x.mantissa / y.mantissa, x.exponent - y.exponent);
 }
 
 inline Wide& operator+=(Wide& x, Wide y) { return x = x + y; }
@@ -88,13 +88,32 @@ inline double to_double(double x) { return x; }
 
 // Values below the range of double become 0, as they must: they are results, no longer operands.
 inline double to_double(Wide x) {
-    if (!(x.exponent > -1080)) return 0.0;
-    if (x.exponent > 1023) return HUGE_VAL;
-    return std::ldexp(x.mantissa, static_cast<int>(x.exponent));
+    if (x.exponent == 0) return x.mantissa;
+    if (!(x.exponent > -4)) return 0.0;
+    if (x.exponent > 3) return HUGE_VAL;
+    return std::ldexp(x.mantissa, 512 * static_cast<int>(x.exponent));
+}
+
+// log x = high + low, without rounding away the logarithm of the mantissa beside a large exponent.
+inline void log_of(Wide x, double& high, double& low) {
+    constexpr double step = 354.891356446692;              // 512 log 2
+    constexpr double step_error = 1.1873519686893054e-14;  // 512 log 2 - step
+    const double mantissa = std::log(x.mantissa);
+    if (x.exponent == 0) {
+        high = mantissa;
+        low = 0.0;
+        return;
+    }
+    const double whole = x.exponent * step;
+    const double whole_error = std::fma(x.exponent, step, -whole) + x.exponent * step_error;
+    high = whole + mantissa;
+    low = std::isinf(high) ? 0.0 : ((whole - high) + mantissa) + whole_error;
 }
 
 inline double log_of(Wide x) {
-    return std::log(x.mantissa) + x.exponent * 0.693147180559945309417232121458;
+    double high, low;
+    log_of(x, high, low);
+    return high + low;
 }
 
 inline Wide widened(double x) { return Wide(x); }

@@ -172,7 +172,7 @@ class DistinctTrees {
         if (status != Status::ok) return status;
         const std::int32_t* heads = tree(num_trees_ - 1);
         output.heads = heads;
-        output.log_prob = log_prob(heads);
+        output.log_prob = log_prob_of(graph_, partition_, heads);
         covered_.add(std::exp(output.log_prob));
         perturb(output);
         return Status::ok;
@@ -199,17 +199,6 @@ class DistinctTrees {
     bool stops_rejecting() const {
         const double remaining = 1.0 - covered_.value();
         return remaining <= rule_.below || (rule_.after >= 0 && num_trees_ >= rule_.after);
-    }
-
-    double log_prob(const std::int32_t* heads) const {
-        CompensatedSum sum;
-        for (Index j = 1; j < num_nodes(); ++j) {
-            const double score = graph_.score(heads[j], j) - column_shift_[j];
-            sum.add(graph_.single_root && heads[j] == 0 ? score - partition_.root_shift : score);
-        }
-        sum.add(-partition_.reduced);
-        const double value = sum.value();
-        return value < 0 ? value : 0.0;
     }
 
     // In the exponential race behind the order, the trees not yet drawn arrive at the rate of their
@@ -384,7 +373,7 @@ class DistinctTrees {
     SwitchRule rule_;
     bool started_ = false, partitioned_ = false;
     Scratch prepared_, work_;
-    PartitionOutput partition_{0, 0, 0, nullptr};
+    PartitionOutput partition_{};
     Growing<double> column_shift_;
     Growing<std::int32_t> trees_;  // num_nodes heads each
     Index num_trees_ = 0;
