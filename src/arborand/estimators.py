@@ -46,8 +46,8 @@ class Estimate:
     value : ndarray of float64
         The estimate, in the shape of one value of the function.
     standard_error : ndarray of float64
-        The estimated standard deviation of `value`, entry by entry: 0 if the value is exact, NaN if
-        a single draw leaves no way to tell.
+        The estimated standard deviation of `value`, entry by entry: 0 if the value is exact (or if
+        all draws gave the same), NaN if a single draw leaves no way to tell.
     num_evaluations : int
         How many trees the function was evaluated on.
     """
@@ -155,7 +155,8 @@ def expectation(
 
     Notes
     -----
-    The error falls like one over the root of `num_draws`, whatever the distribution.
+    The error falls like one over the root of `num_draws`, whatever the distribution.  Where one
+    tree has nearly all the mass, all draws may be that tree, and the standard error 0.
 
     Examples
     --------

@@ -278,15 +278,16 @@ Status draw_distinct(const DistinctSequence& sequence, const Graph& graph,
 // of the remaining mass, perturbed log-probability); num_drawn[graph] tells how many there were.
 void sample_distinct(LogWeights log_weights, Lengths lengths, bool single_root, int workers,
                      std::uint64_t key0, std::uint64_t key1, std::uint64_t first_graph,
-                     double switch_below, Index switch_after, Array<std::int32_t, 3> heads,
-                     Array<double, 3> numbers, Array<std::int64_t, 1> num_drawn) {
+                     Array<const double, 1> switch_below, Index switch_after,
+                     Array<std::int32_t, 3> heads, Array<double, 3> numbers,
+                     Array<std::int64_t, 1> num_drawn) {
     const Batch batch(log_weights, lengths, single_root);
     const Index num_draws = static_cast<Index>(heads.shape(1));
     run(batch.count, workers, [&](Index g, Workspace&, const Interrupt& interrupt) {
         const Graph graph = batch[g];
         const DistinctSequence sequence(graph, StreamKey{{key0, key1}},
                                         first_graph + static_cast<std::uint64_t>(g),
-                                        SwitchRule{switch_below, switch_after});
+                                        SwitchRule{switch_below.data()[g], switch_after});
         return draw_distinct(sequence, graph, interrupt, num_draws,
                              heads.data() + g * num_draws * batch.size,
                              numbers.data() + g * num_draws * 3, num_drawn.data()[g]);
