@@ -3,7 +3,8 @@ PYTHON ?= python3
 CXX ?= c++
 VENV := .venv
 BIN := $(VENV)/bin
-SOURCES := pyproject.toml CMakeLists.txt README.md $(wildcard src/core/*) $(wildcard src/arborand/*.py*)
+SOURCES := pyproject.toml CMakeLists.txt README.md \
+  $(shell find src -type f ! -name '*.so' ! -path '*/__pycache__/*')
 # What builds the package, so that a rebuild after an edit compiles only what changed.
 BUILD_TOOLS := "scikit-build-core>=1.0" "nanobind>=3.0" "cmake>=3.18" "ninja>=1.11"
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet

@@ -106,6 +106,11 @@ class TreeDistribution:
         words = f"{lengths.min()} to {lengths.max()} words" if lengths.size else "no graphs"
         return f"{type(self).__name__}(batch of shape {self.batch_shape}, {words})"
 
+    def _repr_html_(self) -> str:
+        from arborand.pictures import distribution_html  # only notebooks need pictures
+
+        return distribution_html(self)
+
     def __reduce__(self) -> tuple[Any, ...]:
         return _restore, (type(self), np.array(self.log_weights), np.array(self.lengths))
 

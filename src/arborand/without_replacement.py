@@ -60,6 +60,11 @@ class Draws:
     def __len__(self) -> int:
         return len(self.heads)
 
+    def _repr_html_(self) -> str:
+        from arborand.pictures import draws_html  # only notebooks need pictures
+
+        return draws_html(self)
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Draw:

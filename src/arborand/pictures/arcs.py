@@ -36,8 +36,8 @@ BLUE, VERMILION, AMBER, INK, GREY = "#0068a5", "#b84a00", "#e69f00", "#1c2127", 
 
 _WORD_SIZE = 15
 _LABEL_SIZE = 11
-_LEAST_SLOT = 42  # room for "100 %" between the arrows into neighbouring words
-_WORD_GAP = 18
+_LEAST_SLOT = 39  # room for "100 %" between the arrows into neighbouring words
+_WORD_GAP = 14
 _MARGIN = 10
 _ROOT_ROOM = 34  # above the highest arc, for the beginnings of root arcs and their labels
 _WORD_ROOM, _BITS_ROOM = 30, 14  # below the arcs
@@ -53,6 +53,14 @@ class Arc(NamedTuple):
     dependent: int
     probability: float | None
     role: str
+
+
+class Diagram(NamedTuple):
+    """An SVG element with the size it has."""
+
+    svg: str
+    width: int
+    height: int
 
 
 def arc_diagram(
@@ -104,7 +112,7 @@ def arc_diagram(
     if label is None:
         label = describe(tokens, tree, table)
     bits = None if table is None else head_entropy(table)
-    return render(tokens, drawn, bits=bits, label=label, right_to_left=right_to_left)
+    return render(tokens, drawn, bits=bits, label=label, right_to_left=right_to_left).svg
 
 
 def check_tree(heads: ArrayLike, size: int, name: str) -> NDArray[np.intp]:
@@ -196,7 +204,8 @@ def render(
     bits: NDArray[np.float64] | None = None,
     right_to_left: bool | None = None,
     scale: float = 1.0,
-) -> str:
+    identifier: str | None = None,
+) -> Diagram:
     """Put words and arcs into an SVG."""
     words = [shorten(token) for token in tokens]
     if right_to_left is None:
@@ -210,14 +219,18 @@ def render(
         f'<svg class="arcs" xmlns="http://www.w3.org/2000/svg" role="img" '
         f'aria-label="{escape(label)}" width="{scale * width:.0f}" height="{scale * height:.0f}" '
         f'viewBox="0 0 {width:.0f} {height:.0f}" font-family="{FONT_FAMILY}" '
-        f'style="--natural:{scale * width:.0f}px">'
+        f'direction="ltr" style="--natural:{scale * width:.0f}px">'
         '<rect class="paper" width="100%" height="100%" fill="#fff"/>'
+        + (f'<g id="{identifier}">' if identifier else "<g>")
     ]
-    parts += [_word(words, tokens, middles, ground, bits, right_to_left, j) for j in range(len(words))]
+    parts += [
+        _word(words, tokens, middles, ground, bits, right_to_left, j) for j in range(len(words))
+    ]
     parts += [_arc(arc, middles, ground, names) for arc in arcs]
-    parts += _labels(arcs, middles, ground)
-    parts.append("</svg>")
-    return "".join(parts)
+    # Labels do not shrink with the rest: they are small enough.
+    parts += _labels(arcs, middles, ground, _LABEL_SIZE / min(scale, 1.0))
+    parts.append("</g></svg>")
+    return Diagram("".join(parts), round(scale * width), round(scale * height))
 
 
 def _places(words: Sequence[str], right_to_left: bool) -> tuple[list[float], float]:
@@ -232,11 +245,6 @@ def _places(words: Sequence[str], right_to_left: bool) -> tuple[list[float], flo
     if right_to_left:
         middles = [0.0, *(width - middle for middle in middles[1:])]
     return middles, width
-
-
-def diagram_width(tokens: Sequence[str]) -> float:
-    """Return the width of a diagram of these words."""
-    return _places([shorten(token) for token in tokens], False)[1]
 
 
 def _rise(arc: Arc) -> float:
@@ -273,7 +281,7 @@ def _arc(arc: Arc, middles: Sequence[float], ground: float, names: Sequence[str]
     )
 
 
-def _labels(arcs: Sequence[Arc], middles: Sequence[float], ground: float) -> list[str]:
+def _labels(arcs: Sequence[Arc], middles: Sequence[float], ground: float, size: float) -> list[str]:
     """Write "root" over root arcs, and probabilities on arcs that are neither sure nor rare."""
     parts: list[str] = []
     taken: list[tuple[float, float, float]] = []  # x, y, half the width
@@ -283,28 +291,31 @@ def _labels(arcs: Sequence[Arc], middles: Sequence[float], ground: float) -> lis
             words = "root"
             if arc.probability is not None and arc.probability < 0.97:
                 words = brief_percent(arc.probability)
-            taken.append((x, 9.0, text_width(words, _LABEL_SIZE) / 2))
-            parts.append(_label(x, 11.0, words, arc))
+            taken.append((x, 9.0, text_width(words, size) / 2))
+            parts.append(_label(x, 11.0, words, size, arc))
     for arc in sorted(arcs, key=lambda arc: -(arc.probability or 0.0)):
         if arc.head == 0 or arc.probability is None or not 0.03 <= arc.probability < 0.97:
             continue
         words = brief_percent(arc.probability)
-        half = text_width(words, _LABEL_SIZE) / 2
+        half = text_width(words, size) / 2
         points = _curve(arc, middles, ground)
         for t in (0.5, 0.38, 0.62, 0.28, 0.72, 0.2, 0.8):  # the apex, or near it
             x, y = _bezier(points, t)
-            if all(abs(x - u) > half + h + 2 or abs(y - v) > _LABEL_SIZE for u, v, h in taken):
+            if all(abs(x - u) > half + h + 2 or abs(y - v) > size for u, v, h in taken):
                 taken.append((x, y, half))
-                parts.append(_label(x, y + 4.0, words, arc))
+                parts.append(_label(x, y + 4.0, words, size, arc))
                 break
     return parts
 
 
-def _label(x: float, y: float, words: str, arc: Arc) -> str:
+def _label(x: float, y: float, words: str, size: float, arc: Arc) -> str:
+    half = text_width(words, size) / 2
     return (
-        f'<text class="label" data-arc="{arc.head}-{arc.dependent}" x="{x:.1f}" y="{y:.1f}" '
-        f'text-anchor="middle" font-size="{_LABEL_SIZE}" fill="{GREY}" stroke="#fff" '
-        f'stroke-width="4" stroke-linejoin="round" paint-order="stroke">{escape(words)}</text>'
+        f'<g class="label" data-arc="{arc.head}-{arc.dependent}">'
+        f'<rect class="plate" x="{x - half:.1f}" y="{y - 0.9 * size:.1f}" '
+        f'width="{2 * half:.1f}" height="{1.18 * size:.1f}" rx="3" fill="#fff"/>'
+        f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="middle" font-size="{size:.4g}" '
+        f'fill="{GREY}">{escape(words)}</text></g>'
     )
 
 

@@ -1,4 +1,4 @@
-"""A small plot: how much of the probability the first 1, 2, 3, ... distinct trees of a draw cover."""
+"""A small plot: how much of the probability the first distinct trees of a draw cover."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
 _WIDTH, _HEIGHT = 300, 150
-_LEFT, _RIGHT, _TOP, _BOTTOM = 40, 16, 20, 34
+_LEFT, _RIGHT, _TOP, _BOTTOM = 64, 16, 20, 34
 
 
 def coverage_plot(log_prob: ArrayLike, *, exhausted: bool = False) -> str:
-    """Plot the covered mass over the number of distinct trees, in the order of their draw.
+    r"""Plot the covered mass over the number of distinct trees, in the order of their draw.
 
     Parameters
     ----------
@@ -33,7 +33,7 @@ def coverage_plot(log_prob: ArrayLike, *, exhausted: bool = False) -> str:
 
     Examples
     --------
-    >>> "cover 100 %" in coverage_plot(np.log([0.5, 0.3, 0.2])).replace("\\xa0", " ")
+    >>> "cover 100 %" in coverage_plot(np.log([0.5, 0.3, 0.2])).replace("\xa0", " ")
     True
     """
     covered = np.minimum(np.cumsum(np.exp(np.asarray(log_prob, dtype=np.float64))), 1.0)
@@ -45,23 +45,27 @@ def coverage_plot(log_prob: ArrayLike, *, exhausted: bool = False) -> str:
     summary = f"{trees} {percent(total)} of the probability"
     if exhausted:
         summary += "; there are no others"
+    # A scale up to 100 % shows nothing of a long sentence, of which a draw covers next to nothing.
+    highest = 1.0 if total >= 0.2 or total == 0.0 else total
     right, ground = _WIDTH - _RIGHT, _HEIGHT - _BOTTOM
 
     def across(number: float) -> float:
         return _LEFT + (right - _LEFT) * number / max(count, 1)
 
     def up(share: float) -> float:
-        return ground - (ground - _TOP) * share
+        return ground - (ground - _TOP) * share / highest
 
     steps = "".join(
         f"V{up(float(share)):.1f}H{across(number):.1f}" for number, share in enumerate(covered, 1)
     )
     line = f"M{across(0):.1f} {up(0):.1f}{steps}"
+    marks = {0.0: "0"}
+    marks |= {0.5: "50\u00a0%", 1.0: "100\u00a0%"} if highest == 1.0 else {highest: percent(total)}
     grid = "".join(
         f'<path class="grid" d="M{_LEFT} {up(share):.1f}H{right}" stroke="#d5dade"/>'
         f'<text class="label" x="{_LEFT - 6}" y="{up(share) + 4:.1f}" text-anchor="end">'
-        f"{100 * share:.0f}\u00a0%</text>"
-        for share in (0.0, 0.5, 1.0)
+        f"{escape(words)}</text>"
+        for share, words in marks.items()
     )
     numbers = sorted({1, (count + 1) // 2, count}) if count else []
     ticks = "".join(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import html
-import math
 import re
 import unicodedata
 from importlib.resources import files
@@ -39,11 +38,10 @@ def percent(probability: float) -> str:
 
     Examples
     --------
-    >>> for p in (0.4318, 0.00031, 2.1e-9, 0.99996, 1.0):
+    >>> for p in (0.4318, 0.00031, 0.99996, 1.0):
     ...     print(percent(p).replace("\xa0", " "))
     43.2 %
     0.031 %
-    2.1 × 10⁻⁹
     > 99.9 %
     100 %
     """
@@ -55,11 +53,8 @@ def percent(probability: float) -> str:
         return f"{100 * probability:.1f}\u00a0%"
     if probability >= 0.00001:
         return f"{100 * probability:.2g}\u00a0%"
-    exponent = math.floor(math.log10(probability))
-    mantissa = f"{probability / 10.0**exponent:.1f}"
-    if mantissa == "10.0":
-        mantissa, exponent = "1.0", exponent + 1
-    return f"{mantissa}\u00a0×\u00a010{str(exponent).translate(_SUPERSCRIPTS)}"
+    mantissa, exponent = f"{probability:.1e}".split("e")
+    return f"{mantissa}\u00a0\u00d7\u00a010{str(int(exponent)).translate(_SUPERSCRIPTS)}"
 
 
 def brief_percent(probability: float) -> str:
@@ -96,7 +91,7 @@ def _advance(character: str) -> float:
         return 1.02
     if 0x0900 <= code <= 0x109F:  # the scripts of India and their neighbours
         return 0.85
-    if character in "iljtfrI.,:;!'|()[]/ ’\u202f":
+    if character in "iljtfrI.,:;!'|()[]/ \u2019\u202f":
         return 0.42
     if character in "mwMW@%—…":
         return 1.0

@@ -2,7 +2,7 @@
 // Adds keys, the list of sentences and the tracing of trees to a page that is complete without them.
 (() => {
   const sections = [...document.querySelectorAll(".sentence")];
-  const treesOf = (section) => [...section.querySelectorAll(".tree button")];
+  const treesOf = (section) => [...section.querySelectorAll(".card button")];
   const diagramOf = (section) => section.querySelector(".main svg");
 
   // One tab stop a sentence among its trees: arrow keys move inside.
@@ -11,7 +11,7 @@
   };
 
   const release = () => {
-    for (const button of document.querySelectorAll('.tree button[aria-pressed="true"]'))
+    for (const button of document.querySelectorAll('.card button[aria-pressed="true"]'))
       button.setAttribute("aria-pressed", "false");
     for (const svg of document.querySelectorAll("svg.tracing")) svg.classList.remove("tracing");
     for (const part of document.querySelectorAll(".traced")) part.classList.remove("traced");
@@ -50,12 +50,15 @@
     // All diagrams of a sentence show the same stretch of words, and can be scrolled by keys.
     const scrolls = [...section.querySelectorAll(".scroll")];
     let leader = null;
+    const overflows = scrolls[0].scrollWidth > scrolls[0].clientWidth + 1;
     for (const scroll of scrolls) {
-      if (scroll.scrollWidth > scroll.clientWidth + 1) scroll.tabIndex = 0;
+      if (overflows) scroll.tabIndex = scroll === scrolls[0] ? 0 : -1; // one stop for all
       scroll.addEventListener("scroll", () => {
         if (leader && leader !== scroll) return;
         leader = scroll;
-        for (const other of scrolls) if (other !== scroll) other.scrollLeft = scroll.scrollLeft;
+        for (const other of scrolls)
+          if (other !== scroll)
+            other.scrollLeft = (scroll.scrollLeft * other.scrollWidth) / scroll.scrollWidth;
         requestAnimationFrame(() => requestAnimationFrame(() => (leader = null)));
       });
     }
@@ -64,7 +67,7 @@
   document.addEventListener("keydown", (event) => {
     if (event.altKey || event.ctrlKey || event.metaKey || event.shiftKey) return;
     const focused = document.activeElement;
-    const button = focused && focused.closest(".tree button");
+    const button = focused && focused.closest(".card button");
     if (event.key === "Escape") return release();
     if (!button) {
       if (focused && focused !== document.body) return; // a scrolled diagram or the list of sentences

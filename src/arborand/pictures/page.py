@@ -2,14 +2,11 @@
 
 The page is a plain document: everything on it can be read, printed and searched without a script.
 The script (page.js) adds what needs one: keys, the list of sentences, a tree traced in the large
-diagram.  Nothing is loaded from anywhere, and the page's own security policy says so: only the one
-script whose digest it names may run, whatever the words of a sentence contain.
+diagram.
 """
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -18,14 +15,15 @@ import numpy as np
 
 from arborand.pictures.arcs import (
     UNCERTAIN_BITS,
+    Diagram,
     check_marginals,
     describe,
-    diagram_width,
     head_entropy,
     render,
     select_arcs,
 )
 from arborand.pictures.coverage import coverage_plot
+from arborand.pictures.document import head
 from arborand.pictures.markup import asset, distinct_names, escape, is_right_to_left, percent
 
 if TYPE_CHECKING:
@@ -38,11 +36,13 @@ if TYPE_CHECKING:
 
 _MOST_WORDS_LISTED = 6
 _MOST_HEADS_LISTED = 4
-_MOST_CHANGES_LISTED = 4
+_MOST_CHANGES_LISTED = 6
 # Trees are drawn smaller than the large diagram, to stand side by side; where a sentence is too
 # long for that, two share the width and are scrolled together.
 _CARD_SCALE = 0.8
 _CARD_WIDTH = 600
+# A diagram wider than a sheet of paper is printed in several lines, which overlap a little.
+_SHEET, _OVERLAP = 1100, 60
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,7 +132,7 @@ def page(
     probable one: the page speaks of the likeliest *of the draw*.
     """
     script = asset("page.js")
-    yield head(title, asset("page.css"), script)
+    yield head(title, asset("theme.css") + asset("page.css"), script)
     yield f"<header><h1>{escape(title)}</h1>{_LEGEND}</header><main>"
     for number, picture in enumerate(pictures, start=1):
         yield _section(picture, number, num_trees)
@@ -141,22 +141,6 @@ def page(
         rows = (f"<dt>{escape(k)}</dt><dd>{escape(v)}</dd>" for k, v in provenance.items())
         yield f"<dl>{''.join(rows)}</dl>"
     yield f"</footer><script>{script}</script></body></html>\n"
-
-
-def head(title: str, style: str, script: str) -> str:
-    """Begin a document in which nothing but this script runs and nothing is loaded."""
-    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    policy = (
-        f"default-src 'none'; img-src data:; style-src 'unsafe-inline'; "
-        f"script-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
-    )
-    return (
-        '<!doctype html><html lang="en"><head><meta charset="utf-8">'
-        f'<meta http-equiv="Content-Security-Policy" content="{policy}">'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        '<meta name="color-scheme" content="light dark"><link rel="icon" href="data:,">'
-        f"<title>{escape(title)}</title><style>{style}</style></head><body>"
-    )
 
 
 _LEGEND = """<div class="legend" role="note" aria-label="How to read this page"><p>
@@ -190,21 +174,38 @@ def _section(picture: Picture, number: int, num_trees: int) -> str:
         bits=head_entropy(marginals),
         label=describe(picture.tokens, None, marginals),
         right_to_left=right_to_left,
+        identifier=f"d{number}",
     )
+    is_long = " long" if diagram.width > _SHEET else ""
+    slices = _slices(diagram, f"d{number}", right_to_left) if is_long else ""
     probabilities = np.exp(picture.draws.log_prob[order])
     direction = ' dir="rtl"' if right_to_left else ""
     return (
-        f'<section class="sentence" id="s{number}" aria-labelledby="h{number}">'
+        f'<section class="sentence{is_long}" id="s{number}" aria-labelledby="h{number}">'
         f'<h2 id="h{number}"><bdi>{escape(picture.sent_id)}</bdi></h2>'
         f'<p class="text"{direction}>{escape(" ".join(picture.tokens))}</p>'
         f"{_summary(picture, probabilities)}"
         f'<div class="scroll main"{direction} role="group" aria-label="Arcs with their '
-        f'probabilities">{diagram}</div>'
+        f'probabilities">{diagram.svg}</div>{slices}'
         f'<div class="facts">{_uncertain_words(picture.tokens, marginals)}'
         f'<figure class="mass"><figcaption>Covered by the draw</figcaption>'
         f"{coverage_plot(picture.draws.log_prob, exhausted=bool(picture.draws.exhausted))}"
         f"</figure></div>{_trees(picture, shown, probabilities, number, right_to_left)}</section>\n"
     )
+
+
+def _slices(diagram: Diagram, identifier: str, right_to_left: bool) -> str:
+    """Show a wide diagram again, line by line, for paper."""
+    count = math.ceil((diagram.width - _OVERLAP) / (_SHEET - _OVERLAP))
+    step = (diagram.width - _SHEET) / (count - 1)
+    lefts = [round(step * i) for i in range(count)]
+    if right_to_left:
+        lefts.reverse()
+    lines = "".join(
+        f'<svg viewBox="{left} 0 {_SHEET} {diagram.height}"><use href="#{identifier}"/></svg>'
+        for left in lefts
+    )
+    return f'<div class="slices" aria-hidden="true">{lines}</div>'
 
 
 def _summary(picture: Picture, probabilities: NDArray[np.float64]) -> str:
@@ -228,7 +229,7 @@ def _effective_number(entropy: float) -> str:
     if exponent < 4:
         return f"{math.exp(entropy):.{1 if exponent < 2 else 0}f}"
     whole = math.floor(exponent)
-    return f"{10 ** (exponent - whole):.1f}\u00a0×\u00a010<sup>{whole}</sup>"
+    return f"{10 ** (exponent - whole):.1f}\u00a0\u00d7\u00a010<sup>{whole}</sup>"
 
 
 def _uncertain_words(tokens: Sequence[str], marginals: NDArray[np.float64]) -> str:
@@ -275,7 +276,7 @@ def _trees(
     cards = []
     for rank, heads in enumerate(shown, start=1):
         probability = float(probabilities[rank - 1])
-        svg = render(
+        drawn = render(
             picture.tokens,
             select_arcs(heads, None, shown[0]),
             label=f"Tree {rank}: {describe(picture.tokens, heads, None)}",
@@ -284,15 +285,15 @@ def _trees(
         )
         arcs = " ".join(f"{head}-{j}" for j, head in enumerate(heads.tolist()) if j)
         cards.append(
-            f'<li class="tree"><button type="button" aria-pressed="false" data-arcs="{arcs}" '
+            f'<li class="card"><button type="button" aria-pressed="false" data-arcs="{arcs}" '
             f'aria-label="Tree {rank} of {len(shown)}, probability {percent(probability)}">'
             f'<span class="rank">{rank}</span><span class="chance">{percent(probability)}</span>'
             f'<span class="bar" style="--share:{probability:.4f}"></span></button>'
             f'<div class="scroll"{" dir=rtl" * right_to_left} role="group" '
-            f'aria-label="Tree {rank}">{svg}</div>{_difference(names, heads, shown[0], rank)}</li>'
+            f'aria-label="Tree {rank}">{drawn.svg}</div>'
+            f"{_difference(names, heads, shown[0], rank)}</li>"
         )
-    natural = _CARD_SCALE * diagram_width(picture.tokens)
-    width = min(0.85 * natural + 24, _CARD_WIDTH)
+    width = min(0.82 * drawn.width + 24, _CARD_WIDTH)
     of = f"{len(shown)} of {len(probabilities)}" if len(probabilities) > len(shown) else len(shown)
     return (
         f'<h3 id="t{number}">The likeliest trees of the draw ({of})</h3>'

@@ -1,0 +1,241 @@
+"""A small graph with the root in the middle and the words in a circle around it, as SVG."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, NamedTuple
+
+from arborand.pictures.arcs import AMBER, BLUE, FONT_FAMILY, GREY, INK, VERMILION
+from arborand.pictures.markup import escape, shorten, text_width
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+MOST_WORDS = 12  # of more, n (n - 1) arcs are a tangle
+_SIZE = 15
+_LABEL_SIZE = 12
+_HALF_HEIGHT = 14.0
+_LINES = {
+    # kind: (colour, width, dashes, opacity)
+    "faint": (GREY, 1.0, "", 0.28),
+    "candidate": (BLUE, 1.6, "5 4", 1.0),
+    "chosen": (VERMILION, 2.6, "8 4", 1.0),
+    "walked": (BLUE, 2.2, "", 1.0),
+    "erased": (VERMILION, 2.2, "5 4", 1.0),
+    "drawn": (INK, 2.4, "", 1.0),
+}
+
+Point = tuple[float, float]
+
+
+class Line(NamedTuple):
+    """An arrow from one node to another; `kind` is a key of ``_LINES``."""
+
+    begin: int
+    end: int
+    kind: str
+    label: str = ""
+
+
+def quoted(label: str) -> str:
+    """Set a word apart from the sentence around it; numbers and the root need no quotes."""
+    return label if label.isdecimal() or label == "root" else f"“{label}”"
+
+
+class Place(NamedTuple):
+    """Where a node stands, and half the width of its capsule."""
+
+    x: float
+    y: float
+    half_width: float
+
+
+def check_labels(labels: Sequence[str] | None, num_words: int) -> tuple[str, ...]:
+    """Return the names of all nodes, the root's first."""
+    if num_words > MOST_WORDS:
+        raise ValueError(
+            f"log_weights has {num_words} words: an illustration is legible up to {MOST_WORDS}; "
+            "use a smaller graph"
+        )
+    if labels is None:
+        return ("root", *map(str, range(1, num_words + 1)))
+    if len(labels) != num_words:
+        raise ValueError(
+            f"labels has {len(labels)} names where log_weights has {num_words} words: give one for "
+            "each word, and none for the root"
+        )
+    return ("root", *labels)
+
+
+class GraphDrawing:
+    """The places of the nodes, the same in all pictures of one graph."""
+
+    def __init__(self, labels: Sequence[str]) -> None:
+        self._names = [shorten(label) for label in labels]
+        halves = [max(_HALF_HEIGHT, text_width(name, _SIZE) / 2 + 7) for name in self._names]
+        widest = max(halves)
+        count = len(labels) - 1
+        radius = max(112.0, count * (2 * widest + 30) / (2 * math.pi), halves[0] + widest + 52)
+        self._radius = radius
+        angles = [math.pi * (1 - (1 + 2 * k) / count) for k in range(count)]
+        # From the upper left, clockwise.  Arrows may bend outwards between two nodes.
+        rise = max(abs(radius * math.sin(angle)) for angle in angles) + 0.14 * radius
+        self.width = 2 * (radius + widest + 12)
+        self.height = 2 * (max(rise, 30.0) + _HALF_HEIGHT)
+        self._middle = (self.width / 2, self.height / 2)
+        self._places = [Place(*self._middle, halves[0])]
+        for angle, half in zip(angles, halves[1:], strict=True):
+            x = self._middle[0] + radius * math.cos(angle)
+            self._places.append(Place(x, self._middle[1] - radius * math.sin(angle), half))
+
+    def svg(
+        self, lines: Iterable[Line], *, label: str, filled: Iterable[int] = (), current: int = -1
+    ) -> str:
+        """Draw the graph by itself."""
+        body = self.body(lines, filled=filled, current=current)
+        return (
+            f'<svg class="graph" xmlns="http://www.w3.org/2000/svg" role="img" '
+            f'aria-label="{escape(label)}" width="{self.width:.0f}" height="{self.height:.0f}" '
+            f'viewBox="0 0 {self.width:.0f} {self.height:.0f}" font-family="{FONT_FAMILY}">'
+            f'<rect class="paper" width="100%" height="100%" fill="#fff"/>{body}</svg>'
+        )
+
+    def body(self, lines: Iterable[Line], *, filled: Iterable[int] = (), current: int = -1) -> str:
+        """Draw the graph, to be put into a larger picture; `current` is the node of the moment."""
+        order = list(_LINES)
+        lines = sorted(lines, key=lambda line: order.index(line.kind))
+        curves = [self._curve(line.begin, line.end) for line in lines]
+        parts = [arrow(curve, line.kind) for line, curve in zip(lines, curves, strict=True)]
+        filled = set(filled)
+        for node, place in enumerate(self._places):
+            kind = "current" if node == current else "filled" if node in filled else "open"
+            parts.append(capsule(place, self._names[node], kind))
+        parts += self._labels(lines, curves)
+        return "".join(parts)
+
+    def _curve(self, begin: int, end: int) -> tuple[Point, Point, Point]:
+        """Return the three points of a quadratic curve between the rims of two nodes."""
+        first, last = self._places[begin], self._places[end]
+        dx, dy = last.x - first.x, last.y - first.y
+        bend = 0.0 if 0 in (begin, end) else self._bend(first, last)
+        control = ((first.x + last.x) / 2 + bend * dy, (first.y + last.y) / 2 - bend * dx)
+        whole = ((first.x, first.y), control, (last.x, last.y))
+        t0 = _rim(whole, first, 0.0, 0.5, gap=2.0)
+        t1 = _rim(whole, last, 1.0, 0.5, gap=3.0)
+        return _part(whole, t0, t1)
+
+    def _labels(
+        self, lines: Sequence[Line], curves: Sequence[tuple[Point, Point, Point]]
+    ) -> list[str]:
+        """Write on the arrows, the strongest first, where no node and no other label is."""
+        taken = [(place.x, place.y, place.half_width, _HALF_HEIGHT) for place in self._places]
+        parts = []
+        for line, curve in zip(reversed(lines), reversed(curves), strict=True):
+            if not line.label:
+                continue
+            half = text_width(line.label, _LABEL_SIZE) / 2
+            places = [_at(curve, t) for t in (0.5, 0.43, 0.57, 0.36, 0.64, 0.3, 0.7, 0.24, 0.76)]
+            overlaps = [
+                sum(
+                    max(0.0, half + w + 2 - abs(x - u)) * max(0.0, 9 + h - abs(y - v))
+                    for u, v, w, h in taken
+                )
+                for x, y in places
+            ]
+            x, y = places[overlaps.index(min(overlaps))]
+            taken.append((x, y, half, 8.0))
+            parts.append(
+                f'<g class="label {line.kind}"><rect class="plate" x="{x - half:.1f}" '
+                f'y="{y - 8:.1f}" width="{2 * half:.1f}" height="16" rx="4" fill="#fff"/>'
+                f'<text x="{x:.1f}" y="{y + 4:.1f}" text-anchor="middle" '
+                f'font-size="{_LABEL_SIZE}" fill="{_LINES[line.kind][0]}">{escape(line.label)}'
+                f"</text></g>"
+            )
+        return parts
+
+    def _bend(self, first: Place, last: Place) -> float:
+        """Return how far to the left the arrow between two words bends, as a share of its length.
+
+        Arrows to and fro bend to different sides and keep clear of the root in the middle: where
+        they cannot on one side of it, both take the outer side, one farther out than the other.
+        """
+        dx, dy = last.x - first.x, last.y - first.y
+        length = math.hypot(dx, dy)
+        x = (first.x + last.x) / 2 - self._middle[0]
+        y = (first.y + last.y) / 2 - self._middle[1]
+        outward = (x * dy - y * dx) / length  # how far the chord lies to the left of the middle
+        clear = 0.42 * self._radius
+        if abs(outward) < 1.0:  # through the middle
+            apex = clear
+        elif abs(outward) >= clear:
+            apex = outward + 0.09 * length
+            if outward < 0:
+                apex = min(apex, -clear)
+        else:
+            apex = clear + 0.28 * self._radius if outward > 0 else -clear
+        return 2.0 * (apex - outward) / length
+
+
+def capsule(place: Place, name: str, kind: str) -> str:
+    """Draw a node: a circle, stretched to hold its name."""
+    fill = {"filled": "#dfe4e8", "current": AMBER}.get(kind, "#fff")
+    dashes = ' stroke-dasharray="3 3"' if kind == "gone" else ""
+    stroke = VERMILION if kind == "gone" else INK
+    return (
+        f'<g class="node {kind}"><rect x="{place.x - place.half_width:.1f}" '
+        f'y="{place.y - _HALF_HEIGHT:.1f}" width="{2 * place.half_width:.1f}" '
+        f'height="{2 * _HALF_HEIGHT}" rx="{_HALF_HEIGHT}" fill="{fill}" stroke="{stroke}" '
+        f'stroke-width="1.4"{dashes}/><text x="{place.x:.1f}" y="{place.y + 5:.1f}" '
+        f'text-anchor="middle" font-size="{_SIZE}" fill="{INK}">{escape(name)}</text></g>'
+    )
+
+
+def arrow(points: tuple[Point, Point, Point], kind: str) -> str:
+    """Draw an arrow along a quadratic curve."""
+    (x0, y0), (x1, y1), (x2, y2) = points
+    color, width, dashes, opacity = _LINES[kind]
+    dx, dy = x2 - x1, y2 - y1
+    length = math.hypot(dx, dy) or 1.0
+    dx, dy = dx / length, dy / length
+    size = 6.0 + width
+    back = (x2 - size * dx, y2 - size * dy)
+    left = (back[0] + 0.45 * size * dy, back[1] - 0.45 * size * dx)
+    right = (back[0] - 0.45 * size * dy, back[1] + 0.45 * size * dx)
+    dashed = f' stroke-dasharray="{dashes}"' if dashes else ""
+    return (
+        f'<g class="line {kind}" opacity="{opacity}" stroke="{color}" fill="{color}">'
+        f'<path class="stroke" d="M{x0:.1f} {y0:.1f}Q{x1:.1f} {y1:.1f} {back[0]:.1f} '
+        f'{back[1]:.1f}" fill="none" stroke-width="{width}"{dashed}/>'
+        f'<path class="tip" stroke="none" d="M{x2:.1f} {y2:.1f}L{left[0]:.1f} {left[1]:.1f}'
+        f'L{right[0]:.1f} {right[1]:.1f}z"/></g>'
+    )
+
+
+def _at(points: Sequence[Point], t: float) -> Point:
+    (x0, y0), (x1, y1), (x2, y2) = points
+    a, b, c = (1 - t) ** 2, 2 * t * (1 - t), t * t
+    return a * x0 + b * x1 + c * x2, a * y0 + b * y1 + c * y2
+
+
+def _part(points: tuple[Point, Point, Point], t0: float, t1: float) -> tuple[Point, Point, Point]:
+    """Cut a quadratic curve to the part between two of its parameters."""
+    (x0, y0), (x1, y1), (x2, y2) = points
+    a, b, c = (1 - t0) * (1 - t1), t0 + t1 - 2 * t0 * t1, t0 * t1  # the blossom at (t0, t1)
+    control = (a * x0 + b * x1 + c * x2, a * y0 + b * y1 + c * y2)
+    return _at(points, t0), control, _at(points, t1)
+
+
+def _rim(
+    points: tuple[Point, Point, Point], place: Place, inside: float, outside: float, *, gap: float
+) -> float:
+    """Return the parameter at which a curve crosses the rim of a node, by bisection."""
+    straight = place.half_width - _HALF_HEIGHT
+    for _ in range(30):
+        t = (inside + outside) / 2
+        x, y = _at(points, t)
+        beyond = max(0.0, abs(x - place.x) - straight)
+        if math.hypot(beyond, y - place.y) < _HALF_HEIGHT + gap:
+            inside = t
+        else:
+            outside = t
+    return outside

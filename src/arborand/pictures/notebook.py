@@ -1,0 +1,161 @@
+"""What a notebook shows of distributions and draws: fragments of HTML that do as they are told.
+
+Fragments take the colour of the text around them, light or dark, and need no style sheet to be
+readable: notebooks that are not trusted drop style sheets.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from arborand.pictures.arcs import head_entropy, render, select_arcs
+from arborand.pictures.markup import escape, percent
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from arborand.distributions import TreeDistribution
+    from arborand.without_replacement import Draws
+
+# Beyond these, a cell's output would take longer to compute or to read than it is worth.
+_MOST_WORDS_DRAWN = 40
+_MOST_WORDS_COMPUTED = 300
+_MOST_ROWS = 10
+
+_STYLE = """<style>
+.arborand table{border-collapse:collapse;margin:.5em 0}
+.arborand th,.arborand td{padding:.15em .9em .15em 0;text-align:left;vertical-align:middle}
+.arborand td{font-variant-numeric:tabular-nums}
+.arborand .pane{overflow-x:auto;max-width:100%}
+.arborand svg .paper{fill:none}
+.arborand svg .plate{fill:var(--jp-layout-color0,var(--vscode-editor-background,transparent))}
+.arborand svg text{fill:currentColor}
+.arborand svg .label text{opacity:.75}
+.arborand svg .arc.tree{stroke:currentColor;fill:currentColor}
+.arborand svg .arc.candidate{stroke:#2f8fd0;fill:#2f8fd0}
+.arborand svg .arc .line{fill:none}
+.arborand svg .arc .tip{stroke:none}
+</style>"""
+
+
+def distribution_html(distribution: TreeDistribution) -> str:
+    """Describe a distribution: its arcs with their probabilities, log Z and entropy.
+
+    Examples
+    --------
+    >>> from arborand import DependencyTrees
+    >>> "log Z" in distribution_html(DependencyTrees([[0, 1, 2], [0, 0, 3], [0, 4, 0]]))
+    True
+    """
+    title = f"<p><b>{escape(repr(distribution))}</b></p>"
+    if distribution.batch_shape:
+        return _fragment(title + _batch_table(distribution))
+    num_words = int(distribution.lengths)
+    if num_words > _MOST_WORDS_COMPUTED:
+        return _fragment(title)
+    entropy = float(distribution.entropy())
+    facts = _table(
+        [],
+        [
+            ("log Z", f"{float(distribution.log_partition()):.4f}"),
+            ("entropy", f"{entropy / math.log(2):.3f} bits ({entropy:.3f} nats)"),
+        ],
+    )
+    if num_words > _MOST_WORDS_DRAWN:
+        return _fragment(title + facts)
+    size = num_words + 1
+    marginals = distribution.arc_marginals()[:size, :size]
+    numbers = [str(word) for word in range(1, size)]
+    svg = render(
+        numbers,
+        select_arcs(None, marginals),
+        bits=head_entropy(marginals),
+        label="The arcs of the graph, with their probabilities",
+    ).svg
+    return _fragment(f'{title}{facts}<div class="pane">{svg}</div>')
+
+
+def draws_html(draws: Draws) -> str:
+    """Describe draws without replacement: the trees with their probabilities and what they cover.
+
+    Examples
+    --------
+    >>> from arborand import DependencyTrees
+    >>> d = DependencyTrees([[0, 1, 2], [0, 0, 3], [0, 4, 0]])
+    >>> "2 distinct trees" in draws_html(d.sample_without_replacement(5, rng=0))
+    True
+    """
+    counts = np.asarray(draws.num_drawn)
+    if counts.ndim:
+        number = f"{counts.min()} to {counts.max()}" if counts.size else "no"
+        title = (
+            f"<p><b>Draws</b> of shape {escape(str(draws.heads.shape))}: {number} distinct trees "
+            f"of each of {counts.size} graphs; {int(np.sum(draws.exhausted))} of them exhausted</p>"
+        )
+        return _fragment(title)
+    count = int(counts)
+    covered = np.minimum(np.cumsum(np.exp(draws.log_prob)), 1.0)
+    trees = "1 distinct tree" if count == 1 else f"{count} distinct trees"
+    covering = f", {percent(_whole(float(covered[-1])))} of the probability" if count else ""
+    all_of_them = ", all there are" if bool(draws.exhausted) else ""
+    title = f"<p><b>Draws</b>: {trees}{covering}{all_of_them}</p>"
+    rows = [
+        (
+            str(index + 1),
+            percent(math.exp(draws.log_prob[index])),
+            percent(_whole(float(covered[index]))),
+            _tree(draws.heads[index]),
+        )
+        for index in range(min(count, _MOST_ROWS))
+    ]
+    rest = count - _MOST_ROWS
+    more = f"<p>and {rest} more</p>" if rest > 0 else ""
+    return _fragment(title + _table(["draw", "probability", "covered", "tree"], rows) + more)
+
+
+def _tree(heads: Sequence[int] | np.ndarray[tuple[int], np.dtype[np.int32]]) -> str:
+    array = np.asarray(heads, dtype=np.intp)
+    size = int(np.flatnonzero(array >= 0).max(initial=0)) + 1  # without padding
+    if size - 1 > _MOST_WORDS_DRAWN:
+        return f"<code>{escape(' '.join(map(str, array[1:12].tolist())))} …</code>"
+    numbers = [str(word) for word in range(1, size)]
+    arcs = select_arcs(array[:size], None)
+    label = "heads " + " ".join(map(str, array[1:size].tolist()))
+    return f'<div class="pane">{render(numbers, arcs, label=label, scale=0.75).svg}</div>'
+
+
+def _batch_table(distribution: TreeDistribution) -> str:
+    lengths = distribution.lengths.reshape(-1)
+    shown = lengths[:_MOST_ROWS]
+    if not len(shown) or int(shown.max()) > _MOST_WORDS_COMPUTED:
+        return ""
+    rows: list[tuple[str, ...]] = []
+    for index in np.ndindex(*distribution.batch_shape):
+        if len(rows) == len(shown):
+            break
+        one = distribution[index]
+        name = ", ".join(map(str, index))
+        bits = float(one.entropy()) / math.log(2)
+        log_z = float(one.log_partition())
+        rows.append((name, str(int(one.lengths)), f"{log_z:.4f}", f"{bits:.3f}"))
+    rest = len(lengths) - len(rows)
+    more = f"<p>and {rest} more</p>" if rest > 0 else ""
+    return _table(["index", "words", "log Z", "entropy (bits)"], rows) + more
+
+
+def _whole(mass: float) -> float:
+    """Call a sum of rounded probabilities 1 where it is."""
+    return 1.0 if mass > 1.0 - 1e-12 else mass
+
+
+def _table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    head = f"<tr>{''.join(f'<th>{escape(name)}</th>' for name in header)}</tr>" if header else ""
+    body = "".join(f"<tr>{''.join(f'<td>{cell}</td>' for cell in row)}</tr>" for row in rows)
+    return f"<table>{head}{body}</table>"
+
+
+def _fragment(body: str) -> str:
+    return f'<div class="arborand">{_STYLE}{body}</div>'

@@ -1,0 +1,228 @@
+"""A headless Chromium for tests, driven through a pair of pipes: no port, no driver, no package.
+
+The DevTools protocol over ``--remote-debugging-pipe``: JSON messages that end in a zero byte, which
+Chromium reads from file descriptor 3 and writes to 4.  See
+https://chromedevtools.github.io/devtools-protocol/.
+"""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import json
+import os
+import select
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
+PLACES = (
+    "/Applications/Chromium.app/Contents/MacOS/Chromium",
+    "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
+)
+FLAGS = (
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-dev-shm-usage",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--hide-scrollbars",
+    "--remote-debugging-pipe",
+)
+PATIENCE = 30.0  # seconds, for anything
+# Chromium insists on descriptors 3 and 4: moves the pipes there, whatever numbers they have here.
+LAUNCHER = """
+import fcntl, os, sys
+ends = [fcntl.fcntl(int(end), fcntl.F_DUPFD, 10) for end in sys.argv[1:3]]
+os.dup2(ends[0], 3)
+os.dup2(ends[1], 4)
+os.closerange(5, 64)
+os.execv(sys.argv[3], sys.argv[3:])
+"""
+
+
+def find_chromium() -> str | None:
+    """Return the path of a Chromium: that of $ARBORAND_CHROMIUM, or one in the usual places."""
+    named = os.environ.get("ARBORAND_CHROMIUM")
+    if named:
+        return named
+    found = (shutil.which(name) for name in NAMES)
+    return next(filter(None, found), next(filter(os.path.exists, PLACES), None))
+
+
+class BrowserError(RuntimeError):
+    """The browser, or a script in it, said that something went wrong."""
+
+
+class Browser:
+    """A running Chromium with one page.
+
+    `errors` collects the exceptions and console errors of the page, `requests` the addresses it
+    asked for, since the last `open`.
+    """
+
+    def __init__(self, path: str, profile: Path) -> None:
+        to_browser, self._to = os.pipe()
+        self._from, from_browser = os.pipe()
+        self._process = subprocess.Popen(
+            [
+                *(sys.executable, "-c", LAUNCHER, str(to_browser), str(from_browser)),
+                *(path, *FLAGS, f"--user-data-dir={profile}", "about:blank"),
+            ],
+            pass_fds=(to_browser, from_browser),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+        os.close(to_browser)
+        os.close(from_browser)
+        self._buffer = b""
+        self._number = 0
+        self._session: str | None = None
+        self._events: list[dict[str, Any]] = []
+        self.errors: list[str] = []
+        self.requests: list[str] = []
+        targets = self.call("Target.getTargets")["targetInfos"]
+        target = next(t["targetId"] for t in targets if t["type"] == "page")
+        attached = self.call("Target.attachToTarget", targetId=target, flatten=True)
+        self._session = attached["sessionId"]
+        for domain in ("Page", "Runtime", "Network", "Log"):
+            self.call(f"{domain}.enable")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._session = None
+        with contextlib.suppress(BrowserError, OSError):
+            self.call("Browser.close")
+        os.close(self._to)
+        os.close(self._from)
+        try:
+            self._process.wait(5)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+
+    # ---- the protocol
+
+    def call(self, method: str, **parameters: Any) -> dict[str, Any]:
+        """Send a command and wait for its answer."""
+        self._number += 1
+        message: dict[str, Any] = {"id": self._number, "method": method, "params": parameters}
+        if self._session:
+            message["sessionId"] = self._session
+        data = json.dumps(message).encode() + b"\0"
+        while data:
+            data = data[os.write(self._to, data) :]
+        while True:
+            answer = self._receive()
+            if answer.get("id") == self._number:
+                if "error" in answer:
+                    raise BrowserError(f"{method}: {answer['error']['message']}")
+                result: dict[str, Any] = answer["result"]
+                return result
+            self._note(answer)
+
+    def _receive(self) -> dict[str, Any]:
+        deadline = time.monotonic() + PATIENCE
+        while b"\0" not in self._buffer:
+            if not select.select([self._from], [], [], max(0.0, deadline - time.monotonic()))[0]:
+                raise BrowserError(f"no answer from Chromium in {PATIENCE} s")
+            piece = os.read(self._from, 1 << 20)
+            if not piece:
+                raise BrowserError(f"Chromium ended, exit status {self._process.wait()}")
+            self._buffer += piece
+        message, _, self._buffer = self._buffer.partition(b"\0")
+        decoded: dict[str, Any] = json.loads(message)
+        return decoded
+
+    def _note(self, event: dict[str, Any]) -> None:
+        method, parameters = event.get("method"), event.get("params", {})
+        if method == "Runtime.exceptionThrown":
+            details = parameters["exceptionDetails"]
+            self.errors.append(details.get("exception", {}).get("description", details["text"]))
+        elif method == "Log.entryAdded" and parameters["entry"]["level"] == "error":
+            self.errors.append(parameters["entry"]["text"])
+        elif method == "Network.requestWillBeSent":
+            self.requests.append(parameters["request"]["url"])
+        self._events.append(event)
+
+    def _wait_for(self, method: str) -> None:
+        while not any(event.get("method") == method for event in self._events):
+            self._note(self._receive())
+
+    # ---- what a reader does
+
+    def open(
+        self,
+        path: Path,
+        *,
+        width: int = 1300,
+        height: int = 900,
+        scripts: bool = True,
+        **media: str,
+    ) -> None:
+        """Load a file; `media` are features such as ``prefers_color_scheme="dark"``."""
+        self.errors.clear()
+        self.requests.clear()
+        self.call(
+            "Emulation.setDeviceMetricsOverride",
+            width=width,
+            height=height,
+            deviceScaleFactor=1,
+            mobile=False,
+        )
+        self.call("Emulation.setScriptExecutionDisabled", value=not scripts)
+        self.emulate(**media)
+        self._events.clear()
+        self.call("Page.navigate", url=path.resolve().as_uri())
+        self._wait_for("Page.loadEventFired")
+
+    def emulate(self, medium: str = "", **media: str) -> None:
+        """Pretend to be another medium (``"print"``), or one with other features."""
+        features = [{"name": k.replace("_", "-"), "value": v} for k, v in media.items()]
+        self.call("Emulation.setEmulatedMedia", media=medium, features=features)
+
+    def evaluate(self, expression: str) -> Any:
+        """Return the value of a JavaScript expression, awaited if it is a promise."""
+        answer = self.call(
+            "Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True
+        )
+        if "exceptionDetails" in answer:
+            details = answer["exceptionDetails"]
+            raise BrowserError(details.get("exception", {}).get("description", details["text"]))
+        return answer["result"].get("value")
+
+    def press(self, *keys: str) -> None:
+        """Press keys, one after the other, and wait until the page has drawn the result."""
+        codes = {"Tab": 9, "Enter": 13, "Escape": 27, " ": 32, "End": 35, "Home": 36}
+        codes |= {"ArrowLeft": 37, "ArrowUp": 38, "ArrowRight": 39, "ArrowDown": 40}
+        for key in keys:
+            event = {"key": key, "code": key, "windowsVirtualKeyCode": codes[key]}
+            text = {"Enter": "\r", " ": " "}.get(key)
+            extra = {"text": text} if text else {}
+            kind = "keyDown" if text else "rawKeyDown"
+            self.call("Input.dispatchKeyEvent", type=kind, **event, **extra)
+            self.call("Input.dispatchKeyEvent", type="keyUp", **event)
+        self.evaluate("new Promise(r => requestAnimationFrame(() => requestAnimationFrame(r)))")
+
+    def screenshot(self, path: Path, *, full: bool = True) -> None:
+        """Save what the page looks like, for a person to look at."""
+        answer = self.call("Page.captureScreenshot", captureBeyondViewport=full)
+        path.write_bytes(base64.b64decode(answer["data"]))
