@@ -139,8 +139,7 @@ class TreeDistribution:
         >>> float(np.exp(d.log_partition()).round(6))
         11.0
         """
-        check_workers(workers)
-        return partition.log_partition(self._graphs, self._partition(workers))
+        return partition.log_partition(self._graphs, self._partition(check_workers(workers)))
 
     def arc_marginals(self, *, workers: int = 1) -> NDArray[np.float64]:
         """Compute the probability of every arc: that a random tree contains it.
@@ -305,7 +304,14 @@ class TreeDistribution:
             log_weights[head, dependent] = kept
         for head, dependent in check_arcs(exclude, "exclude", num_words):
             log_weights[head, dependent] = -np.inf
-        return type(self)(log_weights, lengths=num_words)
+        return self._of(
+            check_log_weights(
+                log_weights,
+                num_words,
+                single_root=self._single_root,
+                name="what include and exclude leave of log_weights",
+            )
+        )
 
     def joint_probability(
         self, arcs: Iterable[tuple[int, int]], *, given: Iterable[tuple[int, int]] = ()
@@ -340,8 +346,9 @@ class TreeDistribution:
         >>> round(d.joint_probability([(0, 1)], given=[(0, 2)]), 4)
         0.2
         """
-        remaining = check_arcs(arcs, "arcs", self._num_words("joint_probability"))
-        distribution = self.condition(include=given)
+        num_words = self._num_words("joint_probability")
+        remaining = check_arcs(arcs, "arcs", num_words)
+        distribution = self.condition(include=check_arcs(given, "given", num_words))
         probability = 1.0
         for arc in remaining:
             probability *= float(distribution.arc_marginals()[arc])

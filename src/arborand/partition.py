@@ -42,7 +42,7 @@ def partition(graphs: Graphs, workers: int = 1) -> Partition:
 
 def log_partition(graphs: Graphs, answer: Partition) -> NDArray[np.float64]:
     """Take log Z out of it, in the shape of the batch."""
-    return answer.parts[:, 0].reshape(graphs.batch_shape)[()]
+    return answer.parts[:, 0].copy().reshape(graphs.batch_shape)[()]
 
 
 def log_prob(

@@ -57,7 +57,7 @@ def sample(
     """
     shape = check_size(size)
     num_draws = math.prod(shape)
-    check_workers(workers)
+    workers = check_workers(workers)
     for name, value in (("first_graph", first_graph), ("first_draw", first_draw)):
         if not 0 <= check_integer(value, name) <= _MAX_INDEX:
             raise ValueError(f"{name} is {value}: indices are counted from 0")

@@ -46,6 +46,10 @@ class Graphs:
     batch_shape: tuple[int, ...]
     single_root: bool
 
+    def __post_init__(self) -> None:
+        self.log_weights.flags.writeable = False
+        self.lengths.flags.writeable = False
+
     @property
     def size(self) -> int:
         """The number of nodes a matrix has room for, root included."""
@@ -53,11 +57,15 @@ class Graphs:
 
 
 def check_log_weights(
-    log_weights: ArrayLike, lengths: ArrayLike | None, *, single_root: bool
+    log_weights: ArrayLike,
+    lengths: ArrayLike | None,
+    *,
+    single_root: bool,
+    name: str = "log_weights",
 ) -> Graphs:
     """Let log-weights through the gate, as a copy, or raise an error that names what is wrong."""
-    array = _copy(log_weights, "log_weights")
-    return _check(array, lengths, single_root=single_root, name="log_weights")
+    array = _copy(log_weights, name)
+    return _check(array, lengths, single_root=single_root, name=name)
 
 
 def check_weights(weights: ArrayLike, lengths: ArrayLike | None, *, single_root: bool) -> Graphs:
@@ -138,7 +146,8 @@ def _copy(values: ArrayLike, name: str) -> NDArray[np.float64]:
             f"{name} has shape {array.shape}, which leaves no words at all: a graph needs the root "
             "and at least one word, so at least a 2 x 2 matrix"
         )
-    return np.array(array, dtype=np.float64, order="C", copy=True)
+    with np.errstate(over="ignore"):  # long doubles beyond the range become inf, which is named
+        return np.array(array, dtype=np.float64, order="C", copy=True)
 
 
 def _check(
@@ -157,8 +166,6 @@ def _check(
         num_words = int(flat_lengths[graph])
         reason = no_tree(flat[graph, : num_words + 1, : num_words + 1], name, batch_index)
         raise reason
-    flat.flags.writeable = False
-    flat_lengths.flags.writeable = False
     return Graphs(flat, flat_lengths, batch_shape, single_root)
 
 
