@@ -11,12 +11,14 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 # Tests and benchmarks speak of one core a process: keep NumPy's own threads out of the way.
 export OPENBLAS_NUM_THREADS ?= 1
 
-.PHONY: help run test lint format stubs build clean
+.PHONY: help run test lint format stubs build bench verify clean
 
 help:
 	@echo "make run     build arborand and draw trees from a bundled example"
 	@echo "make test    run the whole test suite"
 	@echo "make lint    check style and types (make format repairs what can be repaired)"
+	@echo "make verify  run the long statistical suite with fresh seeds; report in build/verification"
+	@echo "make bench   measure speed against floors and peers; results in benchmarks/results"
 	@echo "make build   make a source distribution and a wheel in dist/"
 	@echo "make clean   remove everything that was built"
 
@@ -44,6 +46,12 @@ stubs: $(VENV)/installed
 
 build: $(VENV)/built
 	$(BIN)/python -m build --outdir dist
+
+verify: $(VENV)/installed $(VENV)/tested
+	$(BIN)/python -m verification $(VERIFY)
+
+bench: $(VENV)/installed $(VENV)/tested $(VENV)/benched
+	$(BIN)/python -m benchmarks $(BENCH)
 
 clean:
 	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
@@ -75,6 +83,10 @@ $(VENV)/tested: $(VENV)/pip pyproject.toml
 
 $(VENV)/linted: $(VENV)/pip pyproject.toml
 	$(PIP) install --group lint
+	@touch $@
+
+$(VENV)/benched: $(VENV)/pip pyproject.toml
+	$(PIP) install --group bench
 	@touch $@
 
 $(VENV)/built: $(VENV)/pip pyproject.toml

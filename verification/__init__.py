@@ -20,6 +20,16 @@ The files, in the order in which a judgement is made:
     Small samplers with a switch each that makes them wrong.
 ``mutants``
     Deliberately wrong samplers, which the harness must reject, next to their sound twins.
+``twin``
+    The library's samplers in plain Python, drawing the same trees: to read, to compare, to break.
+``twin_faults``
+    Slips in the twin, as they might be made in the compiled core.
+``library``
+    The library's samplers in the form that trials take.
+``walk_lengths``
+    How many steps Wilson's walks take, exactly.
+``library_checks``
+    The register's part for the library.
 ``checks``
     The register: every random assertion of the test suite, one entry each.
 

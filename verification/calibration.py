@@ -11,62 +11,23 @@ in the tests of the harness.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 from scipy import stats
 
-from verification.goodness_of_fit import Cell, Family, Verdict, binomial_test, g_test
+from verification.goodness_of_fit import (
+    Cell,
+    CountFit,
+    Family,
+    Verdict,
+    binomial_test,
+    distance_test,
+    g_test,
+)
 from verification.laws import FloatArray
 from verification.trials import Trial, generator
 
 LEVELS = (0.1, 0.01, 0.001)
-
-
-@dataclass(frozen=True)
-class UniformityFit:
-    """Kolmogorov-Smirnov distance of p-values from the uniform law.
-
-    Attributes
-    ----------
-    p_value : float
-        Of the distance.
-    distance : float
-        Largest difference between the two distribution functions.
-    num_p_values : int
-        How many p-values were compared.
-    """
-
-    p_value: float
-    distance: float
-    num_p_values: int
-
-    def report(self) -> str:
-        """Return the evidence in words, for the message of a failing test."""
-        return (
-            f"p = {self.p_value:.3g}: {self.num_p_values} p-values are up to "
-            f"{self.distance:.4f} away from uniform"
-        )
-
-
-@dataclass(frozen=True)
-class ExcessFit:
-    """How many p-values fell below a level, when at most that share should have.
-
-    Attributes
-    ----------
-    p_value : float
-        Upper binomial tail.
-    cell : Cell
-        The event.
-    """
-
-    p_value: float
-    cell: Cell
-
-    def report(self) -> str:
-        """Return the evidence in words, for the message of a failing test."""
-        return f"p = {self.p_value:.3g}: {self.cell}"
 
 
 def exact_p_values(
@@ -107,10 +68,7 @@ def judge_uniform(p_values: FloatArray) -> Verdict:
     Verdict
         Two-sided: p-values that are too large fail as well.
     """
-    distance, p_value = stats.kstest(p_values, "uniform")
-    members: list[tuple[str, Verdict]] = [
-        ("the whole range", UniformityFit(float(p_value), float(distance), len(p_values)))
-    ]
+    members: list[tuple[str, Verdict]] = [("the whole range", distance_test(p_values, "uniform"))]
     for level in LEVELS:
         count = int(np.count_nonzero(p_values <= level))
         name = f"p-values up to {level:g}"
@@ -132,15 +90,14 @@ def judge_not_too_small(p_values: FloatArray) -> Verdict:
     Verdict
         One-sided: only p-values that are too small fail.
     """
-    distance, p_value = stats.kstest(p_values, "uniform", alternative="greater")
     members: list[tuple[str, Verdict]] = [
-        ("the whole range", UniformityFit(float(p_value), float(distance), len(p_values)))
+        ("the whole range", distance_test(p_values, "uniform", alternative="greater"))
     ]
     for level in LEVELS:
         count = int(np.count_nonzero(p_values <= level))
         tail = float(stats.binom.sf(count - 1, len(p_values), level))
         name = f"p-values up to {level:g}"
-        members.append((name, ExcessFit(tail, Cell(name, count, level * len(p_values)))))
+        members.append((name, CountFit(tail, Cell(name, count, level * len(p_values)))))
     return Family(tuple(members))
 
 

@@ -1,7 +1,7 @@
 """The register: every random assertion of the test suite, one entry each.
 
-To add a check, append an entry to one of the tuples below (or a tuple to :data:`CHECKS`) and raise
-``NUM_CHECKS`` in ``verification/ledger.py`` by one::
+To add a check, append an entry to one of the tuples below or in ``library_checks`` (or a tuple to
+:data:`CHECKS`) and raise ``NUM_CHECKS`` in ``verification/ledger.py`` by one::
 
     Check(
         "my_sampler, dependency trees, skewed_4",
@@ -32,6 +32,7 @@ from verification.graphs import graph
 from verification.judges import judge_arcs_of, judge_consecutive, judge_inclusion
 from verification.laws import FloatArray, law_of
 from verification.ledger import Check, require_unique
+from verification.library_checks import LIBRARY_CHECKS
 from verification.mutants import MUTANTS
 from verification.trials import Sampler, generator, ordered_trial, repeat_draw, trial
 
@@ -196,7 +197,7 @@ CALIBRATION = (
 TWINS = tuple(Check(f"twin of: {mutant.name}", mutant.twin) for mutant in MUTANTS)
 """The mutants without their faults."""
 
-CHECKS: tuple[Check, ...] = (*REFERENCE, *CALIBRATION, *TWINS)
+CHECKS: tuple[Check, ...] = (*REFERENCE, *CALIBRATION, *TWINS, *LIBRARY_CHECKS)
 """Every registered check."""
 
 require_unique(CHECKS)

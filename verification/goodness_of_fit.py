@@ -1,14 +1,14 @@
 r"""Counts against probabilities: the tests on which every verdict rests.
 
 Why the likelihood-ratio statistic :math:`G = 2 \sum O \log(O / E)` and not Pearson's
-:math:`\sum (O - E)^2 / E`. The ledger asks for p-values near 1e-8, far out in the tail, where the
+:math:`\sum (O - E)^2 / E`. The ledger asks for p-values near 1e-9, far out in the tail, where the
 two are no longer alike. Sanov's theorem says that counts with a given G have probability about
 :math:`e^{-G/2}`, at any distance from the mean, and :math:`e^{-G/2}` is also how the chi-square
 law decays: the tail of G is that of its approximation however far one goes. Pearson's
 statistic grows with the square of the excess where the true log-probability grows only like
 :math:`O \log O`, so it calls ordinary Poisson fluctuations of small cells impossible. Summing
-exact binomial probabilities, for one cell of expectation 25 or more against all others, what is
-called a level of 1e-8 is at worst 39e-8 for Pearson and 2e-8 for G.
+exact binomial probabilities, for one cell of expectation 30 or more against all others, what is
+called a level of 1e-9 is at worst 59e-9 for Pearson and 1.8e-9 for G.
 
 Williams' factor divides G by its mean's first-order excess, so that laws of hundreds of cells
 do not drift. What is left in the tail is measured by exact summation in the tests.
@@ -35,19 +35,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 import numpy as np
 import numpy.typing as npt
 from scipy import special, stats
 
-MIN_EXPECTED = 25.0
+MIN_EXPECTED = 30.0
 """Expected count below which a cell is pooled.
 
 A cell of expectation E comes out empty with probability exp(-E), while G reads that as a
 chi-square value of 2E and calls it sqrt(pi E) times rarer than it is. This must happen below
-every level the ledger uses, so exp(-E) has to be well under 1e-8: exp(-25) = 1.4e-11. The textbook
-value 5 is meant for levels near 0.05; at 1e-8 it understates the false alarms about fivefold.
+every level the ledger uses, so exp(-E) has to be well under 1e-9: exp(-30) = 9.4e-14. The textbook
+value 5 is meant for levels near 0.05; at 1e-6 it understates the false alarms about fivefold.
 """
 
 _NUM_WORST = 5
@@ -189,8 +189,54 @@ class BinomialFit:
 
 
 @dataclass(frozen=True)
+class CountFit:
+    """One count against its expectation, under a law of its own.
+
+    Attributes
+    ----------
+    p_value : float
+        Of the count.
+    cell : Cell
+        What was counted.
+    """
+
+    p_value: float
+    cell: Cell
+
+    def report(self) -> str:
+        """Return the evidence in words, for the message of a failing test."""
+        return f"p = {self.p_value:.3g}: {self.cell}"
+
+
+@dataclass(frozen=True)
+class DistanceFit:
+    """Result of :func:`distance_test`.
+
+    Attributes
+    ----------
+    p_value : float
+        Of the distance.
+    distance : float
+        Largest difference between the two distribution functions.
+    num_values : int
+        How many values were compared.
+    """
+
+    p_value: float
+    distance: float
+    num_values: int
+
+    def report(self) -> str:
+        """Return the evidence in words, for the message of a failing test."""
+        return (
+            f"p = {self.p_value:.3g}: {self.num_values} values are up to "
+            f"{self.distance:.4f} away from their law"
+        )
+
+
+@dataclass(frozen=True)
 class Family:
-    """Several verdicts on the same draws, judged as one.
+    """Several verdicts, on the same draws or on others, judged as one.
 
     By the union bound the smallest of m p-values, times m, is a p-value whatever the dependence
     between them.
@@ -376,6 +422,32 @@ def binomial_test(
         cell=Cell(outcome, count, num_draws * probability),
         num_draws=num_draws,
     )
+
+
+def distance_test(
+    values: npt.NDArray[np.float64],
+    law: str,
+    *,
+    alternative: Literal["two-sided", "greater"] = "two-sided",
+) -> DistanceFit:
+    """Test values against a continuous law, by the test of Kolmogorov and Smirnov.
+
+    Parameters
+    ----------
+    values : ndarray of float64
+        Independent values.
+    law : str
+        Its name in SciPy.
+    alternative : str, optional
+        ``"greater"`` only minds values that are too small.
+
+    Returns
+    -------
+    DistanceFit
+        The p-value and the evidence.
+    """
+    distance, p_value = stats.kstest(values, law, alternative=alternative)
+    return DistanceFit(float(p_value), float(distance), len(values))
 
 
 def _checked(

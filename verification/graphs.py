@@ -192,6 +192,13 @@ def _nested_traps() -> npt.NDArray[np.float64]:
     return log_weights
 
 
+def _even_roots() -> npt.NDArray[np.float64]:
+    # Each word's root weight is half of what the words offer it.
+    weights = np.array(_SKEWED_4, dtype=np.float64)
+    weights[0] = 0.5 * weights[1:].sum(axis=0)
+    return _log(weights.tolist())
+
+
 def _towards_one_tree(odds: float) -> npt.NDArray[np.float64]:
     # Raise the arcs of the tree 0 -> 2 -> 1, 2 -> 3 -> 4 over all others.
     log_weights = _log(_SKEWED_4)
@@ -266,6 +273,17 @@ _GRAPHS = (
         "near_deterministic_4",
         _towards_one_tree(1e9),
         "all trees but one are rarer than one in 1e8 together",
+    ),
+    Graph(
+        "rare_arcs_4",
+        _towards_one_tree(1e12),
+        "all arcs but four are rarer than one in 1e11: neither lost nor inflated, given that one "
+        "of the four is absent",
+    ),
+    Graph(
+        "even_roots_4",
+        _even_roots(),
+        "every word has the same share of root weight, so that the paper's H predicts the walk",
     ),
     Graph(
         "shifted_3",

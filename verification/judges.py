@@ -11,6 +11,7 @@ Each judge looks at the same draws from another side:
 :func:`judge_ordered`             draws without replacement come in the right order law
 :func:`judge_inclusion`           the right trees are among the first; for draws too long to
                                   tabulate
+:func:`judge_perturbed`           perturbed log-probabilities of draws without replacement
 ================================  ================================================================
 """
 
@@ -22,7 +23,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from verification.goodness_of_fit import Family, Fit, Verdict, binomial_test, g_test
+from verification.goodness_of_fit import (
+    Family,
+    Fit,
+    Verdict,
+    binomial_test,
+    distance_test,
+    g_test,
+)
 from verification.laws import (
     FloatArray,
     IndexArray,
@@ -132,6 +140,43 @@ def judge_inclusion(draws: npt.NDArray[Any], law: TreeLaw) -> Family:
         count = int(np.any(found == tree, axis=1).sum())
         name = _name_tree(law, tree)
         members.append((name, binomial_test(count, num_repeats, float(probability), outcome=name)))
+    return Family(tuple(members))
+
+
+def judge_perturbed(draws: npt.NDArray[Any], perturbed: FloatArray, law: TreeLaw) -> Family:
+    """Test the perturbed log-probabilities of all trees, drawn without replacement to the last.
+
+    They stand for independent Gumbel variables, one for each tree, shifted by its log-probability;
+    the order of the draws is their order. So the first of them has the law of the largest of all,
+    which is a Gumbel variable without a shift, as the probabilities sum to 1.
+
+    Parameters
+    ----------
+    draws : ndarray of an integer type, shape (repeats, trees, words + 1)
+        Each repeat holds all trees in the order drawn.
+    perturbed : ndarray of float64, shape (repeats, trees)
+        What goes with them.
+    law : TreeLaw
+        The law of a single draw.
+
+    Returns
+    -------
+    Family
+        One test for each tree, and one for the first.
+    """
+    _check_shape(draws, law, num_axes=3)
+    found = locate(draws, law.trees)
+    if not np.array_equal(
+        np.sort(found, axis=1), np.tile(np.arange(law.num_trees), (len(found), 1))
+    ):
+        raise ValueError("every repeat must hold every tree of the graph once")
+    of_tree = np.take_along_axis(perturbed, np.argsort(found, axis=1), axis=1)
+    noise = of_tree - np.log(law.probabilities)
+    members: list[tuple[str, Verdict]] = [("the first", distance_test(perturbed[:, 0], "gumbel_r"))]
+    members += [
+        (_name_tree(law, tree), distance_test(noise[:, tree], "gumbel_r"))
+        for tree in range(law.num_trees)
+    ]
     return Family(tuple(members))
 
 

@@ -9,6 +9,7 @@ tree may hold all but 1e-12 of the mass.
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Collection
 from dataclasses import dataclass
 from functools import cache
 from math import fsum
@@ -66,6 +67,29 @@ def law_of(graph: Graph, *, single_root: bool) -> TreeLaw:
     law.trees.setflags(write=False)
     law.probabilities.setflags(write=False)
     return law
+
+
+def without_arcs(law: TreeLaw, arcs: Collection[tuple[int, int]]) -> TreeLaw:
+    """Condition a law on the absence of some arcs.
+
+    Parameters
+    ----------
+    law : TreeLaw
+        The law over trees.
+    arcs : collection of (head, dependent)
+        What no tree may contain.
+
+    Returns
+    -------
+    TreeLaw
+        The trees that are left, their probabilities normalised. As those are summed afresh, they
+        are as accurate as before, however little of the mass is left.
+    """
+    avoids = np.ones(law.num_trees, dtype=np.bool_)
+    for head, dependent in arcs:
+        avoids &= law.trees[:, dependent] != head
+    left = law.probabilities[avoids]
+    return TreeLaw(law.trees[avoids], left / fsum(left))
 
 
 def ordered_law(probabilities: FloatArray, length: int) -> FloatArray:

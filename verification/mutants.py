@@ -4,6 +4,8 @@ A harness that has never rejected anything has shown nothing. Each mutant carrie
 was seen in real software or is easily made, and is otherwise the same code as its twin: the twin
 has to be accepted on the same graph with the same number of draws, so that it is the fault that
 is rejected. One mutant is in the library, under its own name: the paper's biased ``wilson_rc``.
+The first ones are small samplers of their own (``faults``); the last are slips in the twin of the
+compiled core (``twin_faults``).
 """
 
 from __future__ import annotations
@@ -28,8 +30,29 @@ from verification.faults import (
     walk,
     with_replacement,
 )
-from verification.judges import judge_arcs_of, judge_consecutive, judge_inclusion
+from verification.goodness_of_fit import Verdict
+from verification.graphs import graph
+from verification.judges import (
+    judge_arcs_of,
+    judge_consecutive,
+    judge_inclusion,
+    judge_perturbed,
+)
+from verification.laws import law_of
 from verification.trials import Trial, ordered_trial, repeat_draw, trial
+from verification.twin_faults import (
+    ForgetsAtTheSwitch,
+    KeepsFinishedWalks,
+    KeepsMasses,
+    PerturbsAfterwards,
+    RepeatsLastWalk,
+    StartsAgain,
+    twin_distinct,
+    twin_ordered_sampler,
+    twin_sampler,
+)
+from verification.twin_walks import TreeSampler
+from verification.twin_without_replacement import DistinctTrees
 
 ALPHA_MUTANT = 1e-12
 """A mutant's p-value must be below this: luck is no explanation for a rejection."""
@@ -59,6 +82,38 @@ class Mutant:
 
 _dependency_list = partial(listed, single_root=True)
 _spanning_list = partial(listed, single_root=False)
+
+
+def _walks(
+    kind: type[TreeSampler],
+    graph_name: str,
+    *,
+    single_root: bool,
+    step_budget: int,
+    num_draws: int,
+) -> Trial:
+    made = twin_sampler("wilson", single_root=single_root, step_budget=step_budget, kind=kind)
+    return trial(made, graph_name, single_root=single_root, num_draws=num_draws)
+
+
+def _distinct(kind: type[DistinctTrees]) -> Trial:
+    return ordered_trial(
+        twin_ordered_sampler(single_root=False, switch_after=1, kind=kind),
+        "two_words_2",
+        single_root=False,
+        num_repeats=1_000,
+        length=2,
+    )
+
+
+def _perturbed(seed: int, *, kind: type[DistinctTrees]) -> Verdict:
+    target = graph("counter_example_3")
+    law = law_of(target, single_root=True)
+    draws = twin_distinct(
+        target.log_weights, 400, law.num_trees, seed, single_root=True, switch_after=1, kind=kind
+    )
+    return judge_perturbed(draws.heads, draws.perturbed, law)
+
 
 MUTANTS: tuple[Mutant, ...] = (
     Mutant(
@@ -285,6 +340,53 @@ MUTANTS: tuple[Mutant, ...] = (
             length=4,
             judge=judge_inclusion,
         ),
+    ),
+    Mutant(
+        "spent walk keeps its finished part",
+        "which walks are finished when the budget is spent depends on what they built: the tree "
+        "that replaces them must not keep it",
+        _walks(KeepsFinishedWalks, "skewed_3", single_root=False, step_budget=2, num_draws=1_000),
+        _walks(TreeSampler, "skewed_3", single_root=False, step_budget=2, num_draws=1_000),
+    ),
+    Mutant(
+        "spent walk started again",
+        "children of the root from which walks are long come too seldom",
+        _walks(StartsAgain, "lopsided_root_4", single_root=True, step_budget=5, num_draws=2_000),
+        _walks(TreeSampler, "lopsided_root_4", single_root=True, step_budget=5, num_draws=2_000),
+    ),
+    Mutant(
+        "last walk repeated instead of all",
+        "a tree with a second root arc must be thrown away as a whole",
+        trial(
+            twin_sampler("wilson_reject", single_root=True, kind=RepeatsLastWalk),
+            "skewed_3",
+            single_root=True,
+            num_draws=4_000,
+        ),
+        trial(
+            twin_sampler("wilson_reject", single_root=True),
+            "skewed_3",
+            single_root=True,
+            num_draws=4_000,
+        ),
+    ),
+    Mutant(
+        "drawn trees forgotten at the switch",
+        "the partition has to begin without the trees that rejection found",
+        _distinct(ForgetsAtTheSwitch),
+        _distinct(DistinctTrees),
+    ),
+    Mutant(
+        "subspaces keep the mass of drawn trees",
+        "all trees are different, but come from where others were drawn before",
+        _distinct(KeepsMasses),
+        _distinct(DistinctTrees),
+    ),
+    Mutant(
+        "log-probabilities perturbed afterwards, by distance",
+        "each tree's noise has the right law, but not given the order of the trees",
+        partial(_perturbed, kind=PerturbsAfterwards),
+        partial(_perturbed, kind=DistinctTrees),
     ),
 )
 """Every mutant. The name is also its seed; see :class:`verification.ledger.Check`."""

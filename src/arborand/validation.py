@@ -104,6 +104,14 @@ def check_integer(value: object, name: str) -> int:
         ) from None
 
 
+def check_index(value: object, name: str) -> int:
+    """Let the index of a graph or a draw through."""
+    index = check_integer(value, name)
+    if not 0 <= index < 2**63:
+        raise ValueError(f"{name} is {index}: indices are counted from 0, up to 2**63 - 1")
+    return index
+
+
 def check_arcs(arcs: Iterable[tuple[int, int]], name: str, num_words: int) -> list[tuple[int, int]]:
     """Let a collection of (head, dependent) pairs through."""
     checked = []

@@ -12,7 +12,7 @@ from arborand import _core
 from arborand.errors import SupportExhaustedError
 from arborand.partition import partition
 from arborand.randomness import Seed, stream_key
-from arborand.validation import check_integer, check_workers
+from arborand.validation import check_index, check_integer, check_workers
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -97,6 +97,7 @@ def sample_without_replacement(
         raise ValueError(f"k is {k}: a number of trees must not be negative")
     if on_exhausted not in ("return", "raise"):
         raise ValueError(f"on_exhausted is {on_exhausted!r}: use 'return' or 'raise'")
+    first_graph = check_index(first_graph, "first_graph")
     num_graphs = len(graphs.lengths)
     num_drawn = np.zeros(num_graphs, dtype=np.int64)
     room = _bounded(k, graphs)
@@ -118,13 +119,12 @@ def sample_without_replacement(
     exhausted = num_drawn < k
     if on_exhausted == "raise" and exhausted.any():
         graph = int(np.flatnonzero(exhausted)[0])
-        where = f" of batch item {np.unravel_index(graph, graphs.batch_shape)}" * bool(
-            graphs.batch_shape
-        )
+        index = ", ".join(str(int(i)) for i in np.unravel_index(graph, graphs.batch_shape))
+        where = f" of batch item [{index}]" if graphs.batch_shape else ""
         count = int(num_drawn[graph])
         raise SupportExhaustedError(
-            f"k is {k}, but the graph{where} has only {count} trees; ask for fewer, or for "
-            "on_exhausted='return'",
+            f"k is {k}, but the graph{where} has only {count} tree{'s' if count > 1 else ''}; ask "
+            "for fewer, or for on_exhausted='return'",
             count,
         )
     most = int(num_drawn.max(initial=0))
@@ -150,6 +150,7 @@ def iterate_without_replacement(
     graphs: Graphs, *, method: str | None, rng: Seed, first_graph: int = 0
 ) -> Iterator[Draw]:
     """Yield the same sequence lazily, until the support of every graph is exhausted."""
+    first_graph = check_index(first_graph, "first_graph")
     key = stream_key(rng)
     below = switch_below(method, graphs)
     sequences = [

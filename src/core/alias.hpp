@@ -1,10 +1,11 @@
 // Alias tables (Walker 1974, in the form of Vose 1991) in exact integer arithmetic.
 //
-// Probabilities are first rounded to multiples of 2^-64 that sum to exactly 1; from there on
-// nothing is rounded.  A draw takes one 64-bit number u: the high half of u * slots chooses the
-// slot, the low half is compared with the slot's threshold.  Each outcome's probability is off by
-// less than 2^-63, plus the rounding of the float64 it was computed from; an outcome of probability
-// 0 is never drawn.
+// Probabilities are first rounded down to multiples of 2^-64, and what is missing is given to the
+// largest; from there on nothing is rounded.  A draw takes one 64-bit number u: the high half of
+// u * slots chooses the slot, the low half is compared with the slot's threshold.  Beside the
+// rounding of the float64 it was computed from, each outcome's probability is off by less than
+// 2^-63, that of the largest by as much for each of the others; an outcome of probability 0 is
+// never drawn.
 #pragma once
 
 #include "censoring.hpp"
@@ -24,9 +25,13 @@ struct AliasWorkspace {
     std::uint32_t* stack;
 };
 
-// Build the table of `count` outcomes from their weights, at least one of them positive.
+// Build the table of `count` outcomes from their weights.  If all are 0 it draws anything.
 inline void build_alias(const double* weights, Index count, Slot* table, AliasWorkspace room) {
     const double total = censoring_detail::sum(weights, count);
+    if (!(total > 0)) {
+        for (Index i = 0; i < count; ++i) table[i] = {0, static_cast<std::uint32_t>(i)};
+        return;
+    }
     const Wide128 one = static_cast<Wide128>(1) << 64;
     Index largest = 0;
     for (Index i = 1; i < count; ++i) {

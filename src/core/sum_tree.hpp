@@ -11,6 +11,10 @@ class SumTree {
   public:
     Wide total() const { return sums_.size() > 1 ? sums_[1] : Wide(); }
 
+    void clear() {
+        for (Index i = 0; i < sums_.size(); ++i) sums_[i] = Wide();
+    }
+
     // Make room for `count` masses; new ones are 0.
     bool reserve(Index count) {
         if (count <= capacity_) return true;

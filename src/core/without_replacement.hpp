@@ -166,8 +166,9 @@ class DistinctTrees {
             return Status::ok;
         }
         output.exhausted = false;
-        output.log_remaining =
-            partitioned_ ? log_of(masses_.total()) : std::log1p(-covered_.value()) + 0.0;  // not -0
+        const double log_remaining =
+            partitioned_ ? log_of(masses_.total()) : std::log1p(-covered_.value());
+        output.log_remaining = log_remaining < 0 ? log_remaining : 0.0;
         const Status status = partitioned_ ? draw_in_partition(interrupt) : draw_new(interrupt);
         if (status != Status::ok) return status;
         const std::int32_t* heads = tree(num_trees_ - 1);
@@ -206,9 +207,9 @@ class DistinctTrees {
     void perturb(DistinctTree& output) {
         Stream stream(key_, graph_index_, static_cast<std::uint64_t>(num_trees_ - 1),
                       perturbation_stream);
-        // In (0, 1): never 0, whose logarithm would be infinite.
+        // In (0, 1): neither 0 nor 1, whose logarithms would be infinite or leave no wait.
         const double uniform =
-            (static_cast<double>(stream.next() >> 11) + 0.5) * (1.0 / 9007199254740992.0);
+            (static_cast<double>(stream.next() >> 12) + 0.5) * (1.0 / 4503599627370496.0);
         const double log_wait = std::log(-std::log(uniform)) - output.log_remaining;
         const double gap = log_wait - log_arrival_;
         log_arrival_ = gap > 0 ? log_wait + std::log1p(std::exp(-gap))
@@ -277,11 +278,16 @@ class DistinctTrees {
     // ---- partition
 
     Status begin_partition(const Interrupt& interrupt) {
-        if (!prefixes_.resize(1) || !masses_.reserve(1)) return Status::no_memory;
+        // From the start, also where an earlier attempt was interrupted.
+        masses_.clear();
+        if (!links_.resize(0) || !prefixes_.resize(1) || !masses_.reserve(1)) {
+            return Status::no_memory;
+        }
         prefixes_[0] = {Wide(1.0, 0.0), 0, 0, -1};
         masses_.set(0, Wide(1.0, 0.0));
         // Take out the trees drawn so far, as if they had been drawn here.
         for (Index t = 0; t < num_trees_; ++t) {
+            if (interrupt.requested()) return Status::interrupted;
             const Status status = split(subspace_of(tree(t)), t, tree(t), interrupt);
             if (status != Status::ok) return status;
         }

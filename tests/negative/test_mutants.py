@@ -4,6 +4,8 @@ That each mutant's twin without the fault is accepted is a registered check (``T
 ``verification/checks.py``), run with all others by the statistical tests.
 """
 
+import functools
+
 import numpy as np
 import pytest
 
@@ -15,9 +17,14 @@ from verification.ledger import Check
 from verification.mutants import ALPHA_MUTANT, MUTANTS
 
 
+@functools.cache
+def verdict_on(mutant):
+    return Check(mutant.name, mutant.trial).run()
+
+
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.name)
 def test_mutant_is_rejected(mutant):
-    verdict = Check(mutant.name, mutant.trial).run()
+    verdict = verdict_on(mutant)
     assert verdict.p_value < ALPHA_MUTANT, f"{mutant.shows}\n{verdict.report()}"
 
 
@@ -38,16 +45,21 @@ CAUGHT_BY_IMPOSSIBLE_DRAWS = {
     "heads drawn independently",
     "absent arcs drawn",
     "repeats without replacement",
+    "drawn trees forgotten at the switch",
 }
 
 
 @pytest.mark.parametrize(
     "mutant",
-    [mutant for mutant in MUTANTS if not mutant.name.endswith(("by arcs", "by inclusion"))],
+    [
+        mutant
+        for mutant in MUTANTS
+        if not mutant.name.endswith(("by arcs", "by inclusion", "by distance"))
+    ],
     ids=lambda mutant: mutant.name,
 )
 def test_mutant_is_rejected_for_the_intended_reason(mutant):
-    verdict = Check(mutant.name, mutant.trial).run()
+    verdict = verdict_on(mutant)
     assert bool(verdict.impossible) == (mutant.name in CAUGHT_BY_IMPOSSIBLE_DRAWS)
     assert (verdict.rare is not None) == (mutant.name == "probabilities floored")
 

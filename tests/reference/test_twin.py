@@ -1,0 +1,425 @@
+"""The compiled core draws the same trees as its twin in plain Python, which reads NumPy's Philox.
+
+Trees alone would hide a difference in the last bits of the arithmetic, because it changes a draw
+once in 1e15. So the marginals, which come from the same recursion, are compared bit for bit.
+"""
+
+import warnings
+from fractions import Fraction
+
+import mpmath
+import numpy as np
+import pytest
+
+from arborand import DependencyTrees, SpanningTrees, sampling, without_replacement
+from arborand.randomness import stream_key
+from tests.kinds import KINDS, is_single_root
+from tests.random_graphs import (
+    dense_scores,
+    heavy_tails,
+    mutual_pairs,
+    negligible_roots,
+    nested_traps,
+    sparse_scores,
+)
+from verification import twin, twin_ancestral, twin_numbers
+from verification.twin_numbers import Wide
+from verification.twin_walks import AliasTable, TreeSampler, default_budget
+
+EPSILON = np.finfo(np.float64).eps
+
+KINDS_AND_METHODS = [
+    (SpanningTrees, "wilson"),
+    (SpanningTrees, "colbourn"),
+    (DependencyTrees, "wilson"),
+    (DependencyTrees, "wilson_reject"),
+    (DependencyTrees, "colbourn"),
+    (DependencyTrees, "wilson_rc"),
+]
+each_kind_and_method = pytest.mark.parametrize(("kind", "method"), KINDS_AND_METHODS)
+
+# What leaves the range of double, on the way or in the weights already.
+WIDE_GRAPHS = {
+    "pairs bound by e^400": mutual_pairs(3, 6, 400.0),
+    "pairs bound by e^800": mutual_pairs(3, 5, 800.0),
+    "heavy tails": heavy_tails(4, 4, 300.0),
+    "scores of 1e300": heavy_tails(5, 3, 1e300),
+}
+HOSTILE_GRAPHS = {
+    "roots of e^-14": negligible_roots(1, 7, -14.0),
+    "roots of e^-300": negligible_roots(1, 6, -300.0),
+    "pairs bound by e^60": mutual_pairs(2, 6, 60.0),
+    "nested traps": nested_traps(2, 5, 150.0),
+    **WIDE_GRAPHS,
+}
+
+
+def assert_same_trees(distribution, num_draws, method, seed, step_budget, **first):
+    graphs = distribution._graphs
+    with warnings.catch_warnings(category=UserWarning, action="ignore"):  # wilson_rc is biased
+        heads, _ = sampling.sample(
+            graphs,
+            num_draws,
+            method=method,
+            rng=seed,
+            workers=1,
+            step_budget=step_budget,
+            **first,
+        )
+    expected = twin.sample(
+        graphs.log_weights,
+        graphs.lengths,
+        num_draws,
+        single_root=graphs.single_root,
+        method=method,
+        key=stream_key(seed),
+        step_budget=step_budget,
+        **first,
+    )
+    np.testing.assert_array_equal(heads, expected.reshape(heads.shape))
+
+
+# ---- with replacement ----
+
+
+@each_kind_and_method
+@pytest.mark.parametrize("num_words", range(1, 13))
+def test_same_trees(kind, method, num_words):
+    for seed, scores in enumerate(
+        (dense_scores(num_words, num_words, 2.0), sparse_scores(num_words, num_words))
+    ):
+        budgets = (None,) if method == "colbourn" else (0, 2, num_words + 2, None)
+        for step_budget in budgets:
+            assert_same_trees(kind(scores), 3, method, seed, step_budget)
+
+
+@each_kind_and_method
+@pytest.mark.parametrize("scores", HOSTILE_GRAPHS.values(), ids=HOSTILE_GRAPHS)
+def test_same_trees_of_hostile_graphs(kind, method, scores):
+    assert_same_trees(kind(scores), 2, method, 9, None)
+
+
+@each_kind_and_method
+def test_same_trees_one_after_the_other(kind, method):
+    # Long enough for every table to be read and every budget to be met.
+    assert_same_trees(kind(dense_scores(5, 4)), 200, method, 3, 6)
+
+
+@each_kind_and_method
+def test_same_trees_of_padded_batches(kind, method):
+    lengths = np.array([[3, 1], [5, 4]])
+    scores = np.stack([dense_scores(seed, 6) for seed in range(4)]).reshape(2, 2, 7, 7)
+    batch = kind(scores, lengths=lengths)
+    for first_graph, first_draw in ((0, 0), (7, 0), (0, 123_456), (2**62, 2**63 - 3)):
+        assert_same_trees(batch, 3, method, 8, 5, first_graph=first_graph, first_draw=first_draw)
+
+
+def test_fallbacks_happen_and_do_not():
+    # Or the budgets above would test nothing: on these graphs a walk takes 4 steps and more.
+    log_weights = SpanningTrees(dense_scores(5, 4)).log_weights
+    sampler = TreeSampler(log_weights, single_root=False, method="wilson", step_budget=6)
+    spent = []
+    for draw in range(200):
+        sampler.draw(twin_numbers.Stream((1, 2), 0, draw))
+        spent.append(sampler.budget == 0)
+    assert 0.2 < np.mean(spent) < 0.8
+    assert default_budget(4) == 320
+
+
+# ---- the arithmetic, to the last bit ----
+
+
+@KINDS
+@pytest.mark.parametrize("num_words", [*range(1, 13), 17, 26, 40])
+def test_same_marginals_bit_for_bit(kind, num_words):
+    for scores in (
+        dense_scores(num_words, num_words, 20.0),
+        sparse_scores(num_words, num_words),
+    ):
+        assert_same_marginals(kind(scores))
+
+
+@KINDS
+@pytest.mark.parametrize("scores", HOSTILE_GRAPHS.values(), ids=HOSTILE_GRAPHS)
+def test_same_marginals_of_hostile_graphs_bit_for_bit(kind, scores):
+    assert_same_marginals(kind(scores))
+
+
+def assert_same_marginals(distribution):
+    single_root = isinstance(distribution, DependencyTrees)
+    np.testing.assert_array_equal(
+        distribution.arc_marginals(),
+        twin_ancestral.arc_marginals(distribution.log_weights, single_root=single_root),
+    )
+    if single_root:
+        np.testing.assert_array_equal(
+            distribution.root_marginals(),
+            twin_ancestral.root_child_marginals(distribution.log_weights),
+        )
+
+
+@KINDS
+@pytest.mark.parametrize("scores", WIDE_GRAPHS.values(), ids=WIDE_GRAPHS)
+def test_wide_graphs_are_wide(kind, scores):
+    # Where double is enough for all of it, nothing above would have compared the wide arithmetic.
+    def read(walk, numbers):
+        undecided = [twin_ancestral.UNDECIDED] * len(walk)
+        twin_ancestral.decide_heads(walk, numbers, [-1, *undecided], lambda *_: undecided[0])
+        return numbers
+
+    used = twin_ancestral.in_double_or_wide(
+        kind(scores).log_weights, read, single_root=is_single_root(kind)
+    )
+    assert used is twin_numbers.WIDE
+
+
+# ---- without replacement ----
+
+
+def assert_same_sequence(distribution, num_trees, *, method, seed=0, switch_after=None, first=0):
+    graphs = distribution._graphs
+    draws = without_replacement.sample_without_replacement(
+        graphs,
+        num_trees,
+        method=method,
+        rng=seed,
+        workers=1,
+        on_exhausted="return",
+        first_graph=first,
+        switch_after=switch_after,
+    )
+    below = without_replacement.switch_below(method, graphs)
+    for graph, item in enumerate(np.ndindex(*distribution.batch_shape)):
+        single = distribution[item] if item else distribution
+        nodes = slice(int(single.lengths) + 1)
+        expected = twin.sample_without_replacement(
+            single.log_weights[nodes, nodes],
+            num_trees,
+            single_root=graphs.single_root,
+            key=stream_key(seed),
+            graph=first + graph,
+            switch_below=float(below[graph]),
+            switch_after=switch_after,
+        )
+        here = (slice(len(expected)), *item)
+        assert draws.num_drawn[item] == len(expected)
+        np.testing.assert_array_equal(
+            draws.heads[here][..., nodes], [draw.heads for draw in expected]
+        )
+        # Logarithms are the C library's, which may round the last bit in another way than Python's.
+        # While repeats are rejected, what remains is 1 minus the mass of the trees drawn, at least
+        # 1e-3, which makes a thousand bits of one.
+        for name, bits in (("log_prob", 4), ("log_remaining", 4000), ("perturbed_log_prob", 4000)):
+            np.testing.assert_allclose(
+                getattr(draws, name)[here],
+                [getattr(draw, name) for draw in expected],
+                rtol=bits * EPSILON,
+                atol=bits * EPSILON,
+            )
+
+
+EACH_METHOD = pytest.mark.parametrize("method", [None, "rejection", "partition"])
+
+
+@KINDS
+@EACH_METHOD
+def test_same_sequence_to_the_last_tree(kind, method):
+    assert_same_sequence(kind(dense_scores(1, 3)), 20, method=method)
+    assert_same_sequence(kind(sparse_scores(2, 5, 0.3)), 100, method=method)
+
+
+@KINDS
+@EACH_METHOD
+def test_same_sequence_of_larger_graphs(kind, method):
+    assert_same_sequence(kind(dense_scores(3, 9, 3.0)), 12, method=method, seed=4)
+
+
+@KINDS
+@pytest.mark.parametrize("switch_after", range(10))
+def test_same_sequence_wherever_it_switches(kind, switch_after):
+    assert_same_sequence(kind(dense_scores(6, 3)), 9, method="rejection", switch_after=switch_after)
+
+
+@KINDS
+@EACH_METHOD
+@pytest.mark.parametrize("scores", WIDE_GRAPHS.values(), ids=WIDE_GRAPHS)
+def test_same_sequence_of_wide_graphs(kind, method, scores):
+    assert_same_sequence(kind(scores), 4, method=method)
+
+
+@KINDS
+def test_same_sequence_of_padded_batches(kind):
+    scores = np.stack([dense_scores(seed, 4) for seed in range(4)]).reshape(2, 2, 5, 5)
+    batch = kind(scores, lengths=[[3, 1], [2, 4]])
+    assert_same_sequence(batch, 6, method=None, first=11)
+
+
+# ---- exponentials ----
+
+
+def ulps_off(value, exact):
+    """How far a float is from an mpmath number, in units of the float's last place."""
+    return abs(mpmath.mpf(float(value)) - exact) / mpmath.mpf(float(np.spacing(value)))
+
+
+# Half a unit for the last rounding; for a result below 1, half as much for each of the up to three
+# roundings of the reduced argument, which is below 1/2; and a little for the terms of the series.
+MOST_ULPS = 1.35
+
+
+def test_exponential_is_right_in_the_last_place():
+    generator = np.random.default_rng(0)
+    high = np.concatenate(
+        [-708 * generator.random(4000), -generator.random(2000), [0.0, -708.0, -1e-300]]
+    )
+    # What a difference of two scores leaves over: less than half a unit of the larger part.
+    low = 0.5 * np.spacing(high) * generator.uniform(-1, 1, len(high))
+    with mpmath.workdps(40):
+        for x, rest, value in zip(high, low, twin_numbers.exp_in_range(high, low), strict=True):
+            assert ulps_off(value, mpmath.exp(mpmath.mpf(x) + mpmath.mpf(rest))) < MOST_ULPS
+        # A difference without a remainder saves one of the roundings.
+        for x, value in zip(high, twin_numbers.exp_in_range(high, 0 * low), strict=True):
+            assert ulps_off(value, mpmath.exp(mpmath.mpf(x))) < 1
+
+
+def test_wide_exponential_is_right_in_the_last_place():
+    generator = np.random.default_rng(1)
+    with mpmath.workdps(40):
+        # Up to 1e8: from there on the product with the lower part of log(2) is what is rounded.
+        for x in [0.0, -1e-300, *(-(10 ** generator.uniform(-3, 8, 2000)))]:
+            rest = 0.5 * float(np.spacing(x)) * generator.uniform(-1, 1)
+            value = twin_numbers.wide_exp(float(x), rest)
+            exact = mpmath.exp(mpmath.mpf(x) + mpmath.mpf(rest))
+            mantissa = exact / mpmath.mpf(2) ** (512 * int(value.exponent))
+            assert 2.0**-256 <= value.mantissa < 2.0**256
+            assert ulps_off(value.mantissa, mantissa) < MOST_ULPS
+
+
+def test_difference_is_exact():
+    generator = np.random.default_rng(2)
+    scores = generator.normal(size=200) * 10 ** generator.uniform(-20, 20, 200)
+    for x, y in zip(scores[::2], scores[1::2], strict=True):
+        high, low = twin_numbers.exact_difference(x, y)
+        assert Fraction(high) + Fraction(low) == Fraction(x) - Fraction(y)
+
+
+# ---- numbers of any magnitude ----
+
+
+def test_wide_numbers_agree_with_fractions():
+    generator = np.random.default_rng(3)
+    values = np.exp(generator.normal(size=300) * 10)
+
+    def exactly(wide):
+        return Fraction(wide.mantissa) * Fraction(2) ** (512 * int(wide.exponent))
+
+    for x, y in zip(values[::2], values[1::2], strict=True):
+        for operation in ("__add__", "__mul__", "__truediv__"):
+            wide = getattr(Wide.of(x), operation)(Wide.of(y))
+            exact = getattr(Fraction(x), operation)(Fraction(y))
+            assert abs(exactly(wide) / exact - 1) <= EPSILON / 2
+            # In the range of double they are double's own results.
+            assert exactly(wide) == Fraction(getattr(float(x), operation)(float(y)))
+    assert not Wide()
+    assert not Wide() * Wide.of(3.0)
+    assert Wide() + Wide() == Wide()
+    assert float(Wide(1.5, -4.0)) == 0.0
+
+
+# ---- alias tables ----
+
+
+def exact_law(table):
+    """How many of the 2^64 random numbers give each outcome, by counting those of every slot."""
+    count = len(table.thresholds)
+    numbers = [0] * count
+    for slot in range(count):
+        # The slot's numbers u have u * count in [slot, slot + 1) * 2^64.
+        begin, end = (-(-(at << 64) // count) for at in (slot, slot + 1))
+        split = -(-((slot << 64) + table.thresholds[slot]) // count)
+        numbers[slot] += split - begin
+        numbers[table.aliases[slot]] += end - split
+    return numbers
+
+
+def weights_of_all_sizes(count):
+    generator = np.random.default_rng(count)
+    weights = np.exp(-40 * generator.random(count))
+    weights[generator.random(count) < 0.2] = 0.0
+    weights[generator.integers(count)] = 1.0
+    return weights
+
+
+@pytest.mark.parametrize("count", [2, 3, 4, 7, 8, 33, 100])
+def test_alias_table_has_the_right_law(count):
+    weights = weights_of_all_sizes(count)
+    table = AliasTable.of(weights)
+    numbers = exact_law(table)
+    assert sum(numbers) == 2**64
+    total = sum(map(Fraction, weights))
+    largest = int(np.argmax(weights))
+    for outcome, weight in enumerate(weights):
+        error = abs(numbers[outcome] - 2**64 * Fraction(weight) / total)
+        # A slot holds a whole number of random numbers, and each outcome a whole number of units;
+        # the largest outcome makes up for all the others.  Weights are doubles, sums of them too.
+        slots = 1 + sum(alias == outcome for alias in table.aliases)
+        units = count if outcome == largest else 1
+        rounding = count * EPSILON * 2**64 * weight / total
+        assert error < slots + units + rounding
+        if weight == 0:
+            assert numbers[outcome] == 0
+
+
+def test_rare_arcs_are_neither_lost_nor_inflated():
+    # By counting, not by waiting: P = 1e-12, 3e-12 and 1e-17 against the rest.
+    weights = np.array([1.0, 1e-12, 0.5, 3e-12, 1e-17])
+    numbers = exact_law(AliasTable.of(weights))
+    for outcome in (1, 3, 4):
+        expected = 2**64 * weights[outcome] / weights.sum()
+        assert abs(numbers[outcome] - expected) < 2
+        assert expected > 100  # so that 2 is little
+
+
+def test_alias_table_keeps_below_its_threshold_and_no_further():
+    table = AliasTable.of(np.array([3.0, 1.0]))
+    assert (table.thresholds[1], table.aliases[1]) == (2**63, 0)
+    # Of two slots, the second begins at 2^63; it keeps its own for half of its numbers.
+    assert [table.draw(u) for u in (0, 2**63 - 1, 2**63, 3 * 2**62 - 1, 3 * 2**62, 2**64 - 1)] == [
+        0,
+        0,
+        1,
+        1,
+        0,
+        0,
+    ]
+
+
+# ---- choices in fixed point ----
+
+
+class GivenNumbers:
+    """A stream that holds one number of 128 bits."""
+
+    def __init__(self, number):
+        self.number = number
+
+    def next_128(self):
+        return self.number
+
+
+def test_choices_in_fixed_point():
+    chances = [0.5, 1e-30, 0.0, 0.5]
+    shares = [twin_numbers.fixed_point(chance) for chance in chances]
+    assert shares[0] == 2**119
+    assert abs(shares[1] / 2**120 / 1e-30 - 1) < 1e-5
+    total = sum(shares)
+    # The number that is scaled to the first target beyond an outcome's share.
+    first_beyond = [-(-(sum(shares[:i]) << 128) // total) for i in (1, 2)]
+    drawn = [
+        twin_numbers.draw_index(chances, GivenNumbers(number))
+        for edge in first_beyond
+        for number in (edge - 1, edge)
+    ]
+    assert drawn == [0, 1, 1, 3]
+    assert twin_numbers.draw_index(chances, GivenNumbers(2**128 - 1)) == 3
+    assert twin_numbers.draw_index([1.0], GivenNumbers(2**128 - 1)) == 0

@@ -1,0 +1,164 @@
+"""The samplers of the library, in the form that trials take, with the settings that users lack.
+
+Any step budget and any point of the switch must leave the law as it is, so the checks force both
+to values that the library would never choose itself. Neither is a public argument: this is where
+the harness goes through the back door.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from arborand import sampling, without_replacement
+from arborand.sampling import Counts
+from arborand.validation import Graphs, check_log_weights
+from arborand.without_replacement import Draws
+from verification.laws import FloatArray, HeadsArray
+from verification.trials import OrderedSampler, Sampler
+
+ENDLESS = 2**62
+"""A step budget that no walk spends which ends at all."""
+
+
+def copies(log_weights: FloatArray, num_copies: int, *, single_root: bool) -> Graphs:
+    """Make a batch of one graph many times over: independent repeats of one experiment."""
+    batch = np.broadcast_to(log_weights, (num_copies, *log_weights.shape))
+    return check_log_weights(batch, None, single_root=single_root)
+
+
+def draw(
+    log_weights: FloatArray,
+    num_draws: int,
+    seed: int,
+    *,
+    single_root: bool,
+    method: str | None,
+    step_budget: int | None = None,
+) -> tuple[HeadsArray, Counts]:
+    """Draw trees with replacement, and count what it took."""
+    return sampling.sample(
+        check_log_weights(log_weights, None, single_root=single_root),
+        num_draws,
+        method=method,
+        rng=seed,
+        workers=1,
+        step_budget=step_budget,
+    )
+
+
+def draw_distinct(
+    log_weights: FloatArray,
+    num_repeats: int,
+    length: int,
+    seed: int,
+    *,
+    single_root: bool,
+    method: str | None,
+    switch_after: int | None = None,
+) -> Draws:
+    """Draw trees without replacement, many times over: the repeats are the batch."""
+    return without_replacement.sample_without_replacement(
+        copies(log_weights, num_repeats, single_root=single_root),
+        length,
+        method=method,
+        rng=seed,
+        workers=1,
+        on_exhausted="return",
+        switch_after=switch_after,
+    )
+
+
+def sampler(method: str | None, *, single_root: bool, step_budget: int | None = None) -> Sampler:
+    """Make a sampler with replacement of a method.
+
+    Parameters
+    ----------
+    method : str or None
+        As in :meth:`arborand.SpanningTrees.sample`.
+    single_root : bool
+        Whether it draws dependency trees.
+    step_budget : int, optional
+        The number of steps after which a walk is given up; 0 never walks.
+
+    Returns
+    -------
+    callable
+        ``(log_weights, num_draws, seed) -> heads``.
+    """
+
+    def sample(log_weights: FloatArray, num_draws: int, seed: int) -> HeadsArray:
+        heads, _ = draw(
+            log_weights,
+            num_draws,
+            seed,
+            single_root=single_root,
+            method=method,
+            step_budget=step_budget,
+        )
+        return heads
+
+    return sample
+
+
+def ordered_sampler(
+    method: str | None, *, single_root: bool, switch_after: int | None = None
+) -> OrderedSampler:
+    """Make a sampler without replacement of a method.
+
+    Parameters
+    ----------
+    method : str or None
+        As in :meth:`arborand.SpanningTrees.sample_without_replacement`.
+    single_root : bool
+        Whether it draws dependency trees.
+    switch_after : int, optional
+        The number of trees after which rejection gives way to the partition.
+
+    Returns
+    -------
+    callable
+        ``(log_weights, num_repeats, length, seed) -> heads``.
+    """
+
+    def sample(log_weights: FloatArray, num_repeats: int, length: int, seed: int) -> HeadsArray:
+        draws = draw_distinct(
+            log_weights,
+            num_repeats,
+            length,
+            seed,
+            single_root=single_root,
+            method=method,
+            switch_after=switch_after,
+        )
+        return np.swapaxes(draws.heads, 0, 1)
+
+    return sample
+
+
+def neighbouring_graphs(method: str, *, single_root: bool) -> Sampler:
+    """Make a sampler whose neighbouring draws come from neighbouring graphs of a batch.
+
+    Parameters
+    ----------
+    method : str
+        As in :meth:`arborand.SpanningTrees.sample`.
+    single_root : bool
+        Whether it draws dependency trees.
+
+    Returns
+    -------
+    callable
+        ``(log_weights, num_draws, seed) -> heads``, for an even number of draws.
+    """
+
+    def sample(log_weights: FloatArray, num_draws: int, seed: int) -> HeadsArray:
+        heads, _ = sampling.sample(
+            copies(log_weights, 2, single_root=single_root),
+            num_draws // 2,
+            method=method,
+            rng=seed,
+            workers=1,
+        )
+        return heads.reshape(num_draws, -1)
+
+    return sample
