@@ -25,6 +25,12 @@ if TYPE_CHECKING:
     from arborand.formats.inputs import InputFile
 
 _SKIP_BYTES = 1 << 20
+# The types of a safetensors file that NumPy has too.
+_TENSOR_TYPES = {
+    **{f"I{8 * size}": f"i{size}" for size in (1, 2, 4, 8)},
+    **{f"U{8 * size}": f"u{size}" for size in (1, 2, 4, 8)},
+    **{f"F{8 * size}": f"f{size}" for size in (2, 4, 8)},
+}
 
 
 class ArrayStream(Protocol):
@@ -47,12 +53,12 @@ class NpyStream:
         self._file = file
         self._name = name
         try:
-            version = np.lib.format.read_magic(file)  # type: ignore[no-untyped-call]
+            version = np.lib.format.read_magic(file)
             read_header = {
                 (1, 0): np.lib.format.read_array_header_1_0,
                 (2, 0): np.lib.format.read_array_header_2_0,
             }[version]
-            header = read_header(file)  # type: ignore[no-untyped-call]
+            header = read_header(file)
         except (KeyError, ValueError, EOFError, zlib.error, zipfile.BadZipFile) as error:
             raise FormatError(f"{name} has no readable NumPy header: {_reason(error)}") from error
         self.shape, fortran_order, self.dtype = header
@@ -70,7 +76,7 @@ class NpyStream:
     def read(self, count: int) -> NDArray[Any]:
         """Read the next `count` rows."""
         answer = np.empty((count, *self.shape[1:]), dtype=self.dtype)
-        view = memoryview(answer.reshape(-1).view(np.uint8))
+        view = answer.reshape(-1).view(np.uint8).data
         filled = 0
         while filled < len(view):
             with _reading(self._name):
@@ -90,8 +96,14 @@ class NpyStream:
                 raise _truncated(self._name)
             left -= step
 
+    def read_scalar(self) -> Any:
+        """Read an array without axes."""
+        with _reading(self._name):
+            data = self._file.read(self.dtype.itemsize)
+        return np.frombuffer(data, dtype=self.dtype)[0].item()
+
     def end(self) -> None:
-        """Read to the end, where a zip file's checksum is compared."""
+        """Make sure that there is nothing left."""
         with _reading(self._name):
             rest = self._file.read(1)
         if rest:
@@ -106,13 +118,12 @@ class TensorStream:
         self._name = name
         self._position = 0
         self.shape = tuple(self._slice.get_shape())
-        try:
-            self.dtype = self._slice[0:0].dtype
-        except (TypeError, AttributeError, ValueError) as error:
+        kind = self._slice.get_dtype()
+        if kind not in _TENSOR_TYPES:
             raise FormatError(
-                f"{name} has the type {self._slice.get_dtype()}, which NumPy does not know: save "
-                "it as float32"
-            ) from error
+                f"{name} has the type {kind}, which NumPy does not know: save it as float32"
+            )
+        self.dtype = np.dtype(_TENSOR_TYPES[kind])
 
     def read(self, count: int) -> NDArray[Any]:
         """Read the next `count` rows."""
@@ -120,6 +131,8 @@ class TensorStream:
         if start + count > self.shape[0]:
             raise _truncated(self._name)
         self._position += count
+        if not count:
+            return np.empty((0, *self.shape[1:]), dtype=self.dtype)
         return np.asarray(self._slice[start : self._position])
 
     def skip(self, count: int) -> None:
@@ -178,11 +191,12 @@ def open_arrays(file: InputFile) -> Iterator[ArrayFile]:
                 raise _truncated(name)
             yield ArrayFile(name, [""], {}, restart)
     elif file.kind == "npz":
-        try:
-            archive = zipfile.ZipFile(file.path)
-        except zipfile.BadZipFile as error:
-            raise _truncated(name, _reason(error)) from error
-        with archive:
+        # A handle of our own: a member that is still open would keep the archive's from closing.
+        with file.path.open("rb") as handle:
+            try:
+                archive = zipfile.ZipFile(handle)
+            except zipfile.BadZipFile as error:
+                raise _truncated(name, _reason(error)) from error
             members = [member.removesuffix(".npy") for member in archive.namelist()]
 
             def open_member(array: str) -> NpyStream:
@@ -194,8 +208,8 @@ def open_arrays(file: InputFile) -> Iterator[ArrayFile]:
     else:
         safetensors = required("safetensors", "reading a .safetensors file")
         try:
-            # pread: slices are read, not mapped, so that no pages stay behind.
-            opened = safetensors.safe_open(file.path, "numpy", backend="pread")
+            # The library maps the file: that takes addresses, but no memory of its own.
+            opened = safetensors.safe_open(file.path, "numpy")
         except safetensors.SafetensorError as error:
             raise _truncated(name, str(error)) from error
         with opened as tensors:

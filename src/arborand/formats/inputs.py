@@ -6,6 +6,7 @@ What a file is, is told by its first bytes, not by its name: a pipe has none.
 from __future__ import annotations
 
 import hashlib
+import re
 import shutil
 import sys
 import tempfile
@@ -73,44 +74,47 @@ class InputFile:
 
 
 @contextmanager
-def open_input(source: str | os.PathLike[str]) -> Iterator[InputFile]:
+def open_input(source: str | os.PathLike[str] | InputFile) -> Iterator[InputFile]:
     """Look at a file, or at all of standard input (``-``), before anything is made of it.
+
+    A file that was looked at already is passed on.
 
     Raises
     ------
     FormatError
         If it cannot be read, is empty or is a pickle.
     """
-    with tempfile.TemporaryDirectory(prefix="arborand-") as folder:
-        if str(source) == "-":
-            path, name = Path(folder) / "input", "-"
+    if isinstance(source, InputFile):
+        yield source
+    elif str(source) != "-":
+        yield _inspected(Path(source), Path(source).name)
+    else:
+        with tempfile.TemporaryDirectory(prefix="arborand-") as folder:
+            path = Path(folder) / "input"
             with path.open("wb") as copy:
                 shutil.copyfileobj(sys.stdin.buffer, copy, _CHUNK)
-        else:
-            path = Path(source)
-            name = path.name
-        try:
-            kind, digest = _inspect(path)
-        except OSError as error:
-            raise FormatError(f"{name} cannot be read: {error.strerror or error}") from error
-        if kind == "empty":
-            raise FormatError(f"{name} is empty")
-        if kind == "pickle":
-            raise FormatError(
-                f"{name} is a pickle, which can run any code when it is opened and is therefore "
-                "refused: save the arrays with numpy.savez or safetensors instead"
-            )
-        yield InputFile(path, name, kind, digest)
+            yield _inspected(path, "-")
 
 
-def _inspect(path: Path) -> tuple[str, str]:
+def _inspected(path: Path, name: str) -> InputFile:
     digest = hashlib.sha256()
-    with path.open("rb") as file:
-        start = chunk = file.read(_CHUNK)
-        while chunk:
-            digest.update(chunk)
-            chunk = file.read(_CHUNK)
-    return _kind(start), digest.hexdigest()
+    try:
+        with path.open("rb") as file:
+            start = chunk = file.read(_CHUNK)
+            while chunk:
+                digest.update(chunk)
+                chunk = file.read(_CHUNK)
+    except OSError as error:
+        raise FormatError(f"{name} cannot be read: {error.strerror or error}") from error
+    kind = _kind(start)
+    if kind == "empty":
+        raise FormatError(f"{name} is empty")
+    if kind == "pickle":
+        raise FormatError(
+            f"{name} is a pickle, which can run any code when it is opened and is therefore "
+            "refused: save the arrays with numpy.savez or safetensors instead"
+        )
+    return InputFile(path, name, kind, digest.hexdigest())
 
 
 def _kind(start: bytes) -> str:
@@ -132,7 +136,7 @@ def _kind(start: bytes) -> str:
         answer = "pickle"
     elif text.startswith(b"{"):
         answer = "jsonl"
-    elif text.startswith(b"#") or text.split(b"\t", 1)[0].isdigit():
+    elif text.startswith(b"#") or re.match(rb"\d+([-.]\d+)?\t", text):
         answer = "conllu"
     return answer
 

@@ -2,9 +2,10 @@
 
 Three layouts, in four kinds of file:
 
-- *ragged* (``.npz``, ``.safetensors``): ``lengths`` and ``scores``, all matrices one after the other;
-- *padded* (``.npz``, ``.safetensors``, ``.npy``): ``log_weights`` of shape (S, m, m) and ``lengths``;
-  a ``.npy`` holds one matrix, or a stack of matrices without padding;
+- *ragged* (``.npz``, ``.safetensors``): ``lengths``, and ``scores`` with all matrices one after the
+  other;
+- *padded* (``.npz``, ``.safetensors``, ``.npy``): ``lengths``, and ``log_weights`` of shape
+  (S, m, m); a ``.npy`` holds one matrix, or a stack of matrices without padding;
 - *rows* (``.parquet``): one row a sentence, ``log_weights`` as a flat list.
 
 A sentence that is wrong by itself does not make the file unreadable: it becomes a fault of its run,
@@ -14,15 +15,22 @@ for the caller to raise or to skip.
 from __future__ import annotations
 
 import json
-import math
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
 from arborand.formats.arrays import open_arrays
-from arborand.formats.inputs import FormatError, SentenceError, describe, open_input, required
+from arborand.formats.inputs import FormatError, SentenceError, describe, open_input
+from arborand.formats.scores_parquet import ParquetScores
+from arborand.formats.sentences import (
+    Sentence,
+    Sentences,
+    as_text,
+    matrix_sizes,
+    run_values,
+    split_runs,
+)
 
 if TYPE_CHECKING:
     import os
@@ -31,109 +39,12 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from arborand.formats.arrays import ArrayFile
-    from arborand.formats.conllu import Annotation, AnnotationFile
     from arborand.formats.inputs import InputFile
 
-# How many numbers a run of sentences may need, padded matrices and drawn trees together: 2 MB, about
-# what fits into the cache of one core.  A single sentence may need more.
-RUN_VALUES = 1 << 18
 # How many lengths and sentence ids are read at a time.
 _PIECE = 4096
-
-
-class Sentence(NamedTuple):
-    """One sentence's scores.
-
-    Attributes
-    ----------
-    sent_id : str
-    log_weights : ndarray, shape (n + 1, n + 1)
-        ``[head, dependent]``, as stored: plain weights if that is what the file holds.
-    tokens : list of str or None
-        The words, if the file has them.
-    """
-
-    sent_id: str
-    log_weights: NDArray[Any]
-    tokens: list[str] | None
-
-
-@dataclass(frozen=True, slots=True)
-class Sentences:
-    """A run of consecutive sentences of a corpus.
-
-    Attributes
-    ----------
-    first : int
-        The place of the first one in the corpus, from 0.
-    sent_ids : list of str
-    lengths : ndarray of int32
-        The number of words; 0 for a sentence with a fault.
-    scores : ndarray
-        All matrices, row by row, one after the other: (n + 1) ** 2 numbers each.
-    tokens : list, one entry a sentence
-        The words, or None.
-    annotations : list, one entry a sentence
-        What a CoNLL-U file says about it, or None.
-    faults : dict from position in the run to reason
-    """
-
-    first: int
-    sent_ids: list[str]
-    lengths: NDArray[np.int32]
-    scores: NDArray[Any]
-    tokens: list[list[str] | None]
-    annotations: list[Annotation | None] = field(default_factory=list)
-    faults: dict[int, str] = field(default_factory=dict)
-
-    def __len__(self) -> int:
-        return len(self.sent_ids)
-
-    def annotation(self, position: int) -> Annotation | None:
-        """What a CoNLL-U file says about one of the sentences."""
-        return self.annotations[position] if self.annotations else None
-
-    def padded(self, fill: float) -> NDArray[np.float64]:
-        """Make one array of shape (len(self), m, m) of all matrices."""
-        size = max(2, int(self.lengths.max()) + 1)
-        if len(self) == 1 and len(self.scores) == size * size:
-            return self.scores.reshape(1, size, size).astype(np.float64)
-        padded = np.full((len(self), size, size), fill)
-        real = np.arange(size) <= self.lengths[:, None]
-        padded[real[:, :, None] & real[:, None, :]] = self.scores
-        return padded
-
-    def one_by_one(self) -> Iterator[Sentences]:
-        """Split the run into runs of one sentence."""
-        bounds = np.concatenate([[0], np.cumsum(matrix_sizes(self.lengths))])
-        for i in range(len(self)):
-            yield Sentences(
-                self.first + i,
-                self.sent_ids[i : i + 1],
-                self.lengths[i : i + 1],
-                self.scores[bounds[i] : bounds[i + 1]],
-                self.tokens[i : i + 1],
-                self.annotations[i : i + 1],
-                {0: self.faults[i]} if i in self.faults else {},
-            )
-
-    def annotated(self, file: AnnotationFile) -> Sentences:
-        """Add what a CoNLL-U file says about these sentences."""
-        sent_ids, annotations, tokens = list(self.sent_ids), [], list(self.tokens)
-        faults = dict(self.faults)
-        for i, sent_id in enumerate(self.sent_ids):
-            try:
-                annotation = file.find(sent_id, self.first + i, int(self.lengths[i]))
-            except FormatError as error:
-                faults.setdefault(i, str(error))
-                annotations.append(None)
-                continue
-            annotations.append(annotation)
-            tokens[i] = annotation.tokens
-            sent_ids[i] = annotation.sent_id or sent_id
-        return Sentences(
-            self.first, sent_ids, self.lengths, self.scores, tokens, annotations, faults
-        )
+# A longer "sentence" is a damaged file: its matrix alone would take 8 TB.
+_MAX_WORDS = 1_000_000
 
 
 class ScoresFile(Protocol):
@@ -167,12 +78,6 @@ def read_scores(source: str | os.PathLike[str]) -> Iterator[Sentence]:
         If the file is not one of these, lacks an array, or is damaged.
     SentenceError
         If one sentence is wrong, naming it.
-
-    Examples
-    --------
-    >>> np.savez("/tmp/two.npz", lengths=[1, 2], scores=np.zeros(4 + 9), sent_ids=["a", "b"])
-    >>> [(s.sent_id, s.log_weights.shape) for s in read_scores("/tmp/two.npz")]
-    [('a', (2, 2)), ('b', (3, 3))]
     """
     with open_scores(source) as scores:
         for run in scores.runs():
@@ -184,7 +89,7 @@ def read_scores(source: str | os.PathLike[str]) -> Iterator[Sentence]:
 
 
 @contextmanager
-def open_scores(source: str | os.PathLike[str]) -> Iterator[ScoresFile]:
+def open_scores(source: str | os.PathLike[str] | InputFile) -> Iterator[ScoresFile]:
     """Open a file of scores, whatever its kind."""
     with open_input(source) as file:
         if file.kind == "parquet":
@@ -253,9 +158,12 @@ class ArrayScores:
         num_sentences, expected = lengths.shape[0], 0
         for start in range(0, num_sentences, _PIECE):
             piece = lengths.read(min(_PIECE, num_sentences - start))
-            if (piece < 0).any():
-                index = start + int(np.flatnonzero(piece < 0)[0])
-                raise FormatError(f"{self.file.name}: lengths[{index}] is negative")
+            wrong = np.flatnonzero((piece < 0) | (piece > _MAX_WORDS))
+            if wrong.size:
+                raise FormatError(
+                    f"{self.file.name}: lengths[{start + wrong[0]}] is {piece[wrong[0]]}, which is "
+                    "no number of words"
+                )
             expected += int(matrix_sizes(piece).sum())
         if expected != shape[0]:
             raise FormatError(
@@ -310,13 +218,13 @@ class ArrayScores:
                 else np.full(count, self._size - 1)
             )
             if ids is not None:
-                piece_ids = [_as_text(i) for i in ids.read(count).tolist()]
+                piece_ids = [as_text(i) for i in ids.read(count).tolist()]
             elif self._listed_ids is not None:
                 piece_ids = self._listed_ids[index : index + count]
             else:
                 piece_ids = [str(i + 1) for i in range(index, index + count)]
             stored = piece if self.layout == "ragged" else np.full(count, self._size - 1)
-            for start, stop in _split(stored, num_trees, RUN_VALUES * scale):
+            for start, stop in split_runs(stored, num_trees, run_values(scale)):
                 run = slice(start, stop)
                 yield self._run(index + start, piece_ids[run], piece[run], values)
             index += count
@@ -362,157 +270,9 @@ class ArrayScores:
         return Sentences(first, sent_ids, lengths.astype(np.int32), scores, tokens, faults=faults)
 
 
-class ParquetScores:
-    """Scores in the rows of a Parquet file."""
-
-    layout = "rows"
-
-    def __init__(self, file: InputFile, handle: Any) -> None:
-        self._arrow = required("pyarrow", "reading a .parquet file")
-        parquet = required("pyarrow.parquet", "reading a .parquet file")
-        self.file = file
-        try:
-            # Buffered, and nothing fetched in advance: memory does not grow with the row groups.
-            self._parquet = parquet.ParquetFile(handle, buffer_size=1 << 20, pre_buffer=False)
-        except (self._arrow.ArrowException, OSError) as error:
-            raise FormatError(f"{file.name} is truncated or damaged: {error}") from error
-        schema = self._parquet.schema_arrow
-        if "log_weights" not in schema.names:
-            raise FormatError(
-                f"{file.name} lacks the column 'log_weights'; it holds {describe(schema.names)}"
-            )
-        kind = schema.field("log_weights").type
-        if not _is_list(self._arrow, kind) or _is_list(self._arrow, kind.value_type):
-            raise FormatError(
-                f"{file.name}: the column log_weights has the type {kind}: expected a flat list of "
-                "numbers, (n + 1) ** 2 for a sentence of n words, row by row"
-            )
-        self.dtype = np.dtype(kind.value_type.to_pandas_dtype())
-        if self.dtype.kind not in "fiu":
-            raise FormatError(f"{file.name}: log_weights must be numbers, but are {self.dtype}")
-        self.num_sentences = self._parquet.metadata.num_rows
-        self.has_sent_ids = "sent_id" in schema.names
-        wanted = ("sent_id", "length", "log_weights", "tokens")
-        self._columns = [column for column in wanted if column in schema.names]
-
-    def runs(self, first: int = 0, *, num_trees: int = 0, scale: int = 1) -> Iterator[Sentences]:
-        """Read the sentences from `first` on, in runs whose size is bounded."""
-        metadata = self._parquet.metadata
-        index = 0
-        for group in range(metadata.num_row_groups):
-            rows = metadata.row_group(group).num_rows
-            if index + rows <= first:
-                index += rows
-                continue
-            yield from self._group_runs(group, index, first, num_trees, scale)
-            index += rows
-
-    def _group_runs(
-        self, group: int, index: int, first: int, num_trees: int, scale: int
-    ) -> Iterator[Sentences]:
-        info = self._parquet.metadata.row_group(group)
-        mean_bytes = max(1, info.total_byte_size // max(1, info.num_rows))
-        batch_rows = min(_PIECE, max(1, RUN_VALUES * 8 // mean_bytes))
-        batches = self._parquet.iter_batches(
-            batch_rows, row_groups=[group], columns=self._columns, use_threads=False
-        )
-        while True:
-            try:
-                batch = next(batches, None)
-            except (self._arrow.ArrowException, OSError) as error:
-                raise FormatError(
-                    f"{self.file.name} is truncated or damaged near row {index + 1}: {error}"
-                ) from error
-            if batch is None:
-                return
-            start = max(0, first - index)
-            if start < batch.num_rows:
-                part = batch.slice(start)
-                yield from self._batch_runs(part, index + start, num_trees, scale)
-            index += batch.num_rows
-
-    def _batch_runs(
-        self, batch: Any, index: int, num_trees: int, scale: int
-    ) -> Iterator[Sentences]:
-        matrices = batch.column("log_weights")
-        counts = np.asarray(matrices.value_lengths().fill_null(0), dtype=np.int64)
-        values = np.asarray(matrices.flatten())
-        if "length" in self._columns:
-            lengths = np.asarray(batch.column("length").fill_null(-1), dtype=np.int64)
-        else:
-            lengths = np.sqrt(counts).astype(np.int64) - 1
-        if self.has_sent_ids:
-            sent_ids = [_as_text(i) for i in batch.column("sent_id").to_pylist()]
-        else:
-            sent_ids = [str(index + i + 1) for i in range(len(lengths))]
-        tokens: list[list[str] | None] = [None] * len(lengths)
-        if "tokens" in self._columns:
-            tokens = batch.column("tokens").to_pylist()
-        wrong = (lengths < 1) | (counts != matrix_sizes(lengths))
-        reasons = {
-            int(i): f"its length is {lengths[i]}, but its log_weights hold {counts[i]} numbers: a "
-            "sentence of n words has (n + 1) ** 2, and at least one word"
-            for i in np.flatnonzero(wrong)
-        }
-        for i in np.flatnonzero(~wrong):
-            if tokens[i] is not None and len(tokens[i] or ()) != lengths[i]:
-                reasons[int(i)] = f"it has {lengths[i]} words, but {len(tokens[i] or ())} tokens"
-        if wrong.any():  # put a single number in the place of each unusable matrix
-            bounds = np.concatenate([[0], np.cumsum(counts)])
-            values = np.concatenate(
-                [
-                    np.full(1, np.nan) if wrong[i] else values[bounds[i] : bounds[i + 1]]
-                    for i in range(len(lengths))
-                ]
-            )
-            lengths = np.where(wrong, 0, lengths)
-        bounds = np.concatenate([[0], np.cumsum(matrix_sizes(lengths))])
-        for start, stop in _split(lengths, num_trees, RUN_VALUES * scale):
-            yield Sentences(
-                index + start,
-                sent_ids[start:stop],
-                lengths[start:stop].astype(np.int32),
-                values[bounds[start] : bounds[stop]],
-                tokens[start:stop],
-                faults={i - start: r for i, r in reasons.items() if start <= i < stop},
-            )
-
-
-def matrix_sizes(lengths: NDArray[Any]) -> NDArray[np.int64]:
-    """How many numbers the matrices of sentences of so many words hold."""
-    answer: NDArray[np.int64] = (np.asarray(lengths, dtype=np.int64) + 1) ** 2
-    return answer
-
-
-def _split(
-    lengths: NDArray[np.int64], num_trees: int, max_values: int
-) -> Iterator[tuple[int, int]]:
-    """Split sentences into runs that, padded, need at most so many numbers for everything."""
-    start, most = 0, 0
-    for i, length in enumerate(lengths.tolist()):
-        longest = max(most, length + 1)
-        if i > start and (i - start + 1) * longest * (longest + num_trees) > max_values:
-            yield start, i
-            start, longest = i, length + 1
-        most = longest
-    if start < len(lengths):
-        yield start, len(lengths)
-
-
 def _check_integers(name: str, lengths: Any) -> None:
     if lengths.dtype.kind not in "iu" or len(lengths.shape) != 1:
         raise FormatError(
             f"{name}: lengths must be a list of integers, but is {lengths.dtype} of shape "
             f"{lengths.shape}"
         )
-
-
-def _is_list(arrow: Any, kind: Any) -> bool:
-    types = arrow.types
-    return bool(
-        types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind)
-    )
-
-
-def _as_text(value: object) -> str:
-    return value.decode() if isinstance(value, bytes) else str(value)

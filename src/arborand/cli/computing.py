@@ -1,0 +1,260 @@
+"""What the commands compute for a run of sentences.
+
+Every number depends on its own sentence alone, to the last bit: sums run over a sentence's own
+words, never over padding, and draws are counted by the sentence's place in the corpus.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+
+from arborand import partition, sampling
+from arborand.distributions import DependencyTrees, SpanningTrees
+from arborand.errors import ArborandError, BiasedSamplerWarning, NoTreeError
+from arborand.formats.rows import Rows
+from arborand.validation import check_log_weights, check_weights
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from numpy.typing import NDArray
+
+    from arborand.distributions import TreeDistribution
+    from arborand.formats.sentences import Sentences
+    from arborand.validation import Graphs
+
+_Checked = TypeVar("_Checked")
+
+# How many heads of one sentence are drawn at a time.
+DRAW_VALUES = 1 << 19
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What the scores of a corpus mean, and how many threads may work on them."""
+
+    single_root: bool
+    weights: bool
+    workers: int
+
+    def graphs(self, run: Sentences) -> Graphs:
+        """Let a run through the gate."""
+        check = check_weights if self.weights else check_log_weights
+        return self._through(run, partial(check, single_root=self.single_root))
+
+    def distribution(self, run: Sentences, *, single_root: bool | None = None) -> TreeDistribution:
+        """Make the distribution of a run: a batch."""
+        kind = self.single_root if single_root is None else single_root
+        maker = DependencyTrees if kind else SpanningTrees
+        make = maker.from_weights if self.weights else maker
+        return self._through(run, lambda array, lengths: make(array, lengths=lengths))
+
+    def _through(self, run: Sentences, gate: Callable[[Any, Any], _Checked]) -> _Checked:
+        padded = run.padded(0.0 if self.weights else -np.inf)
+        try:
+            return gate(padded, run.lengths)
+        except ArborandError:
+            if len(run) == 1:  # say the same of the sentence's own matrix, not of a batch of one
+                gate(padded[0], run.lengths[0])
+            raise
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """Draws with replacement, each with its log-probability."""
+
+    setting: Setting
+    num_trees: int
+    method: str
+    seed: int
+
+    def __call__(self, run: Sentences, first_draw: int) -> Iterator[tuple[Rows, int]]:
+        """Draw trees for a run."""
+        graphs = self.setting.graphs(run)
+        workers = self.setting.workers
+        parts = partition.partition(graphs, workers)
+        portion = self.num_trees
+        if len(run) == 1:
+            portion = min(portion, max(1, DRAW_VALUES // graphs.size))
+        while first_draw < self.num_trees:
+            count = min(portion, self.num_trees - first_draw)
+            with warnings.catch_warnings():
+                # Said once, by the command.
+                warnings.simplefilter("ignore", BiasedSamplerWarning)
+                heads, _ = sampling.sample(
+                    graphs,
+                    count,
+                    method=self.method,
+                    rng=self.seed,
+                    workers=workers,
+                    first_graph=run.first,
+                    first_draw=first_draw,
+                )
+            log_prob = partition.log_prob(graphs, parts, heads, np.ones(heads.shape[:2], bool))
+            rows = Rows(
+                run.sent_ids,
+                run.lengths,
+                np.full(len(run), count, dtype=np.int64),
+                {"log_prob": log_prob.T.reshape(-1)},
+                _flat_heads(heads, graphs.lengths),
+                first_draw,
+                run.tokens,
+                run.annotations,
+            )
+            first_draw += count
+            yield rows, first_draw if first_draw < self.num_trees else 0
+
+
+def _flat_heads(heads: NDArray[np.int32], lengths: NDArray[np.int32]) -> NDArray[np.int32]:
+    """Take draws of shape (count, num_graphs, m) out of the padding.
+
+    The heads of all words, sentence by sentence and draw by draw.
+    """
+    count = len(heads)
+    values = np.empty(count * int(lengths.sum()), dtype=np.int32)
+    start = 0
+    for i, length in enumerate(lengths.tolist()):
+        stop = start + count * length
+        values[start:stop].reshape(count, length)[...] = heads[:, i, 1 : length + 1]
+        start = stop
+    return values
+
+
+@dataclass(frozen=True)
+class SamplingWithoutReplacement:
+    """Distinct trees, each with its log-probability."""
+
+    setting: Setting
+    num_trees: int
+    method: str | None
+    seed: int
+
+    def __call__(self, run: Sentences, first_draw: int) -> Iterator[tuple[Rows, int]]:
+        """Draw trees for a run."""
+        del first_draw
+        draws = self.setting.distribution(run).sample_without_replacement(
+            self.num_trees,
+            method=self.method,
+            rng=self.seed,
+            workers=self.setting.workers,
+            first_graph=run.first,
+        )
+        drawn = list(enumerate(zip(draws.num_drawn.tolist(), run.lengths.tolist(), strict=True)))
+        heads = [draws.heads[:count, i, 1 : length + 1].reshape(-1) for i, (count, length) in drawn]
+        rows = Rows(
+            run.sent_ids,
+            run.lengths,
+            draws.num_drawn,
+            {"log_prob": np.concatenate([draws.log_prob[:count, i] for i, (count, _) in drawn])},
+            np.concatenate(heads),
+            0,
+            run.tokens,
+            run.annotations,
+        )
+        yield rows, 0
+
+
+def _sentence_rows(
+    run: Sentences, columns: dict[str, NDArray[np.float64]], values: NDArray[Any] | None = None
+) -> Rows:
+    ones = np.ones(len(run), dtype=np.int64)
+    return Rows(run.sent_ids, run.lengths, ones, columns, values, 0, run.tokens, run.annotations)
+
+
+@dataclass(frozen=True)
+class Marginals:
+    """The probability of every arc."""
+
+    setting: Setting
+
+    def __call__(self, run: Sentences, first_draw: int) -> Iterator[tuple[Rows, int]]:
+        """Compute the marginals of a run."""
+        del first_draw
+        marginals = self.setting.distribution(run).arc_marginals(workers=self.setting.workers)
+        real = np.arange(marginals.shape[-1]) <= run.lengths[:, None]
+        yield _sentence_rows(run, {}, marginals[real[:, :, None] & real[:, None, :]]), 0
+
+
+@dataclass(frozen=True)
+class LogPartition:
+    """log Z."""
+
+    setting: Setting
+
+    def __call__(self, run: Sentences, first_draw: int) -> Iterator[tuple[Rows, int]]:
+        """Compute log Z of a run."""
+        del first_draw
+        log_partition = self.setting.distribution(run).log_partition(workers=self.setting.workers)
+        yield _sentence_rows(run, {"log_partition": log_partition}), 0
+
+
+@dataclass(frozen=True)
+class Entropy:
+    """log Z, entropy, the best tree of a few distinct draws, and the share of single-root trees."""
+
+    setting: Setting
+    num_draws: int
+    seed: int
+
+    def __call__(self, run: Sentences, first_draw: int) -> Iterator[tuple[Rows, int]]:
+        """Compute the measures of a run."""
+        del first_draw
+        workers = self.setting.workers
+        distribution = self.setting.distribution(run)
+        log_partition = distribution.log_partition(workers=workers)
+        if self.setting.single_root:
+            log_dependency = log_partition
+            spanning = self.setting.distribution(run, single_root=False)
+            log_spanning = spanning.log_partition(workers=workers)
+        else:
+            log_dependency, log_spanning = self._log_dependency(run), log_partition
+        draws = distribution.sample_without_replacement(
+            self.num_draws, rng=self.seed, workers=workers, first_graph=run.first
+        )
+        columns = {
+            "log_partition": log_partition,
+            "entropy": distribution.entropy(workers=workers),
+            "best_log_prob": draws.log_prob.max(axis=0),
+            "single_root_share": np.exp(np.minimum(log_dependency - log_spanning, 0.0)),
+        }
+        yield _sentence_rows(run, columns), 0
+
+    def _log_dependency(self, run: Sentences) -> NDArray[np.float64]:
+        """Compute log Z of the dependency trees: -inf where there is none."""
+        answer = np.full(len(run), -np.inf)
+        for i, one in enumerate(run.one_by_one()):
+            try:
+                answer[i] = self.setting.distribution(one, single_root=True).log_partition()[0]
+            except NoTreeError:
+                continue
+        return answer
+
+
+@dataclass(frozen=True)
+class Gate:
+    """Nothing but the check that every distribution begins with."""
+
+    setting: Setting
+
+    def __call__(self, run: Sentences, first_draw: int) -> Iterator[tuple[Rows, int]]:
+        """Check a run."""
+        del first_draw
+        self.setting.graphs(run)
+        yield _sentence_rows(run, {}), 0
+
+
+@dataclass(frozen=True)
+class Copy:
+    """The scores as they are."""
+
+    dtype: str
+
+    def __call__(self, run: Sentences, first_draw: int) -> Iterator[tuple[Rows, int]]:
+        """Pass a run on."""
+        del first_draw
+        yield _sentence_rows(run, {}, run.scores.astype(self.dtype, copy=False)), 0

@@ -1,0 +1,124 @@
+"""The arguments and options that several commands share."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import typer
+
+_SCORES = "Scores"
+_DRAWING = "Drawing"
+_OUTPUT = "Output"
+_RUNNING = "Running"
+
+
+TreeKind = Literal["dependency", "spanning"]
+OnError = Literal["stop", "skip"]
+Format = Literal["conllu", "jsonl", "parquet", "npz", "safetensors"]
+WITH_REPLACEMENT = ("wilson", "wilson_reject", "colbourn", "wilson_rc")
+WITHOUT_REPLACEMENT = ("rejection", "partition")
+Method = Literal["wilson", "wilson_reject", "colbourn", "wilson_rc", "rejection", "partition"]
+
+Scores = Annotated[
+    str,
+    typer.Argument(
+        metavar="SCORES",
+        help="Scores of a corpus: .npy, .npz, .safetensors or .parquet; '-' reads standard input.",
+        show_default=False,
+    ),
+]
+Trees = Annotated[
+    TreeKind,
+    typer.Option(
+        "--trees",
+        help="dependency: exactly one arc leaves the root. spanning: any number may.",
+        rich_help_panel=_SCORES,
+    ),
+]
+Weights = Annotated[
+    bool,
+    typer.Option(
+        "--weights",
+        help="The numbers are plain weights (0: no arc), not log-weights (-inf: no arc).",
+        rich_help_panel=_SCORES,
+    ),
+]
+Conllu = Annotated[
+    str | None,
+    typer.Option(
+        "--conllu",
+        metavar="FILE",
+        help="Words and other columns, matched by sent_id (in order, where scores have no ids).",
+        rich_help_panel=_SCORES,
+        show_default=False,
+    ),
+]
+Seed = Annotated[
+    int | None,
+    typer.Option(
+        "--seed",
+        min=0,
+        help="The same seed gives the same trees. Without one, a fresh seed is taken and recorded.",
+        rich_help_panel=_DRAWING,
+        show_default=False,
+    ),
+]
+FixedSeed = Annotated[
+    int,
+    typer.Option(
+        "--seed", min=0, help="The same seed gives the same trees.", rich_help_panel=_DRAWING
+    ),
+]
+Out = Annotated[
+    str | None,
+    typer.Option(
+        "--output",
+        "-o",
+        metavar="OUT",
+        help="Where to; its ending tells the format. '-' is standard output. None: a table.",
+        rich_help_panel=_OUTPUT,
+        show_default=False,
+    ),
+]
+OutFormat = Annotated[
+    Format | None,
+    typer.Option(
+        "--format",
+        help="The format, whatever the ending.",
+        rich_help_panel=_OUTPUT,
+        show_default=False,
+    ),
+]
+Resume = Annotated[
+    bool,
+    typer.Option(
+        "--resume",
+        help="Continue the unfinished output of an earlier run of the same command.",
+        rich_help_panel=_OUTPUT,
+    ),
+]
+Restart = Annotated[
+    bool,
+    typer.Option(
+        "--restart",
+        help="Discard the unfinished output of an earlier run.",
+        rich_help_panel=_OUTPUT,
+    ),
+]
+Workers = Annotated[
+    int,
+    typer.Option(
+        "--workers",
+        min=1,
+        help="Threads. The output does not depend on it.",
+        rich_help_panel=_RUNNING,
+    ),
+]
+OnBad = Annotated[
+    OnError,
+    typer.Option(
+        "--on-error",
+        help="A sentence that cannot be used: stop there, or skip it and list it at the end.",
+        rich_help_panel=_RUNNING,
+    ),
+]

@@ -1,0 +1,152 @@
+"""Tables on the terminal, where no output was named."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from arborand.formats.journal import START, Position
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from arborand.formats.rows import Layout, Rows
+
+# How many sentences share a table, where each has one line.
+_LINES = 500
+# How many heads of a word are listed, and from which probability on.
+_MOST_HEADS, _LEAST = 3, 0.005
+
+_TITLES = {
+    "log_partition": "log Z",
+    "entropy": "entropy (nats)",
+    "best_log_prob": "best tree known",
+    "single_root_share": "single-root share",
+}
+
+
+class TableOutput:
+    """Prints rows instead of writing them; see :class:`arborand.formats.outputs.Output`."""
+
+    def __init__(self, layout: Layout, provenance: dict[str, Any]) -> None:
+        self._layout = layout
+        self._provenance = provenance
+        self._console = console()
+        self._waiting: list[tuple[str, ...]] = []
+        self.position: Position = START
+        self.skipped: list[list[str]] = []
+
+    def write(self, rows: Rows) -> None:
+        """Print rows."""
+        for i, span, block in rows.sentences(self._layout):
+            tokens = rows.tokens[i] if rows.tokens else None
+            plural = "" if rows.lengths[i] == 1 else "s"
+            title = f"{rows.sent_ids[i]}  ({rows.lengths[i]} word{plural})"
+            if self._layout.name == "trees" and block is not None:
+                samples = rows.samples()[span].tolist()
+                self._print_trees(title, samples, rows.columns["log_prob"][span], block, tokens)
+            elif self._layout.name == "marginals" and block is not None:
+                self._print_marginals(title, block[0], tokens)
+            else:
+                numbers = [rows.columns[name][span][0] for name in self._layout.columns]
+                cells = [
+                    _percent(math.exp(number))
+                    if name == "best_log_prob"
+                    else _percent(number)
+                    if name == "single_root_share"
+                    else f"{number:.6g}"
+                    for name, number in zip(self._layout.columns, numbers, strict=True)
+                ]
+                self._waiting.append((rows.sent_ids[i], str(rows.lengths[i]), *cells))
+                if len(self._waiting) == _LINES:
+                    self._print_lines()
+
+    def reached(self, position: Position, skipped: list[list[str]]) -> None:
+        """Nothing to note: a terminal cannot be continued."""
+
+    def finish(self) -> None:
+        """Print what is left, and where it comes from."""
+        self._print_lines()
+        record = self._provenance
+        parts = [f"arborand {record['version']}", record["command"]]
+        parts += [f"{key} {record[key]}" for key in ("method",) if key in record]
+        parts += [f"{record['input']['name']} sha256 {record['input']['sha256'][:12]}"]
+        self._console.print(escape(" · ".join(parts)), style="dim", soft_wrap=True)
+
+    def abandon(self, skipped: list[list[str]]) -> bool:
+        """Stop."""
+        del skipped
+        self._print_lines()
+        return False
+
+    def _print_trees(
+        self,
+        title: str,
+        samples: list[int],
+        log_prob: NDArray[np.float64],
+        heads: NDArray[np.int32],
+        tokens: list[str] | None,
+    ) -> None:
+        self._console.print(escape(title), style="italic", soft_wrap=True)
+        table = new_table(("sample", "probability"))
+        table.add_column("head → word", overflow="fold")
+        names = ["ROOT", *(tokens or map(str, range(1, heads.shape[1] + 1)))]
+        for sample, number, tree in zip(samples, log_prob.tolist(), heads.tolist(), strict=True):
+            arcs = "  ".join(f"{names[head]}→{names[j]}" for j, head in enumerate(tree, 1))
+            table.add_row(str(sample), _percent(math.exp(number)), escape(arcs))
+        self._console.print(table)
+
+    def _print_marginals(
+        self, title: str, values: NDArray[np.float64], tokens: list[str] | None
+    ) -> None:
+        size = math.isqrt(len(values))
+        marginals = values.reshape(size, size)
+        self._console.print(escape(title), style="italic", soft_wrap=True)
+        table = new_table()
+        table.add_column("word", no_wrap=True)
+        table.add_column("heads", overflow="fold")
+        names = ["ROOT", *(tokens or map(str, range(1, size)))]
+        for j in range(1, size):
+            best = np.argsort(-marginals[:, j], kind="stable")[:_MOST_HEADS]
+            heads = "  ".join(
+                f"{names[i]} {_percent(marginals[i, j])}"
+                for i in best.tolist()
+                if marginals[i, j] >= _LEAST
+            )
+            table.add_row(escape(f"{j} {names[j]}" if tokens else names[j]), escape(heads))
+        self._console.print(table)
+
+    def _print_lines(self) -> None:
+        if self._waiting:
+            table = new_table()
+            table.add_column("sentence", overflow="fold")
+            for name in ("words", *(_TITLES[name] for name in self._layout.columns)):
+                table.add_column(name, justify="right", no_wrap=True)
+            for sent_id, *cells in self._waiting:
+                table.add_row(escape(sent_id), *cells)
+            self._console.print(table)
+            self._waiting = []
+
+
+def console() -> Console:
+    """Open standard output: as wide as the terminal, or as wide as it takes in a pipe."""
+    plain = Console()
+    return plain if plain.is_terminal else Console(width=1000, soft_wrap=False)
+
+
+def new_table(right: tuple[str, ...] = (), *, show_header: bool = True) -> Table:
+    """Start a table with some columns of numbers."""
+    table = Table(box=None, show_header=show_header)
+    for name in right:
+        table.add_column(name, justify="right", no_wrap=True)
+    return table
+
+
+def _percent(probability: float) -> str:
+    """Write a probability for reading: three digits, also near 0."""
+    return f"{probability:.3g}" if probability < 0.001 else f"{100 * probability:.3g}%"

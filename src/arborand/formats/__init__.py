@@ -1,0 +1,21 @@
+"""Files: scores in, trees out, CoNLL-U, provenance, and outputs that are never half-made.
+
+Streams throughout: memory does not grow with the corpus.  A leaf of the package: nothing but the
+command line imports it.  What it needs beyond NumPy comes with ``pip install 'arborand[cli]'``.
+"""
+
+from arborand.formats.inputs import FormatError, SentenceError
+from arborand.formats.journal import OutputError
+from arborand.formats.scores import read_scores
+from arborand.formats.sentences import Sentence
+from arborand.formats.trees import Trees, read_trees
+
+__all__ = [
+    "FormatError",
+    "OutputError",
+    "Sentence",
+    "SentenceError",
+    "Trees",
+    "read_scores",
+    "read_trees",
+]

@@ -1,0 +1,260 @@
+"""CoNLL-U: the words and columns of sentences, found by ``sent_id``, and trees written back.
+
+The ``conllu`` package reads the lines; columns are kept as they are, character by character, so
+that what is written differs from what was read in HEAD alone.
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import IO, TYPE_CHECKING
+
+from arborand.formats.inputs import FormatError, open_input, required
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Iterator
+
+    from arborand.formats.inputs import InputFile
+
+_FIELDS = ("id", "form", "lemma", "upos", "xpos", "feats", "head", "deprel", "deps", "misc")
+_FORM, _HEAD = 1, 6
+_RAW = {field: lambda line, i: line[i] for field in _FIELDS}
+# The package also splits lines at two spaces, which a column may contain.
+_SPACE = "\x1f"
+# Comments that each block gets anew, and those that belong to the first block of a sentence only.
+_OWN = ("sent_id", "sample", "log_prob", "arborand")
+_ONCE = ("newdoc", "newpar")
+
+
+@dataclass(frozen=True, slots=True)
+class Annotation:
+    """One sentence of a CoNLL-U file.
+
+    Attributes
+    ----------
+    sent_id : str
+        Empty if the file gives none.
+    comments : list of str
+        The comment lines.
+    lines : list of list of str
+        The ten columns of each line: words, multiword tokens and empty nodes.
+    """
+
+    sent_id: str
+    comments: list[str]
+    lines: list[list[str]]
+
+    @property
+    def words(self) -> list[list[str]]:
+        """The lines of the words, without multiword tokens and empty nodes."""
+        return [line for line in self.lines if line[0].isdigit()]
+
+    @property
+    def tokens(self) -> list[str]:
+        """The word forms."""
+        return [line[_FORM] for line in self.words]
+
+    @property
+    def heads(self) -> list[int]:
+        """The HEAD column.
+
+        Raises
+        ------
+        FormatError
+            If some word has no head.
+        """
+        heads = [line[_HEAD] for line in self.words]
+        for word, head in enumerate(heads, 1):
+            if not head.isdigit():
+                raise FormatError(f"word {word} has the HEAD {head!r}, which is no number")
+        return [int(head) for head in heads]
+
+    def comment(self, key: str) -> str | None:
+        """Look up a comment ``# key = value``."""
+        for line in self.comments:
+            name, equals, value = line[1:].partition("=")
+            if equals and name.strip() == key:
+                return value.strip()
+        return None
+
+
+@contextmanager
+def open_annotations(
+    source: str | os.PathLike[str], *, by_sent_id: bool
+) -> Iterator[AnnotationFile]:
+    """Open a CoNLL-U file to look sentences up in.
+
+    Parameters
+    ----------
+    source : path, or ``-`` for standard input
+    by_sent_id : bool
+        Find sentences by their ``sent_id``; otherwise by their place in the file.
+    """
+    with open_input(source) as file, file.path.open("rb") as handle:
+        if file.kind not in ("conllu", "unknown"):
+            raise FormatError(f"{file.name} is not a CoNLL-U file: it is {file.kind}")
+        yield AnnotationFile(file, handle, by_sent_id=by_sent_id)
+
+
+class AnnotationFile:
+    """A CoNLL-U file in which sentences are looked up.
+
+    Read forward only as far as needed.  In the order of the scores nothing but the current sentence
+    is held; the places of sentences that were passed over are remembered.
+    """
+
+    def __init__(self, file: InputFile, handle: IO[bytes], *, by_sent_id: bool) -> None:
+        self.file = file
+        self._handle = handle
+        self._by_sent_id = by_sent_id
+        self._passed: dict[str, int] = {}
+        self._offset = 0
+        self._index = 0
+
+    def find(self, sent_id: str, index: int, num_words: int) -> Annotation:
+        """Find a sentence by its id, or by its place where the scores have no ids.
+
+        Raises
+        ------
+        FormatError
+            If it is not there, or has another number of words.
+        """
+        annotation = self._by_id(sent_id) if self._by_sent_id else self._by_index(index)
+        found = len(annotation.words)
+        if found != num_words:
+            raise FormatError(
+                f"{self.file.name} gives it {found} words, but its scores are for {num_words}"
+            )
+        return annotation
+
+    def _by_id(self, sent_id: str) -> Annotation:
+        if sent_id in self._passed:
+            self._handle.seek(self._passed.pop(sent_id))
+            return parse_block(_next_block(self._handle), self.file.name)
+        self._handle.seek(self._offset)
+        while True:
+            start = self._handle.tell()
+            block = _next_block(self._handle)
+            self._offset = self._handle.tell()
+            if not block:
+                raise FormatError(f"{self.file.name} has no (further) sentence with this sent_id")
+            found = _sent_id(block)
+            if found == sent_id:
+                return parse_block(block, self.file.name)
+            self._passed.setdefault(found, start)
+
+    def _by_index(self, index: int) -> Annotation:
+        while True:
+            block = _next_block(self._handle)
+            if not block:
+                raise FormatError(f"{self.file.name} has only {self._index} sentences")
+            self._index += 1
+            if self._index > index:
+                return parse_block(block, self.file.name)
+
+
+def read_annotations(handle: IO[bytes], name: str) -> Iterator[Annotation]:
+    """Read all sentences of a CoNLL-U file, one after the other."""
+    while block := _next_block(handle):
+        yield parse_block(block, name)
+
+
+def _next_block(handle: IO[bytes]) -> list[bytes]:
+    """Read the lines of the next block that has words; none at the end."""
+    lines: list[bytes] = []
+    has_words = False
+    for line in iter(handle.readline, b""):
+        if line.strip():
+            lines.append(line)
+            has_words = has_words or not line.startswith((b"#", b"\xef\xbb\xbf#"))
+        elif has_words:
+            return lines
+        else:  # comments that belong to no sentence
+            lines = []
+    return lines if has_words else []
+
+
+def _sent_id(block: list[bytes]) -> str:
+    for line in block:
+        name, equals, value = line.lstrip(b"\xef\xbb\xbf").partition(b"=")
+        if equals and name.startswith(b"#") and name[1:].strip() == b"sent_id":
+            return value.strip().decode("utf-8", "replace")
+    return ""
+
+
+def parse_block(block: list[bytes], name: str) -> Annotation:
+    """Read the lines of one sentence.
+
+    Raises
+    ------
+    FormatError
+        If they are not CoNLL-U.
+    """
+    conllu = required("conllu", "reading a CoNLL-U file")
+    try:
+        lines = [line.decode("utf-8-sig").rstrip("\r\n") for line in block]
+        text = "\n".join(line for line in lines if not line.startswith("#"))
+        hidden = text.replace(" ", _SPACE)
+        [parsed] = conllu.parse(hidden, fields=_FIELDS, field_parsers=_RAW.copy())
+        columns = [[c.replace(_SPACE, " ") for c in token.values()] for token in parsed]
+    except (UnicodeDecodeError, ValueError, conllu.exceptions.ParseException) as error:
+        raise FormatError(
+            f"{name}: the block that begins with {block[0][:60]!r} is not CoNLL-U: {error}"
+        ) from error
+    columns = [row + ["_"] * (len(_FIELDS) - len(row)) for row in columns]
+    answer = Annotation(
+        _sent_id(block), [line.rstrip() for line in lines if line.startswith("#")], columns
+    )
+    ids = [line[0] for line in answer.words]
+    if ids != [str(i + 1) for i in range(len(ids))]:
+        raise FormatError(
+            f"{name}: the words of sentence {answer.sent_id!r} are numbered {', '.join(ids[:8])}: "
+            "expected 1, 2, 3, ..."
+        )
+    return answer
+
+
+class BlockTemplate:
+    """The CoNLL-U block of one sentence, to be filled with trees."""
+
+    def __init__(
+        self, sent_id: str, num_words: int, tokens: list[str] | None, annotation: Annotation | None
+    ) -> None:
+        comments: list[str] = []
+        once: list[str] = []
+        if annotation is not None:
+            lines = annotation.lines
+            for comment in annotation.comments:
+                key = comment[1:].split("=")[0].split()
+                if key and key[0] in _ONCE:
+                    once.append(comment)
+                elif not key or key[0] not in _OWN:
+                    comments.append(comment)
+        else:
+            forms = tokens or ["_"] * num_words
+            lines = [[str(i), form or "_", *"________"] for i, form in enumerate(forms, 1)]
+        body = [
+            "\t".join(
+                "%d" if i == _HEAD and line[0].isdigit() else _escaped(column)
+                for i, column in enumerate(line)
+            )
+            for line in lines
+        ]
+        head = [f"# sent_id = {_escaped(sent_id)}", "# sample = %d", "# log_prob = %s"]
+        rest = [*map(_escaped, comments), *body]
+        self._first = "\n".join([*map(_escaped, once), *head, *rest]) + "\n\n"
+        self._later = "\n".join([*head, *rest]) + "\n\n"
+
+    def fill(self, sample: int, log_prob: str, heads: list[int]) -> str:
+        """Write one tree: `sample` counts from 1."""
+        template = self._first if sample == 1 else self._later
+        return template % (sample, log_prob, *heads)
+
+
+def _escaped(text: str) -> str:
+    """Keep text from breaking its line, or the template."""
+    for character in "\t\n\r":
+        text = text.replace(character, " ")
+    return text.replace("%", "%%")

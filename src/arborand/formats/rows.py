@@ -1,0 +1,119 @@
+"""What an output holds: rows of numbers, a few or many for each sentence.
+
+One description serves every kind of output and every format: a row has some numbers of its own
+(``columns``) and a list whose size follows from the sentence's length (``values``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from arborand.formats.sentences import matrix_sizes
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
+
+    from arborand.formats.conllu import Annotation
+
+Counts = Callable[["NDArray[Any]"], "NDArray[np.int64]"]
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """The shape of an output's rows.
+
+    Attributes
+    ----------
+    name : str
+        What they are.
+    columns : tuple of str
+        The names of the numbers of a row, all float64.
+    values : str or None
+        The name of its list.
+    dtype : str
+        The type of the list's numbers.
+    num_values : function from lengths to sizes of lists
+    has_samples : bool
+        Whether a sentence has many rows, counted by ``sample``.
+    is_matrix : bool
+        Whether the list is a square matrix.
+    """
+
+    name: str
+    columns: tuple[str, ...] = ()
+    values: str | None = None
+    dtype: str = "f8"
+    num_values: Counts = matrix_sizes
+    has_samples: bool = False
+    is_matrix: bool = True
+
+
+def _words(lengths: NDArray[Any]) -> NDArray[np.int64]:
+    return np.asarray(lengths, dtype=np.int64)
+
+
+TREES = Layout("trees", ("log_prob",), "heads", "i4", _words, has_samples=True, is_matrix=False)
+MARGINALS = Layout("marginals", (), "marginals")
+LOG_PARTITION = Layout("log_partition", ("log_partition",))
+ENTROPY = Layout("entropy", ("log_partition", "entropy", "best_log_prob", "single_root_share"))
+
+
+def scores_layout(dtype: np.dtype[Any]) -> Layout:
+    """Describe scores: as narrow as they came, at least float32."""
+    is_narrow = dtype.itemsize <= 4 and dtype.kind == "f"
+    return Layout("scores", (), "log_weights", "f4" if is_narrow else "f8")
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """The rows of a few sentences.
+
+    Attributes
+    ----------
+    sent_ids : list of str
+    lengths : ndarray of int32
+        The number of words of each sentence.
+    num_rows : ndarray of int64
+        The number of rows of each sentence.
+    columns : dict from name to ndarray of float64
+        One number a row.
+    values : ndarray or None
+        The lists of all rows, one after the other.
+    first_sample : int
+        How many rows of the first sentence were in earlier `Rows`.
+    tokens, annotations : list, one entry a sentence
+    """
+
+    sent_ids: list[str]
+    lengths: NDArray[np.int32]
+    num_rows: NDArray[np.int64]
+    columns: dict[str, NDArray[np.float64]]
+    values: NDArray[Any] | None = None
+    first_sample: int = 0
+    tokens: list[list[str] | None] = field(default_factory=list)
+    annotations: list[Annotation | None] = field(default_factory=list)
+
+    def samples(self) -> NDArray[np.int32]:
+        """Give each row its number within its sentence, from 1."""
+        starts = np.cumsum(self.num_rows) - self.num_rows
+        starts[:1] -= self.first_sample
+        total = int(self.num_rows.sum())
+        return (np.arange(total) - np.repeat(starts, self.num_rows) + 1).astype(np.int32)
+
+    def sentences(self, layout: Layout) -> Iterator[tuple[int, slice, NDArray[Any] | None]]:
+        """Walk through the sentences: position, rows, and values of shape (rows, size)."""
+        sizes = layout.num_values(self.lengths)
+        row = value = 0
+        for i, (count, size) in enumerate(zip(self.num_rows.tolist(), sizes.tolist(), strict=True)):
+            block = None
+            if self.values is not None:
+                block = self.values[value : value + count * size].reshape(count, size)
+            yield i, slice(row, row + count), block
+            row += count
+            value += count * size

@@ -1,0 +1,144 @@
+"""Runs of sentences: the unit in which a corpus is read, worked on and written."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from arborand.formats.inputs import FormatError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
+
+    from arborand.formats.conllu import Annotation, AnnotationFile
+
+# How many numbers a run of sentences may need, padded matrices and drawn trees together: 2 MB,
+# about what fits into the cache of one core.  A single sentence may need more.
+RUN_VALUES = 1 << 18
+
+
+class Sentence(NamedTuple):
+    """One sentence's scores.
+
+    Attributes
+    ----------
+    sent_id : str
+    log_weights : ndarray, shape (n + 1, n + 1)
+        ``[head, dependent]``, as stored: plain weights if that is what the file holds.
+    tokens : list of str or None
+        The words, if the file has them.
+    """
+
+    sent_id: str
+    log_weights: NDArray[Any]
+    tokens: list[str] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Sentences:
+    """A run of consecutive sentences of a corpus.
+
+    Attributes
+    ----------
+    first : int
+        The place of the first one in the corpus, from 0.
+    sent_ids : list of str
+    lengths : ndarray of int32
+        The number of words; 0 for a sentence with a fault.
+    scores : ndarray
+        All matrices, row by row, one after the other: (n + 1) ** 2 numbers each.
+    tokens : list, one entry a sentence
+        The words, or None.
+    annotations : list, one entry a sentence
+        What a CoNLL-U file says about it, or None.
+    faults : dict from position in the run to reason
+    """
+
+    first: int
+    sent_ids: list[str]
+    lengths: NDArray[np.int32]
+    scores: NDArray[Any]
+    tokens: list[list[str] | None]
+    annotations: list[Annotation | None] = field(default_factory=list)
+    faults: dict[int, str] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.sent_ids)
+
+    def padded(self, fill: float) -> NDArray[np.float64]:
+        """Make one array of shape (len(self), m, m) of all matrices."""
+        size = max(2, int(self.lengths.max()) + 1)
+        if len(self) == 1 and len(self.scores) == size * size:
+            return self.scores.reshape(1, size, size).astype(np.float64)
+        padded = np.full((len(self), size, size), fill)
+        real = np.arange(size) <= self.lengths[:, None]
+        padded[real[:, :, None] & real[:, None, :]] = self.scores
+        return padded
+
+    def one_by_one(self) -> Iterator[Sentences]:
+        """Split the run into runs of one sentence."""
+        bounds = np.concatenate([[0], np.cumsum(matrix_sizes(self.lengths))])
+        for i in range(len(self)):
+            yield Sentences(
+                self.first + i,
+                self.sent_ids[i : i + 1],
+                self.lengths[i : i + 1],
+                self.scores[bounds[i] : bounds[i + 1]],
+                self.tokens[i : i + 1],
+                self.annotations[i : i + 1],
+                {0: self.faults[i]} if i in self.faults else {},
+            )
+
+    def annotated(self, file: AnnotationFile) -> Sentences:
+        """Add what a CoNLL-U file says about these sentences."""
+        sent_ids, tokens = list(self.sent_ids), list(self.tokens)
+        annotations: list[Annotation | None] = []
+        faults = dict(self.faults)
+        for i, sent_id in enumerate(self.sent_ids):
+            try:
+                annotation = file.find(sent_id, self.first + i, int(self.lengths[i]))
+            except FormatError as error:
+                faults.setdefault(i, str(error))
+                annotations.append(None)
+                continue
+            annotations.append(annotation)
+            tokens[i] = annotation.tokens
+            sent_ids[i] = annotation.sent_id or sent_id
+        return Sentences(
+            self.first, sent_ids, self.lengths, self.scores, tokens, annotations, faults
+        )
+
+
+def run_values(scale: int = 1) -> int:
+    """Give the bound of a run on which so many threads work."""
+    return RUN_VALUES * scale
+
+
+def matrix_sizes(lengths: NDArray[Any]) -> NDArray[np.int64]:
+    """Count the numbers that the matrices of sentences of so many words hold."""
+    answer: NDArray[np.int64] = (np.asarray(lengths, dtype=np.int64) + 1) ** 2
+    return answer
+
+
+def split_runs(
+    lengths: NDArray[np.int64], num_trees: int, max_values: int
+) -> Iterator[tuple[int, int]]:
+    """Split sentences into runs that, padded, need at most so many numbers for everything."""
+    start, most = 0, 0
+    for i, length in enumerate(lengths.tolist()):
+        longest = max(most, length + 1)
+        if i > start and (i - start + 1) * longest * (longest + num_trees) > max_values:
+            yield start, i
+            start, longest = i, length + 1
+        most = longest
+    if start < len(lengths):
+        yield start, len(lengths)
+
+
+def as_text(value: object) -> str:
+    """Read a sentence id, whatever its type."""
+    return value.decode() if isinstance(value, bytes) else str(value)

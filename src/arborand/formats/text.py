@@ -1,0 +1,88 @@
+"""Outputs that are text, written from front to back: JSON lines and CoNLL-U."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import TYPE_CHECKING, Any, Protocol
+
+from arborand.formats.conllu import BlockTemplate
+from arborand.formats.provenance import as_json
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
+
+    from arborand.formats.rows import Layout, Rows
+
+
+class TextFormat(Protocol):
+    """How rows become text."""
+
+    def header(self, layout: Layout, provenance: dict[str, Any]) -> str:
+        """Write what the output begins with."""
+
+    def lines(self, layout: Layout, rows: Rows) -> Iterator[str]:
+        """Write some sentences' rows."""
+
+
+class JsonLines:
+    """One JSON object a row; the first line says what the others are and where they come from."""
+
+    def header(self, layout: Layout, provenance: dict[str, Any]) -> str:
+        """Write what the output begins with."""
+        return as_json({"arborand": layout.name, "provenance": provenance}) + "\n"
+
+    def lines(self, layout: Layout, rows: Rows) -> Iterator[str]:
+        """Write some sentences' rows."""
+        samples = rows.samples().tolist() if layout.has_samples else None
+        columns = {name: column.tolist() for name, column in rows.columns.items()}
+        for i, span, block in rows.sentences(layout):
+            record: dict[str, Any] = {"sent_id": rows.sent_ids[i]}
+            if samples is None:
+                record["length"] = int(rows.lengths[i])
+            for row in range(span.start, span.stop):
+                if samples is not None:
+                    record["sample"] = samples[row]
+                for name, column in columns.items():
+                    value = column[row]
+                    record[name] = value if math.isfinite(value) else None
+                if block is not None and layout.values is not None:
+                    record[layout.values] = _nested(layout, block[row - span.start])
+                yield json.dumps(record, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def _nested(layout: Layout, values: NDArray[Any]) -> list[Any]:
+    if not layout.is_matrix:
+        return list(values.tolist())
+    size = math.isqrt(len(values))
+    return list(values.reshape(size, size).tolist())
+
+
+class ConllU:
+    """One CoNLL-U block a tree."""
+
+    def header(self, layout: Layout, provenance: dict[str, Any]) -> str:
+        """Write what the output begins with: a comment of the first block."""
+        del layout
+        return f"# arborand = {as_json(provenance)}\n"
+
+    def lines(self, layout: Layout, rows: Rows) -> Iterator[str]:
+        """Write some sentences' rows."""
+        samples = rows.samples().tolist()
+        log_prob = rows.columns["log_prob"].tolist()
+        for i, span, block in rows.sentences(layout):
+            if block is None:
+                continue
+            template = BlockTemplate(
+                rows.sent_ids[i],
+                int(rows.lengths[i]),
+                rows.tokens[i] if rows.tokens else None,
+                rows.annotations[i] if rows.annotations else None,
+            )
+            for row, heads in zip(range(span.start, span.stop), block.tolist(), strict=True):
+                yield template.fill(samples[row], repr(log_prob[row]), heads)
+
+
+TEXT_FORMATS: dict[str, TextFormat] = {"jsonl": JsonLines(), "conllu": ConllU()}

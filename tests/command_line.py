@@ -1,0 +1,85 @@
+"""What the tests of files and of the command line share."""
+
+from __future__ import annotations
+
+import io
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+CORPUS = Path(__file__).parent.parent / "examples" / "corpus"
+
+
+class Result(NamedTuple):
+    """How a command ended."""
+
+    status: int
+    out: bytes
+    err: str
+
+
+class Corpus(NamedTuple):
+    """Scores of a few sentences."""
+
+    sent_ids: list[str]
+    matrices: list[NDArray[np.float64]]
+
+    @property
+    def lengths(self) -> NDArray[np.int32]:
+        return np.array([len(matrix) - 1 for matrix in self.matrices], dtype=np.int32)
+
+    @property
+    def flat(self) -> NDArray[np.float64]:
+        return np.concatenate([matrix.reshape(-1) for matrix in self.matrices])
+
+    @property
+    def padded(self) -> NDArray[np.float64]:
+        size = int(self.lengths.max()) + 1
+        padded = np.full((len(self.matrices), size, size), np.nan)  # padding is never read
+        for matrix, target in zip(self.matrices, padded, strict=True):
+            target[: len(matrix), : len(matrix)] = matrix
+        return padded
+
+    def save(self, path: Path) -> Path:
+        np.savez(path, lengths=self.lengths, scores=self.flat, sent_ids=self.sent_ids)
+        return path
+
+
+def random_corpus(num_sentences: int, *, seed: int = 0, longest: int = 12) -> Corpus:
+    rng = np.random.default_rng(seed)
+    lengths = rng.integers(1, longest + 1, num_sentences)
+    return Corpus(
+        [f"s-{i}" for i in range(num_sentences)],
+        [rng.normal(0, 2, (n + 1, n + 1)) for n in lengths],
+    )
+
+
+def conllu_of(corpus: Corpus) -> str:
+    """Write a CoNLL-U file for a corpus: words w1, w2, ... under the root."""
+    blocks = []
+    for sent_id, length in zip(corpus.sent_ids, corpus.lengths, strict=True):
+        lines = [f"# sent_id = {sent_id}", f"# text = {sent_id} 100% text"]
+        for i in range(1, length + 1):
+            columns = (i, f"w{i}", f"l{i}", "NOUN", "NN", "A=B|C=D", i - 1, "dep", "_", "X=%d|Y=1")
+            lines.append("\t".join(map(str, columns)))
+        blocks.append("\n".join(lines) + "\n\n")
+    return "".join(blocks)
+
+
+def call(monkeypatch, capsysbinary, *arguments: object, stdin: bytes = b"") -> Result:
+    """Run the command line in this process."""
+    from arborand.cli import main
+
+    monkeypatch.setattr(sys, "argv", ["arborand", *map(str, arguments)])
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin)))
+    status = 0
+    capsysbinary.readouterr()
+    try:
+        main()
+    except SystemExit as error:
+        status = error.code if isinstance(error.code, int) else 0
+    out, err = capsysbinary.readouterr()
+    return Result(status, out, err.decode())
