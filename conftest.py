@@ -1,4 +1,4 @@
-"""Runs the Python examples of the README and of docs/, whose expected output is part of the page."""
+"""Runs the Python examples of the README and of docs/, expected output included."""
 
 from sybil import Sybil
 from sybil.parsers.markdown import PythonCodeBlockParser

@@ -74,22 +74,42 @@ inline Real exp_in_range(DifferenceOf<Real> d) {
     return reduced_exp(r) * as_power_of_two(shifted);
 }
 
+// exp(x) for huge x, where k * ln 2 takes more digits than the constants above have.
+inline Wide huge_exp(double x) {
+    using namespace exponential_detail;
+    constexpr double largest = 1.7976931348623157e308;
+    constexpr double ln2 = 6.93147180559945286e-01, ln2_rest = 2.31904681384629956e-17;
+    if (x < -largest) x = -largest;
+    const double steps = std::nearbyint(x * (log2_e / 512));
+    if (std::fabs(x) > 1e19) return Wide(1.0, steps);  // known to whole steps only
+    const double k = std::nearbyint(x * log2_e);
+    const double product = k * ln2;
+    double r = ((x - product) - std::fma(k, ln2, -product)) - k * ln2_rest;
+    // Beyond 2^53, k is not the nearest integer: what is left may be a few thousand.
+    const double more = std::nearbyint(r * log2_e);
+    r = std::fma(-more, ln2, r) - more * ln2_rest;
+    double rest = (k - 512 * steps) + more;
+    const double extra = std::nearbyint(rest / 512);
+    rest -= 512 * extra;
+    return Wide(reduced_exp(r) * power_of_two(static_cast<int>(rest)), steps + extra);
+}
+
 // exp(high + low) for any non-positive difference of finite scores, even one that overflowed.
 inline Wide wide_exp(Difference d) {
     using namespace exponential_detail;
-    constexpr double largest = 1.7976931348623157e308;
-    // From 1e10 on the product with ln 2 takes digits; far beyond 1e15 a difference is known to
-    // whole steps of the exponent only.
-    const double steps = std::nearbyint((d.high < -largest ? -largest : d.high) * (log2_e / 512));
-    if (d.high < -1e18) return Wide(1.0, steps);
+    if (d.high < -1e8) {
+        // Beside a mask of -1e30 the low part holds the whole of an ordinary score.  A difference
+        // that overflowed has none: it is NaN.
+        const Wide high = huge_exp(d.high);
+        return d.low != 0 && d.high > -HUGE_VAL ? high * huge_exp(d.low) : high;
+    }
     const double k = std::nearbyint(d.high * log2_e);
     // Beyond 2^19 the product k * ln2_high is no longer exact; fma recovers its rounding error.
     const double product = k * ln2_high;
     const double error = std::fma(k, ln2_high, -product);
     const double r = (((d.high - product) - error) - k * ln2_low) + d.low;
-    const double rest = k - 512 * steps;
-    if (!(std::fabs(rest) <= 512 && std::fabs(r) < 0.4)) return Wide(1.0, steps);
-    return Wide(reduced_exp(r) * power_of_two(static_cast<int>(rest)), steps);
+    const double steps = std::nearbyint(k * (1.0 / 512));
+    return Wide(reduced_exp(r) * power_of_two(static_cast<int>(k - 512 * steps)), steps);
 }
 
 }  // namespace ARBORAND_ISA

@@ -42,7 +42,7 @@ inline Inspection clean(double* log_weights, Index size, Index num_words) {
     return result;
 }
 
-// Search of a graph's nodes along its arcs (or against them).
+// Search of a graph's nodes along its arcs.
 class Search {
   public:
     explicit Search(const Graph& graph)
@@ -51,16 +51,14 @@ class Search {
     bool seen(Index node) const { return seen_[static_cast<std::size_t>(node)] != 0; }
 
     // Mark what can be reached from `start` (which is a word, or the root) through words.
-    void reach(Index start, bool backwards) {
+    void reach(Index start) {
         push(start);
         while (!queue_.empty()) {
             const Index node = queue_.back();
             queue_.pop_back();
             for (Index other = 1; other <= graph_.num_words; ++other) {
                 if (seen(other)) continue;
-                const double score =
-                    backwards ? graph_.score(other, node) : graph_.score(node, other);
-                if (score > -HUGE_VAL) push(other);
+                if (graph_.score(node, other) > -HUGE_VAL) push(other);
             }
         }
     }
@@ -91,31 +89,24 @@ inline Finding find_trees(const Graph& graph) {
     for (Index j = 1; j <= n; ++j) complete &= graph.score(0, j) > -HUGE_VAL;
     if (!complete) {
         Search from_root(graph);
-        from_root.reach(0, false);
+        from_root.reach(0);
         if (!from_root.all_words()) return Finding::unreachable;
     }
     if (!graph.single_root) return Finding::none;
 
-    // A dependency tree hangs on one word that reaches all others.  Search from every word not yet
-    // seen: if any word reaches all, the last one searched from does.  The words that reach all are
-    // then those that reach it, and one of them needs an arc from the root.
+    // A dependency tree hangs on one word that has an arc from the root and reaches all others.
+    // Search from every word not yet seen: if any word reaches all, the last one searched from
+    // does. Then so does the first word on the root's path to it, which has an arc from the root.
     Search forward(graph);
     Index mother = 0;
     for (Index j = 1; j <= n; ++j) {
         if (forward.seen(j)) continue;
-        forward.reach(j, false);
+        forward.reach(j);
         mother = j;
     }
     Search check(graph);
-    check.reach(mother, false);
-    if (!check.all_words()) return Finding::no_single_root;
-    if (complete) return Finding::none;
-    Search backward(graph);
-    backward.reach(mother, true);
-    for (Index j = 1; j <= n; ++j) {
-        if (backward.seen(j) && graph.score(0, j) > -HUGE_VAL) return Finding::none;
-    }
-    return Finding::no_single_root;
+    check.reach(mother);
+    return check.all_words() ? Finding::none : Finding::no_single_root;
 }
 
 }  // namespace arborand

@@ -262,7 +262,9 @@ struct Entropy {
                 if (chance > 0) total.add(chance * (kept - graph.score(i, j + 1)));
             }
         }
-        entropy = total.value();
+        // Not negative, though rounding of marginals beside masks that all trees need could make it
+        // so.
+        entropy = total.value() > 0 ? total.value() : 0.0;
         return true;
     }
 };

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Annotated, Any
 
@@ -138,7 +139,7 @@ def show(
                 file.write(part)
 
         if output == "-":
-            write(typer.get_binary_stream("stdout"))
+            write(sys.stdout.buffer)
         elif is_stream(output):
             with open(output, "wb") as stream:
                 write(stream)

@@ -49,7 +49,7 @@ class ParquetScores:
                 f"{file.name}: the column log_weights has the type {kind}: expected a flat list of "
                 "numbers, (n + 1) ** 2 for a sentence of n words, row by row"
             )
-        self.dtype = np.dtype(kind.value_type.to_pandas_dtype())
+        self.dtype = np.asarray(self._arrow.array([], kind.value_type)).dtype
         if self.dtype.kind not in "fiu":
             raise FormatError(f"{file.name}: log_weights must be numbers, but are {self.dtype}")
         self.num_sentences = self._parquet.metadata.num_rows
