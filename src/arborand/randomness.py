@@ -13,12 +13,10 @@ thereby advanced once a call.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeAlias
+from functools import lru_cache
+from typing import TypeAlias
 
 import numpy as np
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 Seed: TypeAlias = int | np.integer | np.random.Generator | np.random.SeedSequence | None
 
@@ -36,18 +34,28 @@ def stream_key(rng: Seed) -> tuple[int, int]:
     >>> stream_key(0) == stream_key(np.random.SeedSequence(0))
     True
     """
-    words: NDArray[np.unsignedinteger[Any]]
     if isinstance(rng, np.random.Generator):
-        words = rng.integers(2**64, size=2, dtype=np.uint64)
-    elif isinstance(rng, np.random.SeedSequence):
-        words = rng.generate_state(2, np.uint64)
-    elif rng is None or (isinstance(rng, int | np.integer) and not isinstance(rng, bool)):
-        if rng is not None and rng < 0:
-            raise ValueError(f"rng is {rng}: a seed must not be negative")
-        words = np.random.SeedSequence(rng).generate_state(2, np.uint64)
-    else:
+        first, second = rng.integers(2**64, size=2, dtype=np.uint64)
+        return int(first), int(second)
+    if isinstance(rng, np.random.SeedSequence):
+        return _key_of(rng)
+    if rng is None:
+        return _key_of(np.random.SeedSequence())
+    if not isinstance(rng, int | np.integer) or isinstance(rng, bool):
         raise TypeError(
             "rng must be an integer seed, a numpy.random.Generator, a SeedSequence or None, not "
             f"{type(rng).__name__}"
         )
-    return int(words[0]), int(words[1])
+    if rng < 0:
+        raise ValueError(f"rng is {rng}: a seed must not be negative")
+    return _key_of_integer(int(rng))
+
+
+@lru_cache(maxsize=256)  # mixing a seed takes longer than drawing a small tree
+def _key_of_integer(seed: int) -> tuple[int, int]:
+    return _key_of(np.random.SeedSequence(seed))
+
+
+def _key_of(sequence: np.random.SeedSequence) -> tuple[int, int]:
+    first, second = sequence.generate_state(2, np.uint64)
+    return int(first), int(second)
