@@ -73,6 +73,7 @@ struct Rows {
 struct Pivots {
     Wide product = Wide(1.0, 0.0);
     int first_order = 0;  // how many pivots were of order epsilon
+    bool wants_product = true;
     bool dead_end = false;
 };
 
@@ -82,14 +83,23 @@ constexpr Index base_size = 4;
 
 // Eight running sums: a fixed order that every vector width can follow.
 inline double sum(const double* x, Index count) {
-    double lane[8] = {0, 0, 0, 0, 0, 0, 0, 0};
+    Lanes low = broadcast(0.0), high = broadcast(0.0);
     Index i = 0;
-    for (; i + 8 <= count; i += 8) {
-        for (int v = 0; v < 8; ++v) lane[v] += x[i + v];
+    for (; i + 2 * lanes <= count; i += 2 * lanes) {
+        low += load(x + i);
+        high += load(x + i + lanes);
     }
-    for (int v = 0; i < count; ++i, ++v) lane[v] += x[i];
-    return ((lane[0] + lane[4]) + (lane[2] + lane[6])) +
-           ((lane[1] + lane[5]) + (lane[3] + lane[7]));
+    Lanes* last = &low;
+    if (i + lanes <= count) {
+        low += load(x + i);
+        i += lanes;
+        last = &high;
+    }
+    const Index left = count - i;
+    *last +=
+        Lanes{left > 0 ? x[i] : 0.0, left > 1 ? x[i + 1] : 0.0, left > 2 ? x[i + 2] : 0.0, 0.0};
+    const Lanes both = low + high;
+    return (both[0] + both[2]) + (both[1] + both[3]);
 }
 
 inline Wide sum(const Wide* x, Index count) {
@@ -185,7 +195,7 @@ class Elimination {
         } else {
             pivots_.dead_end = true;
         }
-        pivots_.product = pivots_.product * widened(pivot);
+        if (pivots_.wants_product) pivots_.product = pivots_.product * widened(pivot);
     }
 
     Rows<Scalar> row_;

@@ -93,6 +93,11 @@ inline Finding find_trees(const Graph& graph) {
         if (!from_root.all_words()) return Finding::unreachable;
     }
     if (!graph.single_root) return Finding::none;
+    if (complete) {
+        bool first_reaches_all = true;
+        for (Index j = 2; j <= n; ++j) first_reaches_all &= graph.score(1, j) > -HUGE_VAL;
+        if (first_reaches_all) return Finding::none;
+    }
 
     // A dependency tree hangs on one word that has an arc from the root and reaches all others.
     // Search from every word not yet seen: if any word reaches all, the last one searched from

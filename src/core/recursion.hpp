@@ -54,7 +54,9 @@ class Recursion {
           landing_stride_(padded(num_nodes)),
           leaf_(leaf),
           arena_(arena),
-          interrupt_(interrupt) {}
+          interrupt_(interrupt) {
+        pivots_.wants_product = false;  // of many eliminations it means nothing
+    }
 
     // Scratch memory that `run` takes from the arena.
     static std::size_t workspace(Index num_nodes) {
@@ -258,7 +260,7 @@ class Recursion {
     Leaf& leaf_;
     Arena& arena_;
     const Interrupt& interrupt_;
-    Pivots pivots_;  // of many eliminations: only its dead ends mean anything here
+    Pivots pivots_;
     bool interrupted_ = false;
 };
 
