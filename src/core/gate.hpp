@@ -17,29 +17,21 @@ struct Inspection {
 };
 
 // Write -inf where nothing is read (column 0, the diagonal, padding) and look for bad entries among
-// the others.
+// the others: in one pass over all, because -inf is never bad.
 inline Inspection clean(double* log_weights, Index size, Index num_words) {
-    Inspection result;
     for (Index i = 0; i < size; ++i) {
         double* row = log_weights + i * size;
-        if (i > num_words) {
-            for (Index j = 0; j < size; ++j) row[j] = -HUGE_VAL;
-            continue;
-        }
         row[0] = -HUGE_VAL;
         row[i] = -HUGE_VAL;
-        for (Index j = num_words + 1; j < size; ++j) row[j] = -HUGE_VAL;
-        int bad = 0;
-        for (Index j = 1; j <= num_words; ++j) bad |= !(row[j] < HUGE_VAL);
-        if (!bad || result.finding != Finding::none) continue;
-        for (Index j = 1; j <= num_words; ++j) {
-            if (row[j] < HUGE_VAL) continue;
-            const bool nan = std::isnan(row[j]);
-            result = {nan ? Finding::not_a_number : Finding::plus_infinity, i, j};
-            break;
-        }
+        for (Index j = i > num_words ? 0 : num_words + 1; j < size; ++j) row[j] = -HUGE_VAL;
     }
-    return result;
+    int bad = 0;
+    for (Index k = 0; k < size * size; ++k) bad |= !(log_weights[k] < HUGE_VAL);
+    if (!bad) return {};
+    Index k = 0;
+    while (log_weights[k] < HUGE_VAL) ++k;
+    return {std::isnan(log_weights[k]) ? Finding::not_a_number : Finding::plus_infinity, k / size,
+            k % size};
 }
 
 // Search of a graph's nodes along its arcs.
