@@ -1,0 +1,35 @@
+"""Compile and run floor.cpp."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import subprocess
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from benchmarks.measure import ROOT
+
+COMPILER = shlex.split(os.environ.get("CXX", "c++"))
+# Those of the kernels in CMakeLists.txt.
+_OPTIONS = ("-std=c++17", "-O3", "-Wno-psabi", "-ffp-contract=off", "-fno-math-errno")
+
+
+def measure_floor(repetitions: int, milliseconds: float) -> list[dict[str, Any]]:
+    """Compile the program against the core's headers, run it, and return its lines."""
+    with tempfile.TemporaryDirectory() as folder:
+        program = Path(folder) / "floor"
+        source = ROOT / "benchmarks" / "floor.cpp"
+        include = ROOT / "src" / "core"
+        subprocess.run(
+            [*COMPILER, *_OPTIONS, f"-I{include}", str(source), "-o", str(program)], check=True
+        )
+        printed = subprocess.run(
+            [program, str(repetitions), str(milliseconds)],
+            check=True,
+            capture_output=True,
+            text=True,
+        )
+    return [json.loads(line) for line in printed.stdout.splitlines()]

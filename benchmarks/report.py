@@ -1,0 +1,247 @@
+"""What a benchmark found: claims with verdicts, tables, figures; as Markdown and as JSON."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.metadata
+import json
+import os
+import platform
+import subprocess
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.measure import Ratio, Settings, significant
+
+_PACKAGES = (
+    "arborand",
+    "numpy",
+    "scipy",
+    "networkx",
+    "igraph",
+    "dppy",
+    "torch",
+    "torch-struct",
+    "supar",
+    "pyro-ppl",
+    "treesample",
+    "synjax",
+)
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A line that the project holds itself to, and what was measured.
+
+    Attributes
+    ----------
+    text : str
+        What is measured, in words.
+    measured : Ratio
+    bound : float
+    at_most : bool
+        Whether the measured number should be at most `bound`, or at least.
+    """
+
+    text: str
+    measured: Ratio
+    bound: float
+    at_most: bool
+
+    @property
+    def verdict(self) -> str:
+        """Say whether the median keeps the bound, and whether its interval is clear of it."""
+        if self.at_most:
+            met, clear = self.measured.value <= self.bound, self.measured.high <= self.bound
+            failed = self.measured.low > self.bound
+        else:
+            met, clear = self.measured.value >= self.bound, self.measured.low >= self.bound
+            failed = self.measured.high < self.bound
+        if met:
+            return "kept" if clear else "kept, just"
+        return "**missed**" if failed else "**missed**, just"
+
+    def cells(self) -> list[str]:
+        """Give the row of a table of claims."""
+        relation = "at most" if self.at_most else "at least"
+        return [self.text, f"{relation} {self.bound:g}", str(self.measured), self.verdict]
+
+
+@dataclass
+class Table:
+    """Rows of text with a heading and a sentence on how to read them."""
+
+    title: str
+    columns: Sequence[str]
+    rows: list[list[str]] = field(default_factory=list)
+    note: str = ""
+
+    def markdown(self) -> str:
+        """Write the table with its title and note."""
+        parts = [f"**{self.title}**", ""]
+        if self.note:
+            parts += [self.note, ""]
+        return "\n".join([*parts, *markdown_table(self.columns, self.rows)])
+
+
+def markdown_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    """Write the lines of a Markdown table; all columns but the first are aligned to the right."""
+    lines = [f"| {' | '.join(columns)} |", f"|---|{'---:|' * (len(columns) - 1)}"]
+    lines += [f"| {' | '.join(row)} |" for row in rows]
+    return lines
+
+
+@dataclass
+class Report:
+    """Everything one benchmark found."""
+
+    name: str
+    title: str
+    settings: Settings
+    claims: list[Claim] = field(default_factory=list)
+    tables: list[Table] = field(default_factory=list)
+    figures: list[tuple[str, str]] = field(default_factory=list)  # file stem, caption
+    facts: dict[str, Any] = field(default_factory=dict)  # numbers that prose refers to
+    raw: dict[str, Any] = field(default_factory=dict)
+
+    def claim(self, text: str, measured: Ratio, bound: float, *, at_most: bool) -> None:
+        """Add a claim."""
+        self.claims.append(Claim(text, measured, bound, at_most))
+
+    def worst(
+        self, text: str, measured: Mapping[Any, Ratio], bound: float, *, at_most: bool
+    ) -> None:
+        """Add a claim about several sizes, judged by the worst of them, which is named."""
+        choose = max if at_most else min
+        where = choose(measured, key=lambda size: measured[size].value)
+        of_many = f"; worst at {where}" if len(measured) > 1 else f", {where}"
+        self.claim(text + of_many, measured[where], bound, at_most=at_most)
+
+    def table(self, title: str, columns: Sequence[str], note: str = "") -> Table:
+        """Add a table and return it, to be filled."""
+        table = Table(title, columns, note=note)
+        self.tables.append(table)
+        return table
+
+    @contextlib.contextmanager
+    def figure(self, stem: str, caption: str) -> Iterator[Any]:
+        """Draw a figure on the axes that this gives; it is written as PNG and SVG."""
+        import matplotlib as mpl
+
+        mpl.use("Agg")
+        # Without a date and with a fixed salt, equal drawings are equal files.
+        mpl.rcParams["svg.hashsalt"] = "arborand"
+        from matplotlib import pyplot as plt
+
+        figure, axes = plt.subplots(figsize=(8.4, 4.4), layout="constrained")
+        yield axes
+        axes.grid(visible=True, which="major", alpha=0.3)
+        handles, labels = axes.get_legend_handles_labels()
+        figure.legend(handles, labels, loc="outside right upper", fontsize=8, frameon=False)
+        self.settings.results.mkdir(parents=True, exist_ok=True)
+        figure.savefig(self.settings.results / f"{stem}.png", dpi=120)
+        figure.savefig(self.settings.results / f"{stem}.svg", metadata={"Date": None})
+        plt.close(figure)
+        self.figures.append((stem, caption))
+
+    def markdown(self) -> str:
+        """Write claims, tables and figures, without a heading."""
+        parts: list[str] = []
+        if self.claims:
+            parts.append("\n".join(claims_table(self.claims)))
+        parts += [table.markdown() for table in self.tables]
+        parts += [f"![{caption}]({stem}.svg)\n\n{caption}" for stem, caption in self.figures]
+        return "\n\n".join(parts) + "\n"
+
+    def write(self, machine: Mapping[str, Any]) -> None:
+        """Write ``<name>.md`` and ``<name>.json`` into the folder of results."""
+        folder = self.settings.results
+        folder.mkdir(parents=True, exist_ok=True)
+        how = "a quick run: numbers are rough" if self.settings.quick else "a full run"
+        head = f"# {self.title}\n\n{how}; {machine_line(machine)}\n\n"
+        (folder / f"{self.name}.md").write_text(head + self.markdown(), encoding="utf-8")
+        document = {
+            "name": self.name,
+            "title": self.title,
+            "quick": self.settings.quick,
+            "machine": machine,
+            "claims": [{**asdict(claim), "verdict": claim.verdict} for claim in self.claims],
+            "facts": self.facts,
+            "tables": [asdict(table) for table in self.tables],
+            "figures": [{"file": stem, "caption": caption} for stem, caption in self.figures],
+            "raw": self.raw,
+        }
+        text = json.dumps(_rounded(document), indent=1, ensure_ascii=False)
+        (folder / f"{self.name}.json").write_text(text + "\n", encoding="utf-8")
+
+
+def _rounded(value: Any) -> Any:
+    """Keep five digits of every number: more are noise, and take room."""
+    if isinstance(value, Mapping):
+        return {str(key): _rounded(one) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_rounded(one) for one in value]
+    if isinstance(value, float | np.floating):
+        return float(f"{value:.5g}")
+    return value
+
+
+def claims_table(claims: Sequence[Claim]) -> list[str]:
+    """Write claims as the lines of a Markdown table."""
+    columns = ("what", "bound", "measured (95 % interval)", "verdict")
+    return markdown_table(columns, [claim.cells() for claim in claims])
+
+
+# ---- the machine
+
+
+def describe_machine() -> dict[str, Any]:
+    """Describe processor, compiler and versions; nothing that names the machine or its owner."""
+    versions = {}
+    for package in _PACKAGES:
+        with contextlib.suppress(importlib.metadata.PackageNotFoundError):
+            versions[package] = importlib.metadata.version(package)
+    from arborand import _core
+
+    return {
+        "processor": _processor(),
+        "cores": os.cpu_count(),
+        "load": round(os.getloadavg()[0], 1),
+        "instruction_set": _core.instruction_set(),
+        "system": f"{platform.system()} {platform.machine()}",
+        "python": platform.python_version(),
+        "compiler": _compiler(),
+        "versions": versions,
+    }
+
+
+def machine_line(machine: Mapping[str, Any]) -> str:
+    """Write the description as one sentence."""
+    versions = ", ".join(f"{name} {number}" for name, number in machine["versions"].items())
+    return (
+        f"{machine['processor']}, {machine['cores']} cores ({machine['instruction_set']} kernels), "
+        f"load {significant(machine['load'])} at the start, {machine['system']}, "
+        f"Python {machine['python']}, {machine['compiler']}; {versions}."
+    )
+
+
+def _processor() -> str:
+    with contextlib.suppress(OSError):
+        for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
+            if line.startswith("model name"):
+                return line.split(":", 1)[1].strip()
+    return platform.processor() or platform.machine()
+
+
+def _compiler() -> str:
+    from benchmarks.floor import COMPILER
+
+    try:
+        told = subprocess.run([*COMPILER, "--version"], capture_output=True, text=True, check=True)
+    except (OSError, subprocess.CalledProcessError):
+        return "no compiler"
+    return told.stdout.splitlines()[0]

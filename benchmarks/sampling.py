@@ -1,0 +1,353 @@
+"""Draws with replacement: against the bare random numbers, the paper's code and log Z."""
+
+from __future__ import annotations
+
+import time
+from collections import defaultdict
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from arborand import DependencyTrees, SpanningTrees, _core, reference
+from benchmarks import graphs
+from benchmarks.answers import law_objection, tree_objection
+from benchmarks.floor import measure_floor
+from benchmarks.measure import (
+    Ratio,
+    Settings,
+    Side,
+    busy,
+    compare,
+    duration,
+    in_fresh_process,
+    median_interval,
+    memory,
+    ratio,
+    significant,
+)
+from benchmarks.methods import add_methods
+from benchmarks.report import Report
+
+TITLE = "Draws with replacement"
+
+
+def run(settings: Settings) -> Report:
+    """Measure everything that is promised about draws with replacement."""
+    report = Report("sampling", TITLE, settings)
+    _floor(report, settings)
+    _reference(report, settings)
+    _python_share(report, settings)
+    _first_tree(report, settings)
+    _workers(report, settings)
+    _ancestral(report, settings)
+    _memory(report)
+    add_methods(report, settings)
+    return report
+
+
+# ---- what a draw is made of
+
+
+def _floor(report: Report, settings: Settings) -> None:
+    lines = measure_floor(*((5, 1.0) if settings.quick else (31, 10.0)))
+    times: dict[tuple[int, str], list[float]] = defaultdict(list)
+    steps: dict[tuple[int, str], list[float]] = defaultdict(list)
+    for line in lines:
+        times[line["n"], line["what"]].append(line["ns"])
+        steps[line["n"], line["what"]].append(line["steps"])
+    sizes = sorted({n for n, _ in times})
+    table = report.table(
+        "A draw of a spanning tree, taken apart (nanoseconds)",
+        (
+            "words",
+            "graph",
+            "bare loop",
+            "... over 16-byte slots",
+            "a walk step",
+            "step / bare loop",
+            "steps a draw",
+            "a draw",
+            "draw / its steps",
+        ),
+        "The bare loop: next random number (Philox 4x64-10), one table look-up that depends on the "
+        "one before.  A walk step is the marginal one, of walks so long that nothing else counts.",
+    )
+    step_ratios: dict[str, Ratio] = {}
+    draw_ratios: dict[str, Ratio] = {}
+    for n in sizes:
+        step_ratios[f"{n} words"] = ratio(times[n, "step"], times[n, "floor"])
+        step = median_interval(times[n, "step"]).value
+        for graph in ("flat", "random", "peaked"):
+            num_steps = float(np.mean(steps[n, graph]))
+            per_step = [
+                draw / count for draw, count in zip(times[n, graph], steps[n, graph], strict=True)
+            ]
+            over_steps = ratio(per_step, times[n, "step"])
+            draw_ratios[f"{n} words, {graph}"] = over_steps
+            table.rows.append(
+                [
+                    str(n),
+                    graph,
+                    significant(median_interval(times[n, "floor"]).value),
+                    significant(median_interval(times[n, "slots"]).value),
+                    significant(step),
+                    str(step_ratios[f"{n} words"]),
+                    significant(num_steps),
+                    significant(median_interval(times[n, graph]).value),
+                    str(over_steps),
+                ]
+            )
+    report.worst("a walk step over the bare loop", step_ratios, 2.0, at_most=True)
+    report.worst("a whole draw over its steps", draw_ratios, 1.5, at_most=True)
+    report.raw["floor"] = lines
+
+
+def _reference(report: Report, settings: Settings) -> None:
+    table = report.table(
+        "One draw against `reference.py`, the paper's algorithms in NumPy",
+        ("words", "method", "arborand", "reference", "times faster"),
+        "Random graphs (normal scores).  arborand draws 1,000 trees a call, 20 with `colbourn`, "
+        "the preparation of the graph included; the reference draws one tree a call.",
+    )
+    rng = np.random.default_rng(3)
+    small = graphs.random(3)[0]
+    walks: dict[str, Ratio] = {}
+    references: tuple[tuple[str, bool, Callable[[Any], Any]], ...] = (
+        ("wilson", False, lambda weights: reference.wilson(weights, rng)),
+        ("wilson", True, lambda weights: reference.wilson_root_marginal(weights, rng)),
+        ("wilson_reject", True, lambda weights: reference.wilson_rejection(weights, rng)),
+        ("colbourn", False, lambda weights: reference.colbourn(weights, rng, single_root=False)),
+        ("colbourn", True, lambda weights: reference.colbourn(weights, rng, single_root=True)),
+    )
+    for n in settings.pick((20, 50, 100), (20,)):
+        scores = graphs.random(n)[0]
+        weights = np.exp(scores)
+        for method, single_root, draw in references:
+            make = DependencyTrees if single_root else SpanningTrees
+            num_draws = 20 if method == "colbourn" else 1000
+
+            def ours(
+                count: int, graph: Any, make: Any = make, method: str = method
+            ) -> np.typing.NDArray[np.int32]:
+                heads: np.typing.NDArray[np.int32] = make(graph).sample(count, method=method, rng=1)
+                return heads
+
+            for sampler in (
+                lambda count, ours=ours: ours(count, small),
+                lambda count, draw=draw: np.array([draw(np.exp(small)) for _ in range(count)]),
+            ):
+                objection = law_objection(sampler, small, 300, single_root=single_root)
+                if objection is not None:
+                    raise RuntimeError(f"{method}: {objection}")
+
+            def check(
+                heads: Any, scores: Any = scores, single_root: bool = single_root
+            ) -> str | None:
+                return tree_objection(heads, scores, single_root=single_root)
+
+            sides = {
+                "arborand": Side(
+                    lambda ours=ours, scores=scores, num_draws=num_draws: ours(num_draws, scores),
+                    check,
+                    num_draws,
+                ),
+                "reference": Side(lambda draw=draw, weights=weights: draw(weights), check),
+            }
+            found = compare(sides, settings)
+            faster = found.ratio("reference", "arborand")
+            kind = "dependency" if single_root else "spanning"
+            if method != "colbourn":
+                walks[f"{n} words, {method}, {kind} trees"] = faster
+            table.rows.append(
+                [
+                    str(n),
+                    f"`{method}`, {kind} trees",
+                    duration(found.median("arborand")),
+                    duration(found.median("reference")),
+                    str(faster),
+                ]
+            )
+            report.raw[f"reference, {n}, {method}, {kind}"] = found.times
+    report.worst("draws by walks, times faster than `reference.py`", walks, 500.0, at_most=False)
+
+
+def _python_share(report: Report, settings: Settings) -> None:
+    count = 100 if settings.quick else 1000
+    batch = graphs.random(20, count=count)
+    shares: dict[str, list[float]] = {"trees from scores": [], "`sample` alone": []}
+    ready = DependencyTrees(batch)
+    work: dict[str, Callable[[], Any]] = {
+        "trees from scores": lambda: DependencyTrees(batch).sample(100, rng=1),
+        "`sample` alone": lambda: ready.sample(100, rng=1),
+    }
+    totals: dict[str, list[float]] = {name: [] for name in work}
+    inside = _TimeInCore()
+    with inside:
+        for _ in range(3 if settings.quick else 15):
+            for name, call in work.items():
+                inside.nanoseconds = 0
+                begin = time.process_time_ns()
+                call()
+                total = time.process_time_ns() - begin
+                shares[name].append(100.0 * (1.0 - inside.nanoseconds / total))
+                totals[name].append(total * 1e-9)
+    for name, values in shares.items():
+        report.claim(
+            f"per cent of the time that is Python's, {name}: {count} graphs of 20 words, "
+            "100 draws each",
+            median_interval(values),
+            10.0,
+            at_most=True,
+        )
+    report.facts["batch of 1000 x 100 draws"] = duration(
+        median_interval(totals["trees from scores"]).value * 1000 / count
+    )
+
+
+class _TimeInCore:
+    """Counts the processor time spent in the functions of the core that a draw calls."""
+
+    def __init__(self) -> None:
+        self.nanoseconds = 0
+        self._originals: dict[str, Any] = {}
+
+    def __enter__(self) -> None:
+        for name in ("inspect", "sample"):
+            self._originals[name] = getattr(_core, name)
+            setattr(_core, name, self._timed(self._originals[name]))
+
+    def __exit__(self, *_: object) -> None:
+        for name, original in self._originals.items():
+            setattr(_core, name, original)
+
+    def _timed(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*arguments: Any) -> Any:
+            begin = time.process_time_ns()
+            answer = original(*arguments)
+            self.nanoseconds += time.process_time_ns() - begin
+            return answer
+
+        return call
+
+
+def _first_tree(report: Report, settings: Settings) -> None:
+    table = report.table(
+        "The first tree of a fresh graph, against log Z of a fresh graph",
+        ("words", "kind", "log Z", "first tree", "first tree / log Z"),
+        "Both from an array of scores, one graph at a time, checks included.",
+    )
+    ratios: dict[str, Ratio] = {}
+    for make in (DependencyTrees, SpanningTrees):
+        kind = "dependency" if make is DependencyTrees else "spanning"
+        for n in settings.pick((5, 10, 20, 50, 100, 200, 500), (20, 100)):
+            scores = graphs.random(n)[0]
+            found = compare(
+                {
+                    "log Z": Side(lambda make=make, scores=scores: make(scores).log_partition()),
+                    "tree": Side(lambda make=make, scores=scores: make(scores).sample(rng=1)),
+                },
+                settings,
+            )
+            ratios[f"{n} words, {kind} trees"] = found.ratio("tree", "log Z")
+            table.rows.append(
+                [
+                    str(n),
+                    kind,
+                    duration(found.median("log Z")),
+                    duration(found.median("tree")),
+                    str(found.ratio("tree", "log Z")),
+                ]
+            )
+            report.raw[f"first tree, {n}, {kind}"] = found.times
+    report.worst("time to the first tree of a fresh graph over log Z", ratios, 3.0, at_most=True)
+
+
+def _workers(report: Report, settings: Settings) -> None:
+    batch = DependencyTrees(graphs.random(20, count=200 if settings.quick else 1000))
+    single = DependencyTrees(graphs.random(50)[0])
+    num_draws = 2000 if settings.quick else 20000
+    works: dict[str, Callable[[int], Any]] = {
+        f"{len(batch)} graphs of 20 words, 100 draws": lambda workers: batch.sample(
+            100, rng=1, workers=workers
+        ),
+        f"one graph of 50 words, {num_draws} draws": lambda workers: single.sample(
+            num_draws, rng=1, workers=workers
+        ),
+    }
+    for name, work in works.items():
+        found = compare(
+            {
+                "1": Side(lambda work=work: work(1)),
+                "2": Side(lambda work=work: work(2)),
+            },
+            settings,
+            clock="wall",
+        )
+        report.claim(
+            f"speed of two workers over one: {name}{busy()}",
+            found.ratio("1", "2"),
+            1.7,
+            at_most=False,
+        )
+        report.raw[f"workers, {name}"] = found.times
+
+
+def _ancestral(report: Report, settings: Settings) -> None:
+    table = report.table(
+        "`colbourn`, one draw, against all marginals",
+        ("words", "kind", "marginals", "a draw", "a draw / marginals"),
+        "Of checked graphs, in batches of fresh ones.",
+    )
+    ratios: dict[str, Ratio] = {}
+    for make in (DependencyTrees, SpanningTrees):
+        kind = "dependency" if make is DependencyTrees else "spanning"
+        for n in settings.pick((5, 10, 20, 50, 100, 200, 500), (20, 100)):
+            count = max(1, 20000 // n**2)
+            batch = make(graphs.random(n, count=count))
+            found = compare(
+                {
+                    "marginals": Side(lambda batch=batch: batch.arc_marginals(), None, count),
+                    "draw": Side(
+                        lambda batch=batch: batch.sample(method="colbourn", rng=1), None, count
+                    ),
+                },
+                settings,
+            )
+            ratios[f"{n} words, {kind} trees"] = found.ratio("draw", "marginals")
+            table.rows.append(
+                [
+                    str(n),
+                    kind,
+                    duration(found.median("marginals")),
+                    duration(found.median("draw")),
+                    str(found.ratio("draw", "marginals")),
+                ]
+            )
+            report.raw[f"colbourn, {n}, {kind}"] = found.times
+    report.worst("a `colbourn` draw over all marginals", ratios, 3.0, at_most=True)
+
+
+_MEMORY_PROGRAM = """
+import numpy as np
+from arborand import DependencyTrees
+scores = np.random.default_rng(0).normal(size=(1001, 1001))
+DependencyTrees(scores[:5, :5]).sample(2, rng=0)
+PEAK()
+heads = DependencyTrees(scores).sample(1000, rng=0)
+print(json.dumps({"peak": PEAK(), "weights": scores.nbytes, "heads": heads.nbytes}))
+"""
+
+
+def _memory(report: Report) -> None:
+    found = in_fresh_process(_MEMORY_PROGRAM)
+    copies = (found["peak"] - found["heads"]) / found["weights"]
+    report.claim(
+        "memory for 1,000 draws of 1,000 words beside the trees themselves, in copies of the "
+        "weights ('a few' read as 6)",
+        Ratio(copies, copies, copies),
+        6.0,
+        at_most=True,
+    )
+    report.facts["memory of 1000 x 1000"] = memory(found["peak"])
+    report.raw["memory"] = found

@@ -1,0 +1,316 @@
+"""Distinct trees: against draws with replacement, the paper's `swor`, and over k."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable
+from typing import Any
+from unittest import mock
+
+import numpy as np
+
+from arborand import DependencyTrees, reference
+from arborand import without_replacement as library
+from benchmarks import graphs
+from benchmarks.answers import distinct_objection
+from benchmarks.graphs import Sentences, read_sentences
+from benchmarks.measure import (
+    Ratio,
+    Settings,
+    Side,
+    compare,
+    duration,
+    in_fresh_process,
+    memory,
+    significant,
+    slope,
+)
+from benchmarks.report import Report
+
+TITLE = "Draws without replacement"
+_FAMILIES = {"flat": graphs.flat, "peaked": graphs.peaked, "sharp": graphs.sharp}
+# Trees asked for of every sentence of a corpus.
+_DISTINCT = 100
+
+
+def run(settings: Settings) -> Report:
+    """Measure everything that is promised about distinct trees."""
+    report = Report("without_replacement", TITLE, settings)
+    _with_replacement(report, settings)
+    _reference(report, settings)
+    _growth(report, settings)
+    _memory(report, settings)
+    sentences = read_sentences(settings.scores)
+    if settings.quick:
+        sentences = sentences[:1]
+    _corpus(report, settings, sentences)
+    _switch(report, settings, sentences)
+    return report
+
+
+def _distinct_trees(k: int, scores: graphs.Floats) -> Callable[[Any], str | None]:
+    def check(draws: Any) -> str | None:
+        heads = getattr(draws, "heads", draws)
+        if len(heads) != k:
+            return f"{len(heads)} trees instead of {k}"
+        return distinct_objection(heads, scores, single_root=True)
+
+    return check
+
+
+def _with_replacement(report: Report, settings: Settings) -> None:
+    table = report.table(
+        "k distinct trees against k trees with replacement",
+        ("words", "graph", "k", "with", "without", "without / with"),
+        "Dependency trees, from scores to trees.",
+    )
+    for n, k in settings.pick(((10, 100), (20, 1000), (50, 1000), (100, 1000)), ((50, 1000),)):
+        for family, make in _FAMILIES.items():
+            scores = make(n)[0]
+            found = compare(
+                {
+                    "with": Side(lambda s=scores, k=k: DependencyTrees(s).sample(k, rng=1)),
+                    "without": Side(
+                        lambda s=scores, k=k: DependencyTrees(s).sample_without_replacement(
+                            k, rng=1
+                        ),
+                        _distinct_trees(k, scores),
+                    ),
+                },
+                settings,
+            )
+            over = found.ratio("without", "with")
+            row = [str(n), family, str(k)]
+            row += [duration(found.median("with")), duration(found.median("without")), str(over)]
+            table.rows.append(row)
+            if (n, k, family) == (50, 1000, "flat"):
+                report.claim(
+                    "50 words, flat, k = 1000: time over that of draws with replacement",
+                    over,
+                    2.0,
+                    at_most=True,
+                )
+            report.raw[f"with replacement, {n}, {k}, {family}"] = found.times
+
+
+def _reference(report: Report, settings: Settings) -> None:
+    table = report.table(
+        "k distinct trees against the paper's `swor` in NumPy",
+        ("words", "graph", "k", "arborand", "`reference.swor`", "times faster"),
+        "Dependency trees.  Where the reference's subtraction leaves it without trees too early, "
+        "it is not timed.",
+    )
+    rng = np.random.default_rng(5)
+    for n, k in settings.pick(((10, 50), (50, 50), (10, 300)), ((10, 50),)):
+        for family, make, bound in (
+            ("flat", graphs.flat, 50.0),
+            ("peaked", graphs.peaked, 20.0),
+            ("sharp", graphs.sharp, 20.0),
+        ):
+            scores = make(n)[0]
+            weights = graphs.weights(scores)
+            check = _distinct_trees(k, scores)
+            found = compare(
+                {
+                    "arborand": Side(
+                        lambda s=scores, k=k: DependencyTrees(s).sample_without_replacement(
+                            k, rng=1
+                        ),
+                        check,
+                    ),
+                    "reference": Side(
+                        lambda w=weights, k=k: reference.swor(w, k, rng, single_root=True), check
+                    ),
+                },
+                settings,
+                min_rounds=3,
+            )
+            if found.wrong:
+                objection = found.wrong["reference"]
+                ours = duration(found.median("arborand"))
+                table.rows.append([str(n), family, str(k), ours, f"wrong: {objection}", ""])
+                continue
+            faster = found.ratio("reference", "arborand")
+            table.rows.append(
+                [
+                    str(n),
+                    family,
+                    str(k),
+                    duration(found.median("arborand")),
+                    duration(found.median("reference")),
+                    str(faster),
+                ]
+            )
+            if (n, k) == (50, 50):
+                report.claim(
+                    f"50 words, {family}, k = 50: times faster than `reference.swor`",
+                    faster,
+                    bound,
+                    at_most=False,
+                )
+            report.raw[f"reference, {n}, {k}, {family}"] = found.times
+
+
+def _growth(report: Report, settings: Settings) -> None:
+    scores = graphs.peaked(10)[0]
+    numbers = settings.pick((100, 300, 1000, 3000, 10_000, 30_000, 100_000), (100, 1000, 5000))
+    times: dict[int, list[float]] = {}
+    for k in numbers:
+        found = compare(
+            {
+                "k": Side(
+                    lambda k=k: DependencyTrees(scores).sample_without_replacement(k, rng=1),
+                    _distinct_trees(k, scores),
+                )
+            },
+            settings,
+            seconds=settings.seconds / 2,
+            min_rounds=3,
+        )
+        times[k] = found.times["k"]
+    late = [k for k in numbers if k >= 1000]
+    rounds = min(len(times[k]) for k in late)
+    slopes = sorted(slope(late, [times[k][i] for k in late]) for i in range(rounds))
+    report.claim(
+        f"10 words, peaked: slope of log time over log k, k = {late[0]:,} to {late[-1]:,} "
+        "(linear is 1; read as at most 1.15)",
+        Ratio(slopes[rounds // 2], slopes[0], slopes[-1]),
+        1.15,
+        at_most=True,
+    )
+    medians = {k: float(np.median(times[k])) for k in numbers}
+    table = report.table(
+        "Distinct trees of a peaked graph of 10 words, over k", ("k", "time", "time a tree")
+    )
+    for k, elapsed in medians.items():
+        table.rows.append([f"{k:,}", duration(elapsed), duration(elapsed / k)])
+
+    rng = np.random.default_rng(6)
+    weights = graphs.weights(scores)
+    theirs = {}
+    for k in settings.pick((10, 30, 100, 300, 1000), (10, 30)):
+        one = compare(
+            {"swor": Side(lambda k=k: reference.swor(weights, k, rng, single_root=True))},
+            settings,
+            seconds=0.0,
+            min_rounds=1,
+        )
+        theirs[k] = one.median("swor")
+    with report.figure(
+        "distinct", "Time for k distinct dependency trees of a peaked graph of 10 words."
+    ) as axes:
+        axes.loglog(list(medians), list(medians.values()), marker="o", label="arborand")
+        label = "the paper's swor in NumPy"
+        axes.loglog(list(theirs), list(theirs.values()), marker="s", color="C1", label=label)
+        axes.set_xlabel("k")
+        axes.set_ylabel("seconds")
+    report.raw["growth"] = {"arborand": medians, "reference.swor": theirs}
+
+
+_MEMORY_PROGRAM = """
+import numpy as np
+from arborand import DependencyTrees
+from benchmarks import graphs
+scores = graphs.peaked(10)[0]
+DependencyTrees(scores).sample_without_replacement(10, rng=0)
+PEAK()
+draws = DependencyTrees(scores).sample_without_replacement(int(sys.argv[1]), rng=0)
+print(json.dumps({"peak": PEAK(), "trees": len(draws)}))
+"""
+
+
+def _memory(report: Report, settings: Settings) -> None:
+    small, large = settings.pick((20_000, 100_000), (5_000, 20_000))
+    peaks = {
+        k: in_fresh_process(_MEMORY_PROGRAM, arguments=[str(k)])["peak"] for k in (small, large)
+    }
+    growth = peaks[large] / peaks[small] / (large / small)
+    report.claim(
+        f"10 words, peaked: growth of memory from k = {small:,} to {large:,}, over that of k",
+        Ratio(growth, growth, growth),
+        1.2,
+        at_most=True,
+    )
+    report.facts["memory a distinct tree and word"] = (
+        f"{significant(peaks[large] / large / 10)} bytes"
+    )
+    report.facts["memory of the most distinct trees"] = memory(peaks[large])
+    report.raw["memory"] = peaks
+
+
+def _corpus(report: Report, settings: Settings, corpora: list[Sentences]) -> None:
+    table = report.table(
+        f"{_DISTINCT} distinct dependency trees of every sentence, one worker",
+        ("scores", "sentences", "median words", "trees", "sentences a second", "trees a second"),
+        "Short sentences have fewer trees than that; then all are drawn.",
+    )
+    for corpus in corpora:
+        chosen = corpus.first(30 if settings.quick else 300)
+
+        def draw(chosen: Sentences = chosen) -> int:
+            # Sentence by sentence: a padded batch would be as large as its longest one allows.
+            return sum(
+                len(DependencyTrees(matrix).sample_without_replacement(_DISTINCT, rng=1))
+                for matrix in chosen.matrices
+            )
+
+        found = compare({"corpus": Side(draw)}, settings, min_rounds=2, seconds=settings.seconds)
+        num_trees, elapsed = draw(), found.median("corpus")
+        table.rows.append(
+            [
+                corpus.name,
+                str(len(chosen.matrices)),
+                significant(float(np.median(chosen.lengths))),
+                f"{num_trees:,}",
+                significant(len(chosen.matrices) / elapsed),
+                significant(num_trees / elapsed),
+            ]
+        )
+        report.raw[f"corpus, {corpus.name}"] = {"trees": num_trees, "seconds": elapsed}
+
+
+# ---- when to switch from rejection to the partition
+
+_BELOW = (1.0, 0.5, 0.2, 0.1, 0.05, 0.02, 0.01, 0.003)
+
+
+def _switch(report: Report, settings: Settings, corpora: list[Sentences]) -> None:
+    table = report.table(
+        "Where to switch from rejection to the partition: time over the best of a row",
+        ("graphs", "k", *(f"{below:g}" for below in _BELOW), "arborand's rule"),
+        "Columns: the mass not yet drawn at which to switch (1: partition from the start).",
+    )
+    cases: list[tuple[str, int, list[graphs.Floats]]] = []
+    for n in settings.pick((5, 10, 20, 50), (10,)):
+        for k in settings.pick((10, 100, 1000), (100,)):
+            count = max(2, min(20, 10**6 // n**2 // k))
+            cases.append((f"peaked, {n} words", k, list(graphs.peaked(n, count=count))))
+    for corpus in corpora:
+        matrices = [matrix for matrix in corpus.matrices if 5 <= len(matrix) - 1 <= 60]
+        cases.append((corpus.name, 100, matrices[: 5 if settings.quick else 25]))
+    regrets = []
+    for name, k, matrices in cases:
+        ready = [DependencyTrees(matrix) for matrix in matrices]
+        sides = {
+            str(below): Side(lambda ready=ready, k=k, below=below: _draw_all(ready, k, below))
+            for below in (*_BELOW, None)
+        }
+        found = compare(sides, settings, seconds=settings.seconds / 4, min_rounds=3)
+        best = min(found.fastest(str(below)) for below in _BELOW)
+        relative = [found.fastest(below) / best for below in sides]
+        regrets.append(relative)
+        table.rows.append([name, str(k), *(significant(value) for value in relative)])
+    table.rows.append(["mean", "", *map(significant, np.mean(regrets, axis=0).tolist())])
+    table.rows.append(["worst", "", *map(significant, np.max(regrets, axis=0).tolist())])
+
+
+def _always(below: float) -> Callable[..., float]:
+    return lambda *_: below
+
+
+def _draw_all(distributions: list[DependencyTrees], k: int, below: float | None) -> None:
+    with contextlib.ExitStack() as stack:
+        if below is not None:
+            stack.enter_context(mock.patch.object(library, "switch_below", _always(below)))
+        for distribution in distributions:
+            distribution.sample_without_replacement(k, rng=1)
