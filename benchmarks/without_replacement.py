@@ -304,8 +304,8 @@ def _switch(report: Report, settings: Settings, corpora: list[Sentences]) -> Non
     table.rows.append(["worst", "", *map(significant, np.max(regrets, axis=0).tolist())])
 
 
-def _always(below: float) -> Callable[..., float]:
-    return lambda *_: below
+def _always(below: float) -> Callable[..., NDArray[np.float64]]:
+    return lambda _, graphs: np.full(len(graphs.lengths), below)
 
 
 def _draw_all(distributions: list[DependencyTrees], k: int, below: float | None) -> None:
