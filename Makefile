@@ -51,7 +51,7 @@ verify: $(VENV)/installed $(VENV)/tested
 	$(BIN)/python -m verification $(VERIFY)
 
 bench: $(VENV)/installed $(VENV)/tested $(VENV)/benched
-	$(BIN)/python -m benchmarks $(BENCH)
+	$(BIN)/python -m benchmarks $(if $(SCORES),--scores $(SCORES)) $(BENCH)
 
 clean:
 	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -8,6 +8,7 @@ from typing import Any
 from unittest import mock
 
 import numpy as np
+from numpy.typing import NDArray
 
 from arborand import DependencyTrees, reference
 from arborand import without_replacement as library
