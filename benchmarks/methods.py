@@ -110,8 +110,9 @@ def quarter_rule(num_words: int, num_draws: int, *, single_root: bool) -> str:
 
 def _regret(report: Report, costs: Costs) -> None:
     rules: dict[str, Callable[..., str]] = {
-        "arborand's rule": lambda *_, single_root: sampling.DEFAULT_METHOD,
-        "always `wilson`": lambda *_, single_root: "wilson",
+        f"always `{sampling.DEFAULT_METHOD}`, arborand's rule": lambda *_, single_root: (
+            sampling.DEFAULT_METHOD
+        ),
         "`wilson_reject` if 4 draws <= words": quarter_rule,
         "always `wilson_reject`": lambda *_, single_root: (
             "wilson_reject" if single_root else "wilson"
