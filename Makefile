@@ -26,7 +26,8 @@ run: $(VENV)/installed
 	@$(BIN)/python examples/first_trees.py
 
 test: $(VENV)/installed $(VENV)/tested
-	$(BIN)/python -m pytest --numprocesses auto $(TESTS)
+	# A page's examples build on each other: whole files go to one process.
+	$(BIN)/python -m pytest --numprocesses auto --dist loadfile $(TESTS)
 
 lint: $(VENV)/installed $(VENV)/tested $(VENV)/linted
 	$(BIN)/ruff check .
