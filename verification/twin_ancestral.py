@@ -30,6 +30,7 @@ from verification.twin_numbers import (
 
 UNDECIDED = -2
 BASE_SIZE = 4  # rows that are substituted one by one; larger sets are halved
+FEW = 6  # words of which each is kept in turn; larger sets are halved
 LANES = 4  # rows are padded to whole vectors
 
 Answer = TypeVar("Answer")
@@ -161,8 +162,8 @@ def decide_heads(walk: Numbers, numbers: Arithmetic, heads: list[int], choose: C
     n = len(walk)
 
     def descend(begin: int, end: int, rows: Numbers, landing: Numbers) -> None:
-        if end - begin == 1:
-            visit(begin, rows[0], landing)
+        if end - begin <= FEW:
+            visit_few(begin, end - begin, rows, landing)
             return
         middle = begin + (end - begin) // 2
         left, right = range(begin, middle), range(middle, end)
@@ -209,11 +210,41 @@ def decide_heads(walk: Numbers, numbers: Arithmetic, heads: list[int], choose: C
             step[:] = landing[:, head - 1]
         return step
 
-    def visit(word: int, escape: Numbers, landing: Numbers) -> None:
-        order = 0 if escape[1] else 1
+    def visit_few(begin: int, size: int, rows: Numbers, landing: Numbers) -> None:
+        """Keep each of a few words in turn, and censor the others in their order."""
+        for kept in range(size):
+            if heads[begin + kept + 1] != UNDECIDED:
+                continue
+            places = [i for i in range(size) if i != kept] + [kept]
+            steps = np.array(
+                [
+                    steps_of(begin + i, begin, size, rows, landing)[[*places, size, size + 1]]
+                    for i in places
+                ]
+            )
+            for k in range(size - 1):
+                pivot = sum(steps[k, k + 2 : -1], steps[k, k + 1])
+                if pivot:
+                    steps[k, k + 1 :] = steps[k, k + 1 :] * (numbers.one / pivot)
+                else:
+                    steps[k, -2], steps[k, -1] = numbers.one, numbers.zero
+                for j in range(k + 1, size):
+                    steps[j, k + 1 :] += steps[k, k + 1 :] * steps[j, k]
+            order = 0 if steps[-1, -2] else 1
+            chances = steps[:-1, size + order]
+            for k in reversed(range(size - 1)):
+                for j in range(k + 1, size - 1):
+                    chances[k] += steps[k, j] * chances[j]
+            to_root = landing[size + order].copy()
+            for k, chance in enumerate(chances):
+                to_root += landing[places[k]] * chance
+            to_root[[begin + i for i in places[:-1]]] = chances
+            visit(begin + kept, order, to_root)
+
+    def visit(word: int, order: int, to_root: Numbers) -> None:
         chances = np.full(n + 1, numbers.zero, dtype=numbers.dtype)
         chances[0] = walk[word, n + order]
-        chances[1:] = walk[word, :n] * landing[1 + order]
+        chances[1:] = walk[word, :n] * to_root
         chances[word + 1] = numbers.zero
         heads[word + 1] = choose(word + 1, chances / numbers.total(chances))
 

@@ -55,7 +55,7 @@ struct DrawingLeaf : DecidingLeaf {
     double log_prob = 0.0;  // of the heads drawn, given those decided on entry
 
     void visit(Index j, const LeafView<Scalar>& leaf) {
-        head_chances(j, n, leaf, chance);
+        head_chances(n, leaf, chance);
         const Index drawn = draw_index(chance, n + 1, stream);
         log_prob += log_of(widened(chance[drawn]));
         heads[j] = drawn - 1;

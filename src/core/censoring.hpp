@@ -113,6 +113,39 @@ inline void divide(Scalar* x, Index count, Scalar divisor) {
     for (Index i = 0; i < count; ++i) x[i] = x[i] / divisor;
 }
 
+// Entries [begin, end) of a row += factor * those of another.
+template <class Scalar>
+inline void add_multiple(Scalar* to, Scalar factor, const Scalar* from, Index begin, Index end) {
+    for (Index i = begin; i < end; ++i) to[i] += factor * from[i];
+}
+
+template <class Scalar>
+inline void divide(Scalar* row, Scalar divisor, Index begin, Index end) {
+    for (Index i = begin; i < end; ++i) row[i] = row[i] / divisor;
+}
+
+// The same in whole vectors: `end` is a multiple of four, and what the first vector holds before
+// `begin` is left as it is.
+inline IntegerLanes places_from(Index begin, Index i) {
+    return IntegerLanes{i, i + 1, i + 2, i + 3} >= begin;
+}
+
+inline void add_multiple(double* to, double factor, const double* from, Index begin, Index end) {
+    Index i = begin / lanes * lanes;
+    if (i >= end) return;
+    const Lanes first = select(places_from(begin, i), load(from + i), broadcast(0.0));
+    store(to + i, load(to + i) + factor * first);
+    for (i += lanes; i < end; i += lanes) store(to + i, load(to + i) + factor * load(from + i));
+}
+
+inline void divide(double* row, double divisor, Index begin, Index end) {
+    Index i = begin / lanes * lanes;
+    if (i >= end) return;
+    const Lanes divisors = select(places_from(begin, i), broadcast(divisor), broadcast(1.0));
+    store(row + i, load(row + i) / divisors);
+    for (i += lanes; i < end; i += lanes) store(row + i, load(row + i) / divisor);
+}
+
 template <class Scalar>
 class Elimination {
   public:
@@ -154,10 +187,7 @@ class Elimination {
 
     // Row j += its entry k times row k, in columns [c, c_end).
     void add_multiple(Index j, Index k, Index c, Index c_end) {
-        const Scalar factor = row_[j][k];
-        Scalar* target = row_[j];
-        const Scalar* source = row_[k];
-        for (; c < c_end; ++c) target[c] += factor * source[c];
+        censoring_detail::add_multiple(row_[j], row_[j][k], row_[k], c, c_end);
     }
 
     // The same for rows [j, j_end) and [k, k_end).
@@ -186,7 +216,7 @@ class Elimination {
         Scalar pivot = sum(from, count - 1);
         row_[k][k] = pivot;
         if (is_positive(pivot)) {
-            divide(from, count, pivot);
+            divide(row_[k], pivot, k + 1, row_.stride);
         } else if (is_positive(first_order)) {
             pivot = first_order;
             at_once = Scalar(1.0);

@@ -53,9 +53,12 @@ inline void compute_shift(const Graph& graph, Shift& shift) {
     }
 }
 
-inline Difference shifted_root_score(const Graph& graph, const Shift& shift, Index j) {
-    const Difference d = exact_difference(graph.score(0, j), shift.column[j]);
-    const Difference r = exact_difference(d.high, shift.root);
+// Root arcs are shifted a second time.
+template <bool is_root, class Real>
+inline DifferenceOf<Real> shifted(Real score, Real column_shift, Real root_shift) {
+    const DifferenceOf<Real> d = exact_difference(score, column_shift);
+    if (!is_root) return d;
+    const DifferenceOf<Real> r = exact_difference(d.high, root_shift);
     return {r.high, r.low + d.low};
 }
 
@@ -71,9 +74,8 @@ inline bool convert(bool absent, Difference d, Wide& weight) {
     return true;
 }
 
-// exp of four scores minus their shifts; `too_small` collects the finite ones that do not fit.
-inline Lanes convert(Lanes scores, Lanes shifts, IntegerLanes& too_small) {
-    const DifferenceOf<Lanes> d = exact_difference(scores, shifts);
+// Four at a time; `too_small` collects the finite scores that do not fit.
+inline Lanes convert(Lanes scores, DifferenceOf<Lanes> d, IntegerLanes& too_small) {
     const IntegerLanes fits = d.high >= smallest_exponent;
     too_small |= ~fits & (scores > -HUGE_VAL);
     const Lanes weights = exp_in_range(DifferenceOf<Lanes>{select(fits, d.high, broadcast(0.0)),
@@ -81,28 +83,35 @@ inline Lanes convert(Lanes scores, Lanes shifts, IntegerLanes& too_small) {
     return select(fits, weights, broadcast(0.0));
 }
 
-// The weights of all arcs that leave one head.
-inline bool convert_row(const double* scores, const double* shifts, Index count, double* weights) {
+// The weights of all arcs that leave one head: `count` of them, from node 1 on.
+template <bool is_root>
+inline bool convert_row(const double* scores, const Shift& shift, Index count, double* weights) {
     IntegerLanes too_small = {0, 0, 0, 0};
+    const Lanes root_shift = broadcast(shift.root);
+    const auto convert_four = [&](Lanes score, Lanes column_shift) {
+        return convert(score, shifted<is_root>(score, column_shift, root_shift), too_small);
+    };
+    const double* column = shift.column + 1;
     Index j = 0;
     for (; j + lanes <= count; j += lanes) {
-        store(weights + j, convert(load(scores + j), load(shifts + j), too_small));
+        store(weights + j, convert_four(load(scores + j), load(column + j)));
     }
     if (j < count && count >= lanes) {  // the last vector, some of it for the second time
         j = count - lanes;
-        store(weights + j, convert(load(scores + j), load(shifts + j), too_small));
+        store(weights + j, convert_four(load(scores + j), load(column + j)));
     } else {
         for (; j < count; ++j) {
-            const Lanes weight = convert(broadcast(scores[j]), broadcast(shifts[j]), too_small);
-            weights[j] = weight[0];
+            weights[j] = convert_four(broadcast(scores[j]), broadcast(column[j]))[0];
         }
     }
     return (too_small[0] | too_small[1] | too_small[2] | too_small[3]) == 0;
 }
 
-inline bool convert_row(const double* scores, const double* shifts, Index count, Wide* weights) {
+template <bool is_root>
+inline bool convert_row(const double* scores, const Shift& shift, Index count, Wide* weights) {
     for (Index j = 0; j < count; ++j) {
-        convert(scores[j] == -HUGE_VAL, exact_difference(scores[j], shifts[j]), weights[j]);
+        convert(scores[j] == -HUGE_VAL,
+                shifted<is_root>(scores[j], shift.column[j + 1], shift.root), weights[j]);
     }
     return true;
 }
@@ -119,16 +128,14 @@ bool fill_walk(const Graph& graph, const Shift& shift, Scalar* rows, Scalar* buf
     bool fits = true;
     for (Index i = 1; i <= n; ++i) {
         const double* scores = graph.log_weights + i * graph.stride;
-        fits &= convert_row(scores + 1, shift.column + 1, n, buffer);
+        fits &= convert_row<false>(scores + 1, shift, n, buffer);
         for (Index j = 0; j < n; ++j) rows[j * stride + i - 1] = buffer[j];
     }
-    for (Index j = 1; j <= n; ++j) {
-        Scalar* root = rows + (j - 1) * stride + n;
-        Scalar weight;
-        fits &=
-            convert(graph.score(0, j) == -HUGE_VAL, shifted_root_score(graph, shift, j), weight);
-        root[0] = graph.single_root ? Scalar(0.0) : weight;
-        root[1] = graph.single_root ? weight : Scalar(0.0);
+    fits &= convert_row<true>(graph.log_weights + 1, shift, n, buffer);
+    for (Index j = 0; j < n; ++j) {
+        Scalar* root = rows + j * stride + n;
+        root[0] = graph.single_root ? Scalar(0.0) : buffer[j];
+        root[1] = graph.single_root ? buffer[j] : Scalar(0.0);
         for (Index pad = num_root_columns; pad < stride - n; ++pad) root[pad] = Scalar(0.0);
     }
     return fits;

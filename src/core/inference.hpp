@@ -60,12 +60,9 @@ inline double log_prob_of(const Graph& graph, const PartitionOutput& partition,
 
 // The chances of all heads of one node: chance[0] the root, chance[i + 1] node i.
 template <class Scalar>
-inline void head_chances(Index j, Index n, const LeafView<Scalar>& leaf, Scalar* chance) {
+inline void head_chances(Index n, const LeafView<Scalar>& leaf, Scalar* chance) {
     chance[0] = leaf.root_weight;
-    if (leaf.h != nullptr) {
-        for (Index i = 0; i < n; ++i) chance[i + 1] = leaf.row[i] * leaf.h[i];
-    }
-    chance[j + 1] = Scalar(0.0);  // leaf.h[j] means nothing
+    for (Index i = 0; i < n; ++i) chance[i + 1] = leaf.row[i] * leaf.h[i];
     const Scalar total = censoring_detail::sum(chance, n + 1);
     censoring_detail::divide(chance, n + 1, total);
 }
@@ -78,7 +75,7 @@ struct MarginalLeaf : ReadingLeaf {
     Index stride;
 
     void visit(Index j, const LeafView<Scalar>& leaf) {
-        head_chances(j, n, leaf, chance);
+        head_chances(n, leaf, chance);
         for (Index i = 0; i <= n; ++i) marginals[j * stride + i] = to_double(chance[i]);
     }
 };
@@ -129,6 +126,7 @@ struct SpanningRootMarginals {
     template <class Scalar>
     struct Leaf {
         static constexpr bool needs_landing = false;
+        static constexpr bool decides = false;
         Index n;
         SpanningRootMarginals& out;
         static Index head(Index) { return undecided; }
@@ -211,7 +209,7 @@ struct GreedyLeaf : DecidingLeaf {
     double surprise = 0.0;  // -log of the chance of the heads chosen so far
 
     void visit(Index j, const LeafView<Scalar>& leaf) {
-        head_chances(j, n, leaf, chance);
+        head_chances(n, leaf, chance);
         Index best = 0;
         for (Index i = 1; i <= n; ++i) {
             if (to_double(chance[i]) > to_double(chance[best])) best = i;
@@ -289,7 +287,7 @@ struct MeanHittingTime {
         Scalar* stationary;  // n
         void visit(Index j, const LeafView<Scalar>& leaf) {
             stationary[j] = leaf.at_first_order ? leaf.root_weight / leaf.escape : Scalar(0.0);
-            for (Index i = 0; i < n; ++i) times[j * n + i] = i == j ? Scalar(0.0) : leaf.h[i];
+            for (Index i = 0; i < n; ++i) times[j * n + i] = leaf.h[i];
         }
     };
 

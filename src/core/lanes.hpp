@@ -25,5 +25,7 @@ inline Lanes broadcast(double x) { return Lanes{x, x, x, x}; }
 // Where the mask is set, x; elsewhere y.
 inline Lanes select(IntegerLanes mask, Lanes x, Lanes y) { return mask ? x : y; }
 
+inline bool all(IntegerLanes mask) { return (mask[0] & mask[1] & mask[2] & mask[3]) != 0; }
+
 }  // namespace ARBORAND_ISA
 }  // namespace arborand

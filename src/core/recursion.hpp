@@ -26,6 +26,7 @@
 
 #include "arena.hpp"
 #include "censoring.hpp"
+#include "few.hpp"
 #include "graph.hpp"
 
 namespace arborand {
@@ -38,10 +39,20 @@ constexpr Index undecided = -2;
 template <class Scalar>
 struct LeafView {
     const Scalar* row;    // the original row of j: weights of the heads 0 .. n - 1
-    const Scalar* h;      // h_i of the leading order for every node i but j; null if there is none
+    const Scalar* h;      // h_i of the leading order, 0 for j itself; for leaves that need landing
     Scalar root_weight;   // of the leading order
     Scalar escape;        // the weight with which j reaches the root: the sum of all of the above
     bool at_first_order;  // is the leading order 1?
+};
+
+// What the last levels work on: four nodes side by side where they can.
+template <class Scalar, bool decides>
+struct AtOnce {
+    using Number = Scalar;
+};
+template <>
+struct AtOnce<double, false> {
+    using Number = Lanes;
 };
 
 template <class Scalar, class Leaf>
@@ -60,8 +71,9 @@ class Recursion {
 
     // Scratch memory that `run` takes from the arena.
     static std::size_t workspace(Index num_nodes) {
-        std::size_t bytes = Arena::rounded<Scalar>(num_root_columns * padded(num_nodes));
-        for (Index size = num_nodes; size > 1; size -= size / 2) {
+        std::size_t bytes = Arena::rounded<Scalar>(num_nodes + num_root_columns) +
+                            Arena::rounded<Scalar>(lanes * padded(num_nodes));
+        for (Index size = num_nodes; size > few; size -= size / 2) {
             const Index keep = size - size / 2;
             bytes += Arena::rounded<Scalar>(keep * walk_stride(keep));
             if (Leaf::needs_landing) {
@@ -76,6 +88,8 @@ class Recursion {
 
     // False: interrupted, or there is no tree.
     bool run() {
+        decided_row_ = arena_.take<Scalar>(n_ + num_root_columns);
+        root_landing_ = arena_.take<Scalar>(lanes * landing_stride_);
         if (leaf_.wants(0, n_)) descend(0, n_, walk_, nullptr);
         return !pivots_.dead_end && !interrupted_;
     }
@@ -87,10 +101,7 @@ class Recursion {
     };
 
     void descend(Index begin, Index size, const Scalar* rows, const Scalar* landing) {
-        if (size == 1) {
-            return visit_leaf(begin, rows,
-                              landing == nullptr ? nullptr : landing + landing_stride_);
-        }
+        if (size <= few) return visit_few(begin, size, rows, landing);
         const Index left = size / 2, middle = begin + left;
         keep({begin, size, begin, left, middle, size - left}, rows, landing);
         keep({begin, size, middle, size - left, begin, left}, rows, landing);
@@ -101,7 +112,6 @@ class Recursion {
     void keep(const Split& split, const Scalar* rows, const Scalar* landing) {
         if (interrupted_ || (interrupted_ = interrupt_.requested(split.size))) return;
         if (!leaf_.wants(split.kept, split.kept + split.num_kept)) return;
-        if (split.size == 2) return visit_one_of_two(split, rows, landing);
         const std::size_t mark = arena_.mark();
         Scalar* kept_rows = arena_.take<Scalar>(split.num_kept * walk_stride(split.num_kept));
         Scalar* kept_landing = nullptr;
@@ -127,32 +137,31 @@ class Recursion {
     }
 
     // The row of a node to be censored, reordered: dropped nodes, zeros up to `others`, kept nodes,
-    // root, zeros up to `stride`.  If its head is decided, the row is the walk of its head.
+    // root, zeros up to `stride`.
     void fill_dropped(const Split& split, Index node, const Scalar* rows, const Scalar* landing,
                       Scalar* to, Index others, Index stride) const {
         for (Index i = 0; i < stride; ++i) to[i] = Scalar(0.0);
-        const Index head = leaf_.head(node);
-        if (head == undecided) {
-            reorder(split, rows + (node - split.begin) * walk_stride(split.size), 1, to, others);
-        } else if (head == root) {
-            to[others + split.num_kept] = Scalar(1.0);
-        } else if (head >= split.drop && head < split.drop + split.num_dropped) {
-            to[head - split.drop] = Scalar(1.0);
-        } else if (head >= split.kept && head < split.kept + split.num_kept) {
-            to[others + head - split.kept] = Scalar(1.0);
-        } else {
-            reorder(split, landing + head, landing_stride_, to, others);
-        }
+        const Scalar* from = steps_of(node, split.begin, split.size, rows, landing, decided_row_);
+        const Index drop = split.drop - split.begin, kept = split.kept - split.begin;
+        for (Index i = 0; i < split.num_dropped; ++i) to[i] = from[drop + i];
+        to += others;
+        for (Index i = 0; i < split.num_kept; ++i) to[i] = from[kept + i];
+        to += split.num_kept;
+        for (Index i = 0; i < num_root_columns; ++i) to[i] = from[split.size + i];
     }
 
-    static void reorder(const Split& split, const Scalar* from, Index step, Scalar* to,
-                        Index others) {
-        const Index drop = split.drop - split.begin, kept = split.kept - split.begin;
-        for (Index i = 0; i < split.num_dropped; ++i) to[i] = from[(drop + i) * step];
-        to += others;
-        for (Index i = 0; i < split.num_kept; ++i) to[i] = from[(kept + i) * step];
-        to += split.num_kept;
-        for (Index i = 0; i < num_root_columns; ++i) to[i] = from[(split.size + i) * step];
+    // The steps that leave one of the current nodes: its row, or, if its head is decided, the walk
+    // of its head, for which there is `room`.
+    const Scalar* steps_of(Index node, Index begin, Index size, const Scalar* rows,
+                           const Scalar* landing, Scalar* room) const {
+        const Index head = leaf_.head(node);
+        if (head == undecided) return rows + (node - begin) * walk_stride(size);
+        const bool is_outside = head != root && (head < begin || head >= begin + size);
+        for (Index i = 0; i < size + num_root_columns; ++i) {
+            room[i] = is_outside ? landing[i * landing_stride_ + head] : Scalar(0.0);
+        }
+        if (!is_outside) room[head == root ? size : head - begin] = Scalar(1.0);
+        return room;
     }
 
     // Rows of the kept nodes: what they had, and what reaches them through the dropped ones.
@@ -211,48 +220,54 @@ class Recursion {
         }
     }
 
-    // The last level by hand, where setting up matrices would take longer than the work: the same
-    // operations in the same order.
-    void visit_one_of_two(const Split& split, const Scalar* rows, const Scalar* landing) {
-        Scalar
-            step[2 + num_root_columns];  // from the dropped node: to itself, to the kept one, a, b
-        fill_dropped(split, split.drop, rows, landing, step, 1, 2 + num_root_columns);
-        censor(Rows<Scalar>{step, 1, 1, 2 + num_root_columns, 2 + num_root_columns}, pivots_,
-               interrupt_);
-        const Scalar* row = rows + (split.kept - split.begin) * walk_stride(2);
-        const Scalar through = row[split.drop - split.begin];
-        const Scalar escape[1 + num_root_columns] = {Scalar(0.0), row[2] + through * step[2],
-                                                     row[3] + through * step[3]};
-        const std::size_t mark = arena_.mark();
-        Scalar* h = nullptr;
-        if (Leaf::needs_landing) {
-            h = arena_.take<Scalar>(num_root_columns * landing_stride_);
-            const Index order = is_positive(escape[1]) ? 0 : 1;  // the other one is not read
-            Scalar* to = h + order * landing_stride_;
-            for (Index i = 0; i < landing_stride_; ++i) to[i] = Scalar(0.0);
-            if (landing != nullptr) {
-                const Scalar* direct = landing + (2 + order) * landing_stride_;
-                const Scalar* dropped = landing + (split.drop - split.begin) * landing_stride_;
-                for (Index i = 0; i < landing_stride_; ++i) {
-                    to[i] = direct[i] + step[2 + order] * dropped[i];
-                }
+    // The last levels at once: of a few nodes, keep each in turn.  Where visits decide nothing,
+    // four nodes are kept side by side.
+    void visit_few(Index begin, Index size, const Scalar* rows, const Scalar* landing) {
+        using Number = typename AtOnce<Scalar, Leaf::decides>::Number;
+        constexpr Index group = few_detail::width<Number>;
+        for (Index first = 0; first < size; first += group) {
+            if (!leaf_.wants(begin + first, begin + first + 1)) continue;
+            Scalar decided[few][few_columns];
+            const Scalar* steps[few];
+            for (Index j = 0; j < size; ++j) {
+                steps[j] = steps_of(begin + j, begin, size, rows, landing, decided[j]);
             }
-            to[split.drop] = step[2 + order];
+            Kept<Scalar> kept[group];
+            Scalar chance[group][few];
+            for (Index r = 0; r < group; ++r) kept[r].node = first + r < size ? first + r : first;
+            keep_one<Number>(steps, size, kept, chance, pivots_);
+            if (pivots_.dead_end) return;
+            const Index num_kept = size - first < group ? size - first : group;
+            if (Leaf::needs_landing) {
+                find_root_landing(begin, size, landing, kept, chance, num_kept);
+            }
+            for (Index r = 0; r < num_kept; ++r) {
+                const Index j = begin + kept[r].node;
+                const Scalar* row = walk_ + j * walk_stride(n_);
+                leaf_.visit(j, LeafView<Scalar>{row, root_landing_ + r * landing_stride_,
+                                                row[n_ + kept[r].order], kept[r].escape,
+                                                kept[r].order == 1});
+            }
         }
-        visit_leaf(split.kept, escape, h);
-        arena_.release(mark);
     }
 
-    // `escape` is the last node's row, `h` its two rows of landing in the root.
-    void visit_leaf(Index j, const Scalar* escape, const Scalar* h) {
-        const Index order = is_positive(escape[1]) ? 0 : 1;
-        if (!is_positive(escape[1 + order])) {
-            pivots_.dead_end = true;
-            return;
+    // h of all nodes, a row for each that is kept: straight to the root, or by way of a node whose
+    // own h is known.
+    void find_root_landing(Index begin, Index size, const Scalar* landing, const Kept<Scalar>* kept,
+                           const Scalar (*chance)[few], Index num_kept) const {
+        if (landing != nullptr) {
+            for (Index r = 0; r < num_kept; ++r) {
+                const Scalar* direct = landing + (size + kept[r].order) * landing_stride_;
+                Scalar* h = root_landing_ + r * landing_stride_;
+                for (Index i = 0; i < landing_stride_; ++i) h[i] = direct[i];
+            }
+            add_product(root_landing_, landing_stride_, Strided<Scalar>{chance[0], few, 1}, landing,
+                        landing_stride_, num_kept, size, landing_stride_);
         }
-        const Scalar* row = walk_ + j * walk_stride(n_);
-        leaf_.visit(j, LeafView<Scalar>{row, h == nullptr ? nullptr : h + order * landing_stride_,
-                                        row[n_ + order], escape[1 + order], order == 1});
+        for (Index r = 0; r < num_kept; ++r) {
+            Scalar* h = root_landing_ + r * landing_stride_ + begin;
+            for (Index j = 0; j < size; ++j) h[j] = chance[r][j];
+        }
     }
 
     const Scalar* walk_;
@@ -260,12 +275,15 @@ class Recursion {
     Leaf& leaf_;
     Arena& arena_;
     const Interrupt& interrupt_;
+    Scalar* decided_row_ = nullptr;   // room for steps_of
+    Scalar* root_landing_ = nullptr;  // h of the leaves being visited, a row each
     Pivots pivots_;
     bool interrupted_ = false;
 };
 
 // A base for leaves that never decide anything.
 struct ReadingLeaf {
+    static constexpr bool decides = false;
     static constexpr bool needs_landing = true;
     static Index head(Index) { return undecided; }
     static bool wants(Index, Index) { return true; }
@@ -273,6 +291,7 @@ struct ReadingLeaf {
 
 // A base for leaves that decide the heads of nodes one after the other.
 struct DecidingLeaf {
+    static constexpr bool decides = true;
     static constexpr bool needs_landing = true;
     Index* heads;  // of all nodes; `undecided` where the leaf has to be visited
 

@@ -62,7 +62,7 @@ struct SplittingLeaf : DecidingLeaf {
     Wide* passed;  // [node]: the sum of the conditionals of all heads that are still open
 
     void visit(Index j, const LeafView<Scalar>& leaf) {
-        head_chances(j, n, leaf, chance);
+        head_chances(n, leaf, chance);
         if (j == position) {
             for (std::int32_t link = first_link; link >= 0; link = links[link].next) {
                 chance[links[link].head + 1] = Scalar(0.0);
