@@ -1,4 +1,4 @@
-"""Draws with replacement: the methods, the rule that picks one, and the call into the core."""
+"""Draws with replacement: the methods, which one is the default, and the call into the core."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 METHODS = ("wilson", "wilson_reject", "colbourn", "wilson_rc")
 # Those that only make sense where a single arc leaves the root.
 _SINGLE_ROOT_ONLY = ("wilson_reject", "wilson_rc")
-# The cost rule.  Wilson's walk takes a microsecond at 50 words, the ancestral sampler sixty;
+# The cheapest.  Wilson's walk takes a microsecond at 50 words, the ancestral sampler sixty;
 # on graphs where it would walk for ever its budget makes it at most twice as slow.  Rejection saves
 # the root's marginals, which pays for a few draws from large graphs only: but a rule that looked at
 # the number of draws would break the promise that the first 10 of 1000 draws are the 10, and one

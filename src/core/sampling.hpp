@@ -125,8 +125,9 @@ inline Status draw_ancestral(const Sampler& sampler, Stream& stream, std::int32_
 }
 
 // One tree.
+template <class Nodes>
 inline Status draw_tree(const Sampler& sampler, Stream& stream, std::int32_t* heads,
-                        Membership& members, Scratch& work, const Interrupt& interrupt,
+                        std::uint64_t* room, Scratch& work, const Interrupt& interrupt,
                         SampleCounts& counts) {
     const Index num_nodes = sampler.graph.num_words + 1;
     const WalkTables tables{sampler.slots, num_nodes};
@@ -140,12 +141,12 @@ inline Status draw_tree(const Sampler& sampler, Stream& stream, std::int32_t* he
     }
     if (sampler.method != Method::colbourn) {
         do {
-            members.reset();
+            Nodes missing(room, num_nodes);
             if (child > 0) {
-                members.add(child);
+                missing.remove(child);
                 heads[child] = 0;
             }
-            end = walk(tables, stream, heads, members, budget, rejects);
+            end = walk(tables, stream, heads, missing, budget, rejects);
             ++counts.walks;
         } while (end == WalkEnd::second_root_arc);
         counts.steps += sampler.budget - budget;
@@ -163,24 +164,36 @@ inline Status draw_tree(const Sampler& sampler, Stream& stream, std::int32_t* he
     return draw_ancestral(sampler, stream, heads, log_prob, work, interrupt);
 }
 
+template <class Nodes>
+inline Status draw_trees(const Sampler& sampler, const StreamKey& key, const DrawRange& range,
+                         std::int32_t* heads, Index stride, std::uint64_t* room, Scratch& work,
+                         const Interrupt& interrupt, SampleCounts& counts) {
+    const Index num_nodes = sampler.graph.num_words + 1;
+    for (Index i = 0; i < range.count; ++i) {
+        // Asking costs as much as a small tree: not every time.
+        if ((num_nodes >= 128 || i % 64 == 63) && interrupt.requested()) return Status::interrupted;
+        Stream stream(key, range.graph, range.first + static_cast<std::uint64_t>(i));
+        const Status status =
+            draw_tree<Nodes>(sampler, stream, heads + i * stride, room, work, interrupt, counts);
+        if (status != Status::ok) return status;
+    }
+    return Status::ok;
+}
+
 inline Status draw_trees(const Sampler& sampler, const StreamKey& key, const DrawRange& range,
                          std::int32_t* heads, Index stride, Scratch& work,
                          const Interrupt& interrupt, SampleCounts& counts) {
     const Index num_nodes = sampler.graph.num_words + 1;
-    char* memory = static_cast<char*>(std::malloc(Membership::bytes(num_nodes)));
-    if (memory == nullptr) return Status::no_memory;
-    Membership members(memory, num_nodes);
-    Status status = Status::ok;
-    for (Index i = 0; i < range.count && status == Status::ok; ++i) {
-        // Asking costs as much as a small tree: not every time.
-        if ((num_nodes >= 128 || i % 64 == 63) && interrupt.requested()) {
-            status = Status::interrupted;
-            break;
-        }
-        Stream stream(key, range.graph, range.first + static_cast<std::uint64_t>(i));
-        status = draw_tree(sampler, stream, heads + i * stride, members, work, interrupt, counts);
+    if (num_nodes <= FewMissing::most_nodes) {
+        return draw_trees<FewMissing>(sampler, key, range, heads, stride, nullptr, work, interrupt,
+                                      counts);
     }
-    std::free(memory);
+    std::uint64_t* room = static_cast<std::uint64_t*>(
+        std::malloc(static_cast<std::size_t>(Missing::num_words(num_nodes)) * sizeof *room));
+    if (room == nullptr) return Status::no_memory;
+    const Status status =
+        draw_trees<Missing>(sampler, key, range, heads, stride, room, work, interrupt, counts);
+    std::free(room);
     return status;
 }
 

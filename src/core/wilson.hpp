@@ -21,72 +21,79 @@ struct WalkTables {
     const Slot* of(Index node) const { return slots + node * num_nodes; }
 };
 
-// Which nodes are in the tree: a byte each for the walk, which asks about one node after the other,
-// and a bit each to find the next one that is not, both without branches that cannot be predicted.
-class Membership {
+// Which nodes are not in the tree yet, as bits: all in one number, which stays in a register, ..
+class FewMissing {
   public:
-    static std::size_t bytes(Index num_nodes) {
-        return static_cast<std::size_t>(num_words(num_nodes) * 8 + num_nodes);
+    static constexpr Index most_nodes = 64;
+
+    // All but the root are missing.
+    FewMissing(std::uint64_t*, Index num_nodes)
+        : bits_((~std::uint64_t{0} >> (most_nodes - num_nodes)) & ~std::uint64_t{1}) {}
+
+    bool contains(Index node) const { return (bits_ >> node & 1) != 0; }
+    void remove(Index node) { bits_ &= ~(std::uint64_t{1} << node); }
+    bool none_from(Index) const { return bits_ == 0; }
+    // The first one; there is one.
+    Index first_from(Index) const { return __builtin_ctzll(bits_); }
+
+  private:
+    std::uint64_t bits_;
+};
+
+// .. or in memory.
+class Missing {
+  public:
+    static Index num_words(Index num_nodes) { return (num_nodes + 63) / 64; }
+
+    Missing(std::uint64_t* words, Index num_nodes)
+        : words_(words), num_words_(num_words(num_nodes)) {
+        for (Index w = 0; w < num_words_; ++w) words_[w] = ~std::uint64_t{0};
+        words_[num_words_ - 1] >>= 64 * num_words_ - num_nodes;
+        remove(0);
     }
 
-    Membership(char* memory, Index num_nodes)
-        : missing_(reinterpret_cast<std::uint64_t*>(memory)),
-          contains_(memory + num_words(num_nodes) * 8),
-          num_nodes_(num_nodes) {}
-
-    // Only the root is in the tree.
-    void reset() {
-        for (Index i = 0; i < num_nodes_; ++i) contains_[i] = 0;
-        for (Index w = 0; w < num_words(num_nodes_); ++w) missing_[w] = ~std::uint64_t{0};
-        const int last = static_cast<int>(num_nodes_ % 64);
-        if (last != 0) missing_[num_words(num_nodes_) - 1] = (std::uint64_t{1} << last) - 1;
-        add(0);
-    }
-
-    bool contains(Index node) const { return contains_[node] != 0; }
-
-    void add(Index node) {
-        contains_[node] = 1;
-        missing_[node / 64] &= ~(std::uint64_t{1} << (node % 64));
-    }
-
-    // The first node from the word of `node` on that is not in the tree, or num_nodes.
-    Index first_missing(Index node) const {
-        for (Index w = node / 64; w < num_words(num_nodes_); ++w) {
-            if (missing_[w] != 0) return 64 * w + __builtin_ctzll(missing_[w]);
-        }
-        return num_nodes_;
+    bool contains(Index node) const { return (words_[node / 64] >> (node % 64) & 1) != 0; }
+    void remove(Index node) { words_[node / 64] &= ~(std::uint64_t{1} << (node % 64)); }
+    // Those before the word of `node` are known to be none.
+    bool none_from(Index node) const { return first_word_from(node) == num_words_; }
+    Index first_from(Index node) const {
+        const Index w = first_word_from(node);
+        return 64 * w + __builtin_ctzll(words_[w]);
     }
 
   private:
-    static Index num_words(Index num_nodes) { return (num_nodes + 63) / 64; }
+    Index first_word_from(Index node) const {
+        Index w = node / 64;
+        while (w < num_words_ && words_[w] == 0) ++w;
+        return w;
+    }
 
-    std::uint64_t* missing_;
-    char* contains_;
-    Index num_nodes_;
+    std::uint64_t* words_;
+    Index num_words_;
 };
 
-// Complete heads to a tree.  On entry `members` are the nodes that are in it already, whose heads
-// are set; heads[0] must be 0.  What is left of `budget` is written back.
-inline WalkEnd walk(const WalkTables& tables, Stream& stream, std::int32_t* heads,
-                    Membership& members, std::int64_t& budget, bool single_root) {
-    const Index num_nodes = tables.num_nodes;
-    const std::uint64_t count = static_cast<std::uint64_t>(num_nodes);
+// Complete heads to a tree.  On entry the heads of the nodes that are not missing are set; heads[0]
+// must be 0.  What is left of `budget` is written back.
+template <class Nodes>
+inline WalkEnd walk(const WalkTables& tables, Stream& stream, std::int32_t* heads, Nodes missing,
+                    std::int64_t& budget, bool single_root) {
+    const std::uint64_t count = static_cast<std::uint64_t>(tables.num_nodes);
     std::int64_t left = budget;
     bool has_root_arc = false;
-    Index start = members.first_missing(0);
-    Index node = start;
-    while (start < num_nodes) {
-        if (left == 0) {
-            budget = 0;
-            return WalkEnd::budget_spent;
-        }
-        --left;
-        // Overwriting the head erases the loop that led back to this node.
-        const std::uint32_t head = draw_alias(tables.of(node), count, stream.next());
-        heads[node] = static_cast<std::int32_t>(head);
-        node = head;
-        if (!members.contains(node)) continue;
+    for (Index start = 0; !missing.none_from(start);) {
+        start = missing.first_from(start);
+        Index node = start;
+        do {
+            if (left == 0) {
+                budget = 0;
+                return WalkEnd::budget_spent;
+            }
+            --left;
+            // Overwriting the head erases the loop that led back to this node.
+            const std::uint32_t head = draw_alias(tables.of(node), count, stream.next());
+            heads[node] = static_cast<std::int32_t>(head);
+            node = head;
+        } while (missing.contains(node));
 
         // Reaching the root itself means a new root arc, which will stay.
         if (single_root && node == 0) {
@@ -96,16 +103,12 @@ inline WalkEnd walk(const WalkTables& tables, Stream& stream, std::int32_t* head
             }
             has_root_arc = true;
         }
-        // What is left of the walk joins the tree.  Two nodes at a time: adding one that is in the
-        // tree already does no harm, and most paths are short.
+        // What is left of the walk joins the tree.
         node = start;
         do {
-            members.add(node);
+            missing.remove(node);
             node = heads[node];
-            members.add(node);
-            node = heads[node];
-        } while (!members.contains(node));
-        node = start = members.first_missing(start);
+        } while (missing.contains(node));
     }
     budget = left;
     return WalkEnd::tree;

@@ -99,6 +99,15 @@ def test_same_trees_of_hostile_graphs(kind, method, scores):
     assert_same_trees(kind(scores), 2, method, 9, None)
 
 
+@pytest.mark.parametrize(
+    ("kind", "method"), [pair for pair in KINDS_AND_METHODS if pair[1] != "colbourn"]
+)
+@pytest.mark.parametrize("num_words", [62, 63, 64, 65, 127, 128, 129])
+def test_same_trees_where_words_of_bits_fill(kind, method, num_words):
+    # The walk notes in words of 64 bits which nodes are missing, up to 64 nodes in a register.
+    assert_same_trees(kind(dense_scores(num_words, num_words)), 3, method, 5, None)
+
+
 @each_kind_and_method
 def test_same_trees_one_after_the_other(kind, method):
     # Long enough for every table to be read and every budget to be met.
