@@ -5,14 +5,18 @@ of a draw over the number of words, on logarithmic axes, with lines of best fit.
 its own pair, `wilson_rc` and `colbourn`, in Python; here every method is measured, the paper's pair
 both in plain NumPy (`arborand.reference`) and in the core.  Times of a draw include what a method
 prepares once a graph, shared by its 20 draws.
+
+A point is the median of three passes: what else the machine does then spoils at most one of them.
 """
 
 from __future__ import annotations
 
 import csv
+import textwrap
 import time
 import warnings
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -22,29 +26,19 @@ from arborand.distributions import DependencyTrees
 from arborand.errors import BiasedSamplerWarning
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from numpy.typing import NDArray
 
 DRAWS_PER_GRAPH = 20
+NUM_PASSES = 3
 # The slopes of the paper's best-fit lines.
 PAPER_SLOPES = {"reference colbourn": 1.42, "reference wilson_rc": 1.14}
 CORE_METHODS = ("wilson", "wilson_reject", "colbourn", "wilson_rc")
-
-
-_EXPLANATION = """\
-What this means.  colbourn is O(N^3), and wilson_rc O(H) with H close to linear in N on these
-graphs, so one expects exponents of 3 and 1.  The paper measured 1.42 and 1.14 and concludes that
-colbourn is much faster in practice than its bound.  It is not: at the sizes measured, an
-interpreted program spends most of its time on the fixed cost of N calls of array operations a
-draw, which is linear in N; only larger sizes show the matrix work, which grows as it must.  So the
-exponent rises with the sizes one fits: compare the two columns.  In the core the fixed costs are
-small and colbourn's exponent rises towards 3 earlier, while the walks stay near 1 until what they
-prepare once a graph (tables in O(N^2), the root's marginals in O(N^3), shared by 20 draws) takes
-over.  Without replacement, the paper's bound O(K N^3 + K^2 N) has a term that grows with K for
-each tree; the partition's cost a tree does not grow but for caches that overflow.
-"""
+CORE_METHODS_WITHOUT_REPLACEMENT = (None, "rejection", "partition")
+# Fits of one curve that differ by less are called the same: so much is noise.
+_SAME_SLOPE = 0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,18 +61,45 @@ class Curve:
     @property
     def slope(self) -> float:
         """The exponent b of the best fit seconds = a * size ** b, in logarithms."""
-        return float(np.polyfit(np.log(self.sizes), np.log(self.seconds), 1)[0])
+        return self._fit(0)[0]
 
     @property
     def last_slope(self) -> float:
         """The same over the larger half of the sizes, where fixed costs weigh less."""
-        half = min(len(self.sizes) // 2, len(self.sizes) - 2)
-        return float(np.polyfit(np.log(self.sizes[half:]), np.log(self.seconds[half:]), 1)[0])
+        return self._fit(self._half)[0]
+
+    @property
+    def line(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Sizes and seconds of the best fit."""
+        return self._line(0)
+
+    @property
+    def last_line(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """The same over the larger half."""
+        return self._line(self._half)
+
+    @property
+    def last_range(self) -> str:
+        """The sizes of that half."""
+        return f"{self.sizes[self._half]:.0f} to {self.sizes[-1]:.0f}"
+
+    @property
+    def _half(self) -> int:
+        return min(len(self.sizes) // 2, len(self.sizes) - 2)
+
+    def _fit(self, first: int) -> tuple[float, float]:
+        slope, intercept = np.polyfit(np.log(self.sizes[first:]), np.log(self.seconds[first:]), 1)
+        return float(slope), float(intercept)
+
+    def _line(self, first: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        slope, intercept = self._fit(first)
+        sizes = self.sizes[first:]
+        return sizes, np.exp(intercept) * sizes**slope
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """How much to measure."""
+    """How much to measure; `least_seconds` is what a pass takes at least, for the clock's sake."""
 
     num_graphs: int
     reference_sizes: tuple[int, ...]
@@ -86,9 +107,16 @@ class Plan:
     reference_counts: tuple[int, ...]
     core_counts: tuple[int, ...]
     num_words: int = 10
+    least_seconds: float = 0.05
 
 
-QUICK = Plan(10, (5, 10, 20, 40), (5, 10, 20, 40, 80), (1, 10, 100, 300), (1, 10, 100, 1000, 3000))
+QUICK = Plan(
+    12,
+    (5, 10, 20, 40, 80),
+    (5, 10, 20, 40, 80),
+    (1, 10, 100, 300),
+    (1, 10, 100, 1000, 3000),
+)
 FULL = Plan(
     100,
     (5, 10, 20, 30, 40, 50, 70, 100),
@@ -100,48 +128,46 @@ FULL = Plan(
 
 def with_replacement(plan: Plan, rng: np.random.Generator) -> Iterator[Measurement]:
     """Time every method over growing numbers of words: the paper's figure."""
+    # How often the clock wants a repeat must not decide which graphs come next.
+    graph_rng, draw_rng = rng.spawn(2)
     for size in sorted({*plan.reference_sizes, *plan.core_sizes}):
-        weights = rng.random((plan.num_graphs, size + 1, size + 1))
-        num_draws = plan.num_graphs * DRAWS_PER_GRAPH
-        if size in plan.reference_sizes:
-            for name, draw in (
-                ("colbourn", lambda w, r: reference.colbourn(w, r, single_root=True)),
-                ("wilson_rc", reference.wilson_rc),
-            ):
-                start = time.perf_counter()
-                for graph in weights:
-                    for _ in range(DRAWS_PER_GRAPH):
-                        draw(graph, rng)
-                seconds = (time.perf_counter() - start) / num_draws
-                yield Measurement(f"reference {name}", size, seconds)
-        if size in plan.core_sizes:
-            for method in CORE_METHODS:
-                yield Measurement(f"core {method}", size, _time_core(weights, method) / num_draws)
+        weights = graph_rng.random((plan.num_graphs, size + 1, size + 1))
+        trees = DependencyTrees.from_weights(weights)
+        # The reference is slow: each pass takes graphs of its own, which cost the same to draw
+        # from, being complete and of one size.  The core draws from all of them in every pass.
+        passes: list[dict[str, Callable[[], int]]] = []
+        for part in np.array_split(weights, min(NUM_PASSES, plan.num_graphs)):
+            calls: dict[str, Callable[[], int]] = {}
+            if size in plan.reference_sizes:
+                for name, draw in (
+                    ("colbourn", partial(reference.colbourn, single_root=True)),
+                    ("wilson_rc", reference.wilson_rc),
+                ):
+                    calls[f"reference {name}"] = partial(_draw_reference, draw, part, draw_rng)
+            if size in plan.core_sizes:
+                for method in CORE_METHODS:
+                    calls[f"core {method}"] = partial(_draw_core, trees, method, draw_rng)
+            passes.append(calls)
+        yield from _medians(passes, size, plan.least_seconds)
 
 
 def without_replacement(plan: Plan, rng: np.random.Generator) -> Iterator[Measurement]:
     """Time draws without replacement over growing numbers of trees, from graphs of ten words."""
+    graph_rng, draw_rng = rng.spawn(2)
     shape = (plan.num_graphs, plan.num_words + 1, plan.num_words + 1)
     # Peaked weights, as a trained parser has them: where sampling without replacement is of use.
-    weights = np.exp(4 * rng.standard_normal(shape))
+    weights = np.exp(4 * graph_rng.standard_normal(shape))
     for count in sorted({*plan.reference_counts, *plan.core_counts}):
-        # The large counts need no hundred graphs to give a steady average.
-        graphs = weights[: max(1, min(plan.num_graphs, 3000 // count))]
+        calls: dict[str, Callable[[], int]] = {}
         if count in plan.reference_counts:
-            drawn = 0
-            start = time.perf_counter()
-            for graph in graphs:
-                drawn += len(reference.swor(graph, count, rng, single_root=True))
-            seconds = (time.perf_counter() - start) / drawn
-            yield Measurement("reference swor", count, seconds)
+            # What `swor` does depends on the numbers of words and trees alone: one graph will do.
+            calls["reference swor"] = partial(_draw_swor, weights[0], count, draw_rng)
         if count in plan.core_counts:
-            for method in (None, "partition"):
-                start = time.perf_counter()
-                draws = DependencyTrees.from_weights(graphs).sample_without_replacement(
-                    count, method=method, rng=rng
-                )
-                seconds = (time.perf_counter() - start) / int(draws.num_drawn.sum())
-                yield Measurement(f"core {method or 'rejection, then partition'}", count, seconds)
+            for method in CORE_METHODS_WITHOUT_REPLACEMENT:
+                name = f"core {method or 'rejection, then partition'}"
+                calls[name] = partial(_draw_distinct, weights, count, method, draw_rng)
+        # The cost of rejection depends on the graph: every pass has the same ones, at every count.
+        yield from _medians([calls] * NUM_PASSES, count, plan.least_seconds)
 
 
 def curves(measurements: list[Measurement]) -> list[Curve]:
@@ -157,7 +183,7 @@ def curves(measurements: list[Measurement]) -> list[Curve]:
 
 
 def report(words: list[Curve], trees: list[Curve]) -> str:
-    """Set the measured slopes beside the paper's, and say what the difference means."""
+    """Set the measured slopes beside the paper's, and say what the numbers mean."""
     lines = [
         "Average time of a draw: exponents of the best fit (seconds = a * size ** b).",
         "",
@@ -170,14 +196,112 @@ def report(words: list[Curve], trees: list[Curve]) -> str:
             f"  {curve.name:32}{curve.slope:12.2f}{curve.last_slope:14.2f}"
             f"{'' if paper is None else f'{paper:.2f}':>8}"
         )
+    counts = sorted({int(count) for curve in trees for count in curve.sizes})
+    header = "".join(f"{f'K = {count}':>10}" for count in counts)
     lines += [
         "",
-        "Without replacement from graphs of ten words, over the number of trees K (time a tree):",
-        f"{'':34}{'all sizes':>12}{'larger half':>14}",
+        "Without replacement from graphs of ten words, over the number of trees K: microseconds a "
+        "tree.",
+        f"{'':32}{header}  exponent, larger half",
     ]
-    lines += [f"  {c.name:32}{c.slope:12.2f}{c.last_slope:14.2f}" for c in trees]
-    lines += ["", _EXPLANATION]
-    return "\n".join(lines)
+    for curve in trees:
+        cells = dict(zip(curve.sizes.tolist(), curve.seconds.tolist(), strict=True))
+        lines.append(
+            f"  {curve.name:30}"
+            + "".join(f"{1e6 * cells[k]:10.1f}" if k in cells else " " * 10 for k in counts)
+            + f"{curve.last_slope:23.2f}"
+        )
+    for paragraph in (_EXPECTATIONS, _about_words(words), _about_trees(trees)):
+        lines += ["", textwrap.fill(paragraph, 98)]
+    return "\n".join(lines) + "\n"
+
+
+_EXPECTATIONS = """\
+What to expect. colbourn is O(N^3), and wilson_rc O(H) with H close to linear in N on these graphs:
+exponents of 3 and 1, once N is large. The paper measured 1.42 and 1.14 and concludes that colbourn
+is much faster in practice than its bound. But a bound speaks of large N, and a fit of the sizes
+that were fitted: an interpreted program makes N calls of array operations a draw, whose fixed
+costs are linear in N and hide the matrix work until N is large.
+"""
+
+
+def _about_words(measured: list[Curve]) -> str:
+    """Say what the exponents show; whatever is compared is compared here, not in advance."""
+    by_name = {curve.name: curve for curve in measured}
+    paper, core = by_name["reference colbourn"], by_name["core colbourn"]
+    sentences = [f"What was measured. In plain NumPy, the exponent of colbourn {_bend(paper)}:"]
+    if paper.last_slope > paper.slope + _SAME_SLOPE:
+        sentences.append(
+            "the matrix work takes over from the fixed costs, and an exponent such as 1.42 tells "
+            "more about the sizes than about the algorithm."
+        )
+    elif paper.last_slope > 2.5:
+        sentences.append("it is near the bound's 3.")
+    else:
+        sentences.append(
+            "these sizes, or the noise of these times, do not show the matrix work take over, and "
+            "the exponent tells nothing about the bound."
+        )
+    sentences.append(f"That of wilson_rc {_bend(by_name['reference wilson_rc'])}.")
+    closer = "closer to" if abs(core.last_slope - 3) < abs(paper.last_slope - 3) else "no closer to"
+    sentences.append(
+        f"In the core, fixed costs are small: over the larger half ({core.last_range} words) the "
+        f"exponent of colbourn is {core.last_slope:.2f}, {closer} 3 than in plain NumPy."
+    )
+    walks = [by_name[f"core {method}"] for method in CORE_METHODS if method != "colbourn"]
+    sentences.append(
+        "Those of the walks are "
+        + ", ".join(f"{walk.last_slope:.2f} ({walk.name.removeprefix('core ')})" for walk in walks)
+        + "; these times include what is prepared once a graph and shared by 20 draws, tables in "
+        "O(N^2) and, for wilson, the root's marginals in O(N^3)."
+    )
+    size = max({*paper.sizes.tolist()} & {*core.sizes.tolist()})
+    faster = [
+        _at(by_name[f"reference {name}"], size) / _at(by_name[f"core {name}"], size)
+        for name in ("colbourn", "wilson_rc")
+    ]
+    sentences.append(
+        f"At {size:.0f} words the core draws {faster[0]:.3g} times as fast as plain NumPy by "
+        f"colbourn, and {faster[1]:.3g} times as fast by wilson_rc."
+    )
+    return " ".join(sentences)
+
+
+def _about_trees(measured: list[Curve]) -> str:
+    """Say where the time of a tree is least, and what becomes of it up to the largest number."""
+    found = []
+    for curve in measured:
+        least = int(np.argmin(curve.seconds))
+        largest = f"K = {curve.sizes[-1]:.0f}"
+        found.append(
+            f"{curve.name}, least at the largest, {largest}"
+            if least == len(curve.sizes) - 1
+            else f"{curve.name}, {curve.seconds[-1] / curve.seconds[least]:.1f} times as much at "
+            f"{largest} as at K = {curve.sizes[least]:.0f}"
+        )
+    return (
+        "Without replacement only the larger half is fitted: what a call and a graph cost once is "
+        "shared by K trees, while some work of a tree may grow with K, and a sum of powers is no "
+        "power. The "
+        "paper's bound O(K N^3 + K^2 N) has a term that grows with K for each tree; rejection "
+        "needs the more tries the more mass was drawn; the partition's bound for a tree does not "
+        "depend on K. Measured time a tree, at the largest K and where it was least: "
+        f"{'; '.join(found)}."
+    )
+
+
+def _bend(curve: Curve) -> str:
+    """Say how the exponent changes from all sizes to the larger half."""
+    change = curve.last_slope - curve.slope
+    half = f"over the larger half ({curve.last_range} words)"
+    if abs(change) <= _SAME_SLOPE:
+        return f"is {curve.slope:.2f} over all sizes and {curve.last_slope:.2f} {half}"
+    verb = "rises" if change > 0 else "falls"
+    return f"{verb} from {curve.slope:.2f} over all sizes to {curve.last_slope:.2f} {half}"
+
+
+def _at(curve: Curve, size: float) -> float:
+    return float(curve.seconds[curve.sizes == size][0])
 
 
 def write(directory: Path, words: list[Measurement], trees: list[Measurement]) -> list[Path]:
@@ -201,18 +325,21 @@ def write(directory: Path, words: list[Measurement], trees: list[Measurement]) -
         for index, curve in enumerate(measured):
             style = "--" if curve.name.startswith("reference") else "-"
             color = f"C{index}"
+            slope, line = curve.slope, curve.line
+            if axes is right:
+                slope, line = curve.last_slope, curve.last_line
+                axes.loglog(curve.sizes, curve.seconds, ":", color=color, linewidth=1)
             axes.loglog(curve.sizes, curve.seconds, "o", color=color, markersize=4)
-            intercept = np.mean(np.log(curve.seconds) - curve.slope * np.log(curve.sizes))
-            fit = np.exp(intercept) * curve.sizes**curve.slope
-            axes.loglog(
-                curve.sizes, fit, style, color=color, label=f"{curve.name} ({curve.slope:.2f})"
-            )
+            axes.loglog(*line, style, color=color, label=f"{curve.name} ({slope:.2f})")
+        sizes = sorted({float(size) for curve in measured for size in curve.sizes})
+        axes.set_xticks(sizes, labels=[f"{size:.0f}" for size in sizes], fontsize=8)
+        axes.set_xticks([], minor=True)
         axes.set_xlabel(label)
         axes.set_ylabel("seconds a draw")
         axes.legend(fontsize=8)
         axes.grid(visible=True, which="both", alpha=0.2)
     left.set_title("With replacement, 20 draws a graph (slope of best fit)")
-    right.set_title("Without replacement, ten words (slope of best fit)")
+    right.set_title("Without replacement, ten words (slope of best fit, larger half)")
     paths = [table, directory / "experiment.txt"]
     paths[1].write_text(report(curves(words), curves(trees)))
     for suffix in ("png", "svg"):
@@ -221,16 +348,54 @@ def write(directory: Path, words: list[Measurement], trees: list[Measurement]) -
     return paths
 
 
-def _time_core(weights: NDArray[np.float64], method: str) -> float:
-    """Time all draws of a batch, repeating short runs until the clock can tell."""
-    distribution = DependencyTrees.from_weights(weights)
-    repeats = 0
+def _medians(
+    passes: list[dict[str, Callable[[], int]]], size: int, least_seconds: float
+) -> Iterator[Measurement]:
+    """Time the calls of each pass in turns, and yield the median of every method."""
+    timed = [
+        {name: _seconds_per_tree(call, least_seconds) for name, call in calls.items()}
+        for calls in passes
+    ]
+    for name in passes[0]:
+        yield Measurement(name, size, float(np.median([seconds[name] for seconds in timed])))
+
+
+def _seconds_per_tree(draw: Callable[[], int], least_seconds: float) -> float:
+    """Time a call that tells how many trees it drew, repeated until the clock can tell."""
+    drawn = 0
     start = time.perf_counter()
+    while True:
+        drawn += draw()
+        elapsed = time.perf_counter() - start
+        if elapsed > least_seconds:
+            return elapsed / drawn
+
+
+def _draw_reference(
+    draw: Callable[[NDArray[np.float64], np.random.Generator], object],
+    graphs: NDArray[np.float64],
+    rng: np.random.Generator,
+) -> int:
+    for graph in graphs:
+        for _ in range(DRAWS_PER_GRAPH):
+            draw(graph, rng)
+    return len(graphs) * DRAWS_PER_GRAPH
+
+
+def _draw_core(trees: DependencyTrees, method: str, rng: np.random.Generator) -> int:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", BiasedSamplerWarning)
-        while True:
-            distribution.sample(DRAWS_PER_GRAPH, method=method, rng=repeats)
-            repeats += 1
-            elapsed = time.perf_counter() - start
-            if elapsed > 0.05:
-                return elapsed / repeats
+        trees.sample(DRAWS_PER_GRAPH, method=method, rng=rng)
+    return len(trees) * DRAWS_PER_GRAPH
+
+
+def _draw_swor(graph: NDArray[np.float64], count: int, rng: np.random.Generator) -> int:
+    return len(reference.swor(graph, count, rng, single_root=True))
+
+
+def _draw_distinct(
+    graphs: NDArray[np.float64], count: int, method: str | None, rng: np.random.Generator
+) -> int:
+    trees = DependencyTrees.from_weights(graphs)
+    draws = trees.sample_without_replacement(count, method=method, rng=rng)
+    return int(draws.num_drawn.sum())

@@ -461,7 +461,10 @@ def test_progress_is_shown_on_a_terminal_only(tmp_path):
 
 def test_version_and_help(arborand):
     assert arborand("--version").out.startswith(b"arborand ")
-    for command in ("sample", "marginals", "logz", "entropy", "show", "convert", "check"):
+    for command in (
+        *("sample", "marginals", "logz", "entropy", "show", "convert", "check"),
+        *("experiment", "illustrate"),
+    ):
         result = arborand(command, "--help")
         assert result.status == 0
         text = result.out.decode()
@@ -605,6 +608,7 @@ def test_no_command_uses_the_network(arborand, corpus, tmp_path, monkeypatch):
         ("show", scores, "-o", tmp_path / "p.html", "--max-sentences", 2),
         ("convert", scores, tmp_path / "s.safetensors"),
         ("check", scores),
+        ("illustrate", scores, "-o", tmp_path / "pictures"),
     ]:
         assert arborand(*arguments).status == 0
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from pathlib import Path
 from typing import Annotated
 
@@ -11,12 +12,14 @@ import typer
 from arborand.cli import computing, options
 from arborand.cli.commands import check_streams
 from arborand.cli.running import chosen_sentences, note, open_corpus
-from arborand.formats.inputs import SentenceError
+from arborand.errors import ArborandError
+from arborand.formats.inputs import FormatError, SentenceError
+from arborand.formats.journal import OutputError
 
 Directory = Annotated[
     Path,
     typer.Option(
-        "--output", "-o", metavar="DIRECTORY", help="Where the files go.", show_default=False
+        "--output", "-o", metavar="FOLDER", help="Where the files go.", show_default=False
     ),
 ]
 
@@ -34,7 +37,7 @@ def experiment(
     time of a draw, with lines of best fit, on the paper's algorithms in plain
     NumPy and on the core; and draws without replacement over their number.
     Writes experiment.csv, .png, .svg, and .txt, which sets the slopes beside
-    the paper's and says what they mean. Needs 'arborand[plot]'.
+    the paper's and says what they mean. Needs 'arborand[cli,plot]'.
 
     [bold]Examples[/bold]
 
@@ -45,8 +48,9 @@ def experiment(
     try:
         import matplotlib  # noqa: F401, found out before the work instead of after it
     except ModuleNotFoundError:
-        note("the experiment's figure needs matplotlib: pip install 'arborand[plot]'")
+        note("the experiment's figure needs matplotlib: pip install 'arborand[cli,plot]'")
         raise typer.Exit(1) from None
+    _make_folder(output)
     plan = paper.QUICK if quick else paper.FULL
     rng = np.random.default_rng(seed)
     measured: tuple[list[paper.Measurement], list[paper.Measurement]] = ([], [])
@@ -85,6 +89,7 @@ def illustrate(
     A loop-erased walk (walk.svg), with the loops it erases and what remains;
     and the ancestral sampler step by step (conditioning.svg), with the heads
     it chooses from. The .html files go through the same runs with the arrow keys.
+    Files of these names that are there already are replaced.
 
     [bold]Examples[/bold]
 
@@ -95,21 +100,35 @@ def illustrate(
     check_streams(scores, conllu)
     setting = computing.Setting(trees == "dependency", weights, 1)
     with open_corpus(scores, conllu) as corpus:
-        sentence = next(iter(chosen_sentences(corpus, [sent_id] if sent_id else [], 1)))
+        sentence = next(chosen_sentences(corpus, [sent_id] if sent_id else [], 1), None)
+        if sentence is None:
+            raise FormatError(f"{corpus.scores.file.name} has no sentences")
         if sentence.faults:
             raise SentenceError(sentence.sent_ids[0], sentence.first, sentence.faults[0])
-        distribution = setting.distribution(sentence)[0]
         labels = sentence.tokens[0] or None
-    try:
-        walk = loop_erased_walk(distribution.log_weights, rng=seed, labels=labels)
-        steps = conditioning_steps(
-            distribution.log_weights, rng=seed, single_root=setting.single_root, labels=labels
-        )
-    except ValueError as error:
-        raise SentenceError(sentence.sent_ids[0], sentence.first, str(error)) from error
-    output.mkdir(parents=True, exist_ok=True)
+        try:
+            distribution = setting.distribution(sentence)[0]
+            walk = loop_erased_walk(distribution.log_weights, rng=seed, labels=labels)
+            steps = conditioning_steps(
+                distribution.log_weights, rng=seed, single_root=setting.single_root, labels=labels
+            )
+        except (ArborandError, ValueError) as error:
+            raise SentenceError(sentence.sent_ids[0], sentence.first, str(error)) from error
+    _make_folder(output)
     for name, picture in (("walk", walk), ("conditioning", steps)):
         for suffix in ("svg", "html"):
             path = output / f"{name}.{suffix}"
             path.write_text(getattr(picture, suffix), encoding="utf-8")
             typer.echo(f"written: {path}")
+
+
+def _make_folder(folder: Path) -> None:
+    """Make the folder, and find out whether files can be made in it: before the work, not after."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except FileExistsError:
+        raise OutputError(f"{folder} is a file: -o names a folder") from None
+    except OSError as error:
+        raise OutputError(f"{folder} cannot be written: {error.strerror}") from error
