@@ -80,6 +80,7 @@ template <class Number, class Scalar>
 void keep_one(const Scalar* const* rows, Index size, Kept<Scalar>* kept, Scalar (*chance)[few],
               Pivots& pivots) {
     using namespace few_detail;
+    if (size < 1 || size > few) return;  // never; the compiler wants to know
     constexpr Index num_kept = width<Number>;
     // In the order in which they are censored, the kept one last.
     Index place[num_kept][few_columns];

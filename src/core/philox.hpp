@@ -40,7 +40,8 @@ class Stream {
     }
 
   private:
-    void make_block(std::uint64_t* numbers) {
+    // A call: its rounds, put into a walk's loop, would leave that no registers.
+    __attribute__((noinline)) void make_block(std::uint64_t* numbers) {
         std::uint64_t c0 = ++block_, c1 = purpose_, c2 = graph_, c3 = draw_;
         std::uint64_t k0 = key_.words[0], k1 = key_.words[1];
         for (int round = 0; round < 10; ++round) {

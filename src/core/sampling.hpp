@@ -189,7 +189,7 @@ inline Status draw_trees(const Sampler& sampler, const StreamKey& key, const Dra
                                       counts);
     }
     std::uint64_t* room = static_cast<std::uint64_t*>(
-        std::malloc(static_cast<std::size_t>(Missing::num_words(num_nodes)) * sizeof *room));
+        std::malloc(static_cast<std::size_t>(Missing::room(num_nodes)) * sizeof *room));
     if (room == nullptr) return Status::no_memory;
     const Status status =
         draw_trees<Missing>(sampler, key, range, heads, stride, room, work, interrupt, counts);

@@ -40,20 +40,28 @@ class FewMissing {
     std::uint64_t bits_;
 };
 
-// .. or in memory.
+// .. or in memory: bits to find the next one, and a byte each for the walk, which asks about one
+// node after the other.
 class Missing {
   public:
-    static Index num_words(Index num_nodes) { return (num_nodes + 63) / 64; }
+    // In words of 64 bits.
+    static Index room(Index num_nodes) { return num_words(num_nodes) + (num_nodes + 7) / 8; }
 
-    Missing(std::uint64_t* words, Index num_nodes)
-        : words_(words), num_words_(num_words(num_nodes)) {
+    Missing(std::uint64_t* room, Index num_nodes)
+        : words_(room),
+          num_words_(num_words(num_nodes)),
+          contains_(reinterpret_cast<char*>(room + num_words_)) {
         for (Index w = 0; w < num_words_; ++w) words_[w] = ~std::uint64_t{0};
         words_[num_words_ - 1] >>= 64 * num_words_ - num_nodes;
+        for (Index i = 0; i < num_nodes; ++i) contains_[i] = 1;
         remove(0);
     }
 
-    bool contains(Index node) const { return (words_[node / 64] >> (node % 64) & 1) != 0; }
-    void remove(Index node) { words_[node / 64] &= ~(std::uint64_t{1} << (node % 64)); }
+    bool contains(Index node) const { return contains_[node] != 0; }
+    void remove(Index node) {
+        contains_[node] = 0;
+        words_[node / 64] &= ~(std::uint64_t{1} << (node % 64));
+    }
     // Those before the word of `node` are known to be none.
     bool none_from(Index node) const { return first_word_from(node) == num_words_; }
     Index first_from(Index node) const {
@@ -62,6 +70,8 @@ class Missing {
     }
 
   private:
+    static Index num_words(Index num_nodes) { return (num_nodes + 63) / 64; }
+
     Index first_word_from(Index node) const {
         Index w = node / 64;
         while (w < num_words_ && words_[w] == 0) ++w;
@@ -70,13 +80,16 @@ class Missing {
 
     std::uint64_t* words_;
     Index num_words_;
+    char* contains_;
 };
 
 // Complete heads to a tree.  On entry the heads of the nodes that are not missing are set; heads[0]
 // must be 0.  What is left of `budget` is written back.
+// A function of its own, whatever calls it: the loop needs all registers there are.
 template <class Nodes>
-inline WalkEnd walk(const WalkTables& tables, Stream& stream, std::int32_t* heads, Nodes missing,
-                    std::int64_t& budget, bool single_root) {
+__attribute__((noinline)) WalkEnd walk(const WalkTables& tables, Stream& stream,
+                                       std::int32_t* heads, Nodes missing, std::int64_t& budget,
+                                       bool single_root) {
     const std::uint64_t count = static_cast<std::uint64_t>(tables.num_nodes);
     std::int64_t left = budget;
     bool has_root_arc = false;
