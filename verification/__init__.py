@@ -33,6 +33,27 @@ The files, in the order in which a judgement is made:
 ``checks``
     The register: every random assertion of the test suite, one entry each.
 
+Those of the long suite, ``python -m verification``:
+
+``random_graphs``
+    Families of random graphs, others in every run.
+``high_precision``
+    log Z and marginals in as many digits as prove them right.
+``with_mpmath``
+    The same by mpmath: a second judge, of extreme scores.
+``power``
+    The smallest bias that a check would find.
+``long_suite``
+    The checks.
+``runner``
+    Seeds, processes, and the second chance of a check that fails.
+``sources``
+    Which sources a run, or a report, is of.
+``report``
+    What a run leaves behind.
+``publishing``
+    The report as a part of the documentation.
+
 A sampler is a plain function ``(log_weights, num_draws, seed) -> heads``; nothing here knows how
 it works. The package is for tests only, and is not installed with the library.
 """

@@ -1,4 +1,4 @@
-"""The command line: ``python -m verification [names] [--seed N] [--workers N] [--quick]``."""
+"""The command line: ``python -m verification [names] [--seed N] [--quick] [--publish]``."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from fnmatch import fnmatch
 from pathlib import Path
 
-from verification import report
+from verification import publishing, report, sources
 from verification.long_suite import SUITE, LongCheck
 from verification.runner import Outcome, Settings, level_of, run_checks
 
@@ -22,7 +22,11 @@ passed, 1 if one failed (twice: the second time with ten times the draws), 2 for
 """
 
 
-def main(arguments: Sequence[str] | None = None, suite: Sequence[LongCheck] = SUITE) -> int:
+def main(
+    arguments: Sequence[str] | None = None,
+    suite: Sequence[LongCheck] = SUITE,
+    docs: Path = publishing.DOCS,
+) -> int:
     """Run the checks that were asked for.
 
     Parameters
@@ -31,6 +35,8 @@ def main(arguments: Sequence[str] | None = None, suite: Sequence[LongCheck] = SU
         Those of the command line.
     suite : sequence of LongCheck, optional
         What there is to run.
+    docs : pathlib.Path, optional
+        Where a report is published.
 
     Returns
     -------
@@ -49,11 +55,19 @@ def main(arguments: Sequence[str] | None = None, suite: Sequence[LongCheck] = SU
     if options.workers < 1 or (options.seed is not None and options.seed < 0):
         print("--workers must be at least 1, and --seed at least 0", file=sys.stderr)
         return 2
+    if options.publish and (options.quick or len(checks) < len(suite)):
+        print("only a run of all checks with all draws can be published", file=sys.stderr)
+        return 2
+    if not sources.is_installed():
+        print("the installed library is not that of src/: install it again", file=sys.stderr)
+        if options.publish:
+            return 2
     seed = secrets.randbits(63) if options.seed is None else options.seed
     settings = Settings(seed, level_of(suite), options.quick)
     print(f"seed {seed}; {len(checks)} checks, each at level {settings.level:.3g}", flush=True)
     started, date = time.perf_counter(), f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC"
-    fingerprints = report.fingerprints()
+    fingerprints = sources.fingerprints()
+    print(sources.compare(docs / report.REPORT, fingerprints), flush=True)
     outcomes: dict[str, Outcome] = {}
     for outcome in run_checks(checks, settings, workers=options.workers):
         outcomes[outcome.name] = outcome
@@ -68,6 +82,8 @@ def main(arguments: Sequence[str] | None = None, suite: Sequence[LongCheck] = SU
         fingerprints,
     )
     path = report.write(run, options.output)
+    if options.publish:
+        path = publishing.publish(run, docs)
     print(f"{len(outcomes) - len(run.failures)} passed, {len(run.failures)} failed; {path}")
     return int(bool(run.failures))
 
@@ -110,6 +126,11 @@ def _parser() -> argparse.ArgumentParser:
         type=Path,
         default=Path("build/verification"),
         help="directory of the report (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--publish",
+        action="store_true",
+        help="write the report into docs/ as well, and its numbers into docs/is_it_exact.md",
     )
     return parser
 

@@ -13,7 +13,9 @@ graphs as well as those of the catalogue. Its groups, a class each:
 :class:`Ordered`       draws without replacement, in order
 :class:`Inclusion`     draws without replacement, whatever their order
 :class:`Perturbed`     perturbed log-probabilities of draws without replacement
-:class:`Accurate`      log Z and marginals on scores of any size, against high precision
+:class:`Accurate`      log Z and marginals against high precision, on scores of any size (there
+                       against mpmath, too), and on the very graphs of :class:`LargeGraph` and
+                       :class:`Agreement`
 :class:`Planted`       mutants are rejected, their sound twins accepted
 =====================  ===========================================================================
 """
@@ -40,7 +42,7 @@ from verification.goodness_of_fit import (
 )
 from verification.goodness_of_fit import Cell as Count
 from verification.graphs import CATALOGUE, Graph
-from verification.high_precision import accuracy_of
+from verification.high_precision import Pair, accuracy_of
 from verification.judges import (
     judge_consecutive,
     judge_inclusion,
@@ -126,8 +128,10 @@ class FullLaw:
         return judge_trees(draws, law_of(graph, single_root=self.single_root))
 
     def power(self, graph: Graph, num_draws: int, level: float) -> Power | None:
-        """Find the smallest change of one tree's probability."""
+        """Find the smallest change of one tree's probability, or what else it could be."""
         law = law_of(graph, single_root=self.single_root).probabilities
+        if len(law) == 1:
+            return power.of_certain_outcome(num_draws, outcome="the only tree of the graph")
         return power.of_changed_outcome(law, num_draws, level, bias="probability of one tree")
 
 
@@ -177,7 +181,7 @@ class ArcsAndPairs:
 
     groups: tuple[IndexArray, ...]
     laws: tuple[FloatArray, ...]
-    pairs: tuple[tuple[tuple[int, int], tuple[int, int]], ...]
+    pairs: tuple[Pair, ...]
     joint: FloatArray
 
 
@@ -190,7 +194,8 @@ class LargeGraph:
     """Draws from a large graph against the exact marginals of its arcs and of pairs of arcs.
 
     The marginals are the library's own, from `arc_marginals` and `joint_probability`, which share
-    no code with the walks; :class:`Accurate` checks them against high precision.
+    no code with the walks; :class:`Accurate` compares every one of them, of the same graphs in the
+    same run, with high precision.
     """
 
     single_root: bool
@@ -242,21 +247,37 @@ class LargeGraph:
         distribution = (DependencyTrees if self.single_root else SpanningTrees)(graph.log_weights)
         marginals = distribution.arc_marginals()
         grouped = [_group_heads(column, num_draws) for column in marginals.T[1:]]
-        # Pairs that happen: two arcs each of some trees, drawn by yet another sampler's stream.
-        rng = generator(_PAIR_SEED)
-        trees = distribution.sample(NUM_PAIRS, method="colbourn", rng=rng)
-        pairs = []
-        for heads in trees:
-            first, second = 1 + rng.choice(graph.num_words, size=2, replace=False)
-            pairs.append(
-                ((int(heads[first]), int(first)), (int(heads[second]), int(second))),
-            )
+        pairs = pairs_of(graph, single_root=self.single_root)
         return ArcsAndPairs(
             tuple(group for group, _ in grouped),
             tuple(law for _, law in grouped),
-            tuple(pairs),
+            pairs,
             np.minimum([distribution.joint_probability(pair) for pair in pairs], 1.0),
         )
+
+
+def pairs_of(graph: Graph, *, single_root: bool) -> tuple[Pair, ...]:
+    """Choose pairs of arcs that happen: two arcs each of some trees.
+
+    Parameters
+    ----------
+    graph : Graph
+        A large graph.
+    single_root : bool
+        Whether exactly one arc must leave the root.
+
+    Returns
+    -------
+    tuple of ((head, dependent), (head, dependent))
+        Always the same ones for the same graph.
+    """
+    rng = generator(_PAIR_SEED)
+    distribution = (DependencyTrees if single_root else SpanningTrees)(graph.log_weights)
+    pairs = []
+    for heads in distribution.sample(NUM_PAIRS, method="colbourn", rng=rng):
+        first, second = 1 + rng.choice(graph.num_words, size=2, replace=False)
+        pairs.append(((int(heads[first]), int(first)), (int(heads[second]), int(second))))
+    return tuple(pairs)
 
 
 @dataclass(frozen=True)
@@ -403,14 +424,22 @@ class Perturbed:
 
 @dataclass(frozen=True)
 class Accurate:
-    """Accuracy of log Z and of all marginals; only the graph is random."""
+    """Accuracy of log Z, of all marginals and of pairs of arcs; only the graph is random."""
 
     single_root: bool
+    has_pairs: bool = False
+    with_mpmath: bool = False
 
     def run(self, graph: Graph, num_draws: int, seed: int) -> Verdict:
         """Compare with high precision."""
         del num_draws, seed
-        return accuracy_of(graph.log_weights, single_root=self.single_root)
+        pairs = pairs_of(graph, single_root=self.single_root) if self.has_pairs else ()
+        return accuracy_of(
+            graph.log_weights,
+            single_root=self.single_root,
+            pairs=pairs,
+            with_mpmath=self.with_mpmath,
+        )
 
     def power(self, graph: Graph, num_draws: int, level: float) -> Power | None:
         """Nothing is left to chance."""
@@ -610,16 +639,29 @@ WITHOUT_REPLACEMENT = (
     ),
 )
 
-ACCURACY = tuple(
-    LongCheck(
-        f"accuracy: {KINDS[single_root]}, {family}",
-        "accuracy on extreme scores",
-        f"{family}#1",
-        Accurate(single_root),
-        0,
-    )
-    for family in EXTREME
-    for single_root in (False, True)
+ACCURACY = (
+    *(
+        LongCheck(
+            f"accuracy: {KINDS[single_root]}, {name}",
+            "accuracy on the large graphs",
+            name,  # of a graph, as in LARGE_GRAPHS: the same name is the same graph
+            Accurate(single_root, has_pairs=True),
+            0,
+        )
+        for name in LARGE
+        for single_root in (False, True)
+    ),
+    *(
+        LongCheck(
+            f"accuracy: {KINDS[single_root]}, {family}",
+            "accuracy on extreme scores",
+            f"{family}#1",
+            Accurate(single_root, with_mpmath=True),
+            0,
+        )
+        for family in EXTREME
+        for single_root in (False, True)
+    ),
 )
 
 HARNESS = tuple(

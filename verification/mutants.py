@@ -345,14 +345,14 @@ MUTANTS: tuple[Mutant, ...] = (
         "spent walk keeps its finished part",
         "which walks are finished when the budget is spent depends on what they built: the tree "
         "that replaces them must not keep it",
-        _walks(KeepsFinishedWalks, "skewed_3", single_root=False, step_budget=2, num_draws=1_000),
-        _walks(TreeSampler, "skewed_3", single_root=False, step_budget=2, num_draws=1_000),
+        _walks(KeepsFinishedWalks, "skewed_3", single_root=False, step_budget=2, num_draws=4_000),
+        _walks(TreeSampler, "skewed_3", single_root=False, step_budget=2, num_draws=4_000),
     ),
     Mutant(
         "spent walk started again",
         "children of the root from which walks are long come too seldom",
-        _walks(StartsAgain, "lopsided_root_4", single_root=True, step_budget=5, num_draws=2_000),
-        _walks(TreeSampler, "lopsided_root_4", single_root=True, step_budget=5, num_draws=2_000),
+        _walks(StartsAgain, "lopsided_root_4", single_root=True, step_budget=5, num_draws=4_000),
+        _walks(TreeSampler, "lopsided_root_4", single_root=True, step_budget=5, num_draws=4_000),
     ),
     Mutant(
         "last walk repeated instead of all",

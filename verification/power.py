@@ -14,9 +14,9 @@ bias, for biases of a given shape:
 * one outcome's probability changes by a factor, at the cost of all others alike;
 * a share of the draws repeats the draw before it;
 * where one outcome has all but a sliver of the mass, a share of the draws is one of the others:
-  here the law is binomial, and the tails are summed.
-
-Outcomes of probability zero need no such analysis: one of them is enough.
+  here the law is binomial, and the tails are summed;
+* where only one outcome is possible, a share of the draws is something else: one such draw is
+  enough, so what counts is the chance that there is one.
 """
 
 from __future__ import annotations
@@ -131,6 +131,32 @@ def of_changed_outcome(
         return _of_rare_outcomes(probabilities.ravel(), num_draws, level)
     changes = relative_changes(law, draws, needed_noncentrality(len(law) - 1, own_level))
     return Power(bias, float(changes.min()), float(changes.max()))
+
+
+def of_certain_outcome(num_draws: int, *, outcome: str) -> Power:
+    """Find the share of draws that are something else, where only one outcome is possible.
+
+    A single other draw is a failure, so that each attempt misses the bias only if it draws none.
+
+    Parameters
+    ----------
+    num_draws : int
+        Number of draws of the first attempt.
+    outcome : str
+        What must come.
+
+    Returns
+    -------
+    Power
+        The share.
+    """
+
+    def shortfall(log_share: float) -> float:
+        log_miss = num_draws * np.array([1, MORE_DRAWS]) * math.log1p(-math.exp(log_share))
+        return float(np.prod(-np.expm1(log_miss))) - POWER
+
+    share = math.exp(optimize.brentq(shortfall, -math.log(num_draws) - 20, -1e-9, rtol=1e-6))
+    return Power(f"share of draws that are not {outcome}", share, share)
 
 
 def of_changed_events(

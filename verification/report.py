@@ -16,7 +16,6 @@ import os
 import platform
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from hashlib import sha256
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,7 +23,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy import stats
 
-import arborand
 from verification.high_precision import PROMISED
 from verification.ledger import ALPHA_RUN
 from verification.mutants import ALPHA_MUTANT, MUTANTS
@@ -36,6 +34,10 @@ if TYPE_CHECKING:
 
 REPORT = "verification_report.md"
 _FOLDER = "verification"
+
+# What `publishing` looks for.
+POWERS = "What would have been found"
+RANGE = "best to worst check"
 
 
 @dataclass(frozen=True)
@@ -57,7 +59,7 @@ class Run:
     date : str
         Of the start.
     fingerprints : mapping of str to str
-        Of the files that made the verdicts, at the start.
+        Of the files that made the verdicts, at the start; see ``sources``.
     """
 
     settings: Settings
@@ -80,24 +82,6 @@ class Run:
         return f"python -m verification --seed {self.settings.seed}{quick}"
 
 
-def fingerprints() -> dict[str, str]:
-    """Hash the files that make the verdicts: a seed only repeats a run of the same ones.
-
-    Returns
-    -------
-    dict of str to str
-        The first digits of a hash of the harness, and of the library.
-    """
-    found = {}
-    for what, place in (("harness", Path(__file__)), ("library", Path(arborand.__file__))):
-        files = (path for path in place.parent.rglob("*") if path.suffix in (".py", ".so"))
-        digest = sha256()
-        for path in sorted(files):
-            digest.update(path.relative_to(place.parent).as_posix().encode() + path.read_bytes())
-        found[what] = digest.hexdigest()[:12]
-    return found
-
-
 def write(run: Run, directory: Path) -> Path:
     """Write everything.
 
@@ -113,8 +97,7 @@ def write(run: Run, directory: Path) -> Path:
     pathlib.Path
         The report.
     """
-    folder = directory / _FOLDER
-    folder.mkdir(parents=True, exist_ok=True)
+    path = write_report(run, directory)
     verdicts = {
         **asdict(run.settings),
         "alpha_run": ALPHA_RUN,
@@ -129,7 +112,27 @@ def write(run: Run, directory: Path) -> Path:
         "checks": [_finite(asdict(outcome)) for outcome in run.outcomes],
     }
     text = json.dumps(verdicts, indent=1, allow_nan=False)
-    (folder / "verdicts.json").write_text(text + "\n", encoding="utf-8")
+    (directory / _FOLDER / "verdicts.json").write_text(text + "\n", encoding="utf-8")
+    return path
+
+
+def write_report(run: Run, directory: Path) -> Path:
+    """Write the report and its pictures.
+
+    Parameters
+    ----------
+    run : Run
+        What to report.
+    directory : pathlib.Path
+        Where to; made if it is not there.
+
+    Returns
+    -------
+    pathlib.Path
+        The report.
+    """
+    folder = directory / _FOLDER
+    folder.mkdir(parents=True, exist_ok=True)
     pictures = _draw_pictures(run, folder)
     report = directory / REPORT
     report.write_text(_markdown(run, pictures), encoding="utf-8")
@@ -179,7 +182,7 @@ Written by `python -m verification`; what is checked, how, and what it means is 
     {run.command}
     {run.command} 'PART OF A NAME'
 
-{_table(("", ""), rows)}"""
+{table(("", ""), rows)}"""
 
 
 def _failures(failures: Sequence[Outcome]) -> str:
@@ -219,7 +222,7 @@ times the draws and a new seed. The most extreme p-value is the smallest of all 
 for mutants, which must be below {ALPHA_MUTANT:g}, the largest. Mutants and their twins bring
 their own draws.
 
-{_table(header, rows)}"""
+{table(header, rows)}"""
 
 
 def _p_values(outcomes: Sequence[Outcome], has_picture: bool) -> str:
@@ -243,13 +246,16 @@ def _accuracy(outcomes: Sequence[Outcome], has_picture: bool) -> str:
         return ""
     rows = [(o.name.removeprefix("accuracy: "), f"{o.attempts[0].error:.1e}") for o in measured]
     picture = "\n\n![accuracy](verification/accuracy.svg)" if has_picture else ""
-    return f"""## Accuracy on extreme scores
+    return f"""## Accuracy
 
-The larger of the error of log Z (relative to the larger of 1 and itself) and the largest relative
-error of any arc's marginal above 1e-290, against a matrix inverse in hundreds to thousands of
-digits. {PROMISED:g} is promised. The last number of a name is the number of words.{picture}
+The largest of the error of log Z (relative to the larger of 1 and itself) and the relative errors
+of all arcs' marginals above 1e-290, against a matrix inverse in as many digits, from 60 to about
+a thousand, as prove it right, and against that of mpmath: whichever error is larger. Graphs called
+*large* are those whose arcs and pairs of arcs are counted in the same run; there the probabilities
+of the pairs are compared as well, and mpmath, which would take too long, is not asked.
+{PROMISED:g} is promised. The last number of a name is the number of words.{picture}
 
-{_table(("scores", "largest relative error"), rows)}"""
+{table(("scores", "largest relative error"), rows)}"""
 
 
 def _powers(outcomes: Sequence[Outcome]) -> str:
@@ -271,17 +277,18 @@ def _powers(outcomes: Sequence[Outcome]) -> str:
             )
     if not rows:
         return ""
-    header = ("group", "what changes", "checks", "median", "best to worst check", "hardest cell")
-    return f"""## What would have been found
+    header = ("group", "what changes", "checks", "median", RANGE, "hardest cell")
+    return f"""## {POWERS}
 
 The smallest bias that is found, and confirmed by the second attempt, with a probability of
 {_points(POWER)}. Probabilities change by so many per cent of themselves, at the cost of all other
-outcomes alike; shares are of all draws. *Median* and *best to worst check* are about the outcome of
-each check for which the change is seen best, usually the most probable; *hardest cell* is about the
-one for which it is seen worst, in the worst check. Every check's own numbers are in the table at
-the end. What is impossible is found the first time it is drawn.
+outcomes alike; shares are of all draws. A graph with a single tree has no other outcome: there it
+is the share of draws that are not that tree. *Median* and *best to worst check* are about the
+outcome of each check for which the change is seen best, usually the most probable; *hardest cell*
+is about the one for which it is seen worst, in the worst check. Every check's own numbers are in
+the table at the end. What is impossible is found the first time it is drawn.
 
-{_table(header, rows)}"""
+{table(header, rows)}"""
 
 
 def _mutants(outcomes: Sequence[Outcome]) -> str:
@@ -302,7 +309,7 @@ def _mutants(outcomes: Sequence[Outcome]) -> str:
 Samplers with one fault each, which the same harness must reject at {ALPHA_MUTANT:g}. A p-value of
 0 stands for an impossible draw, or for a number below 1e-308.
 
-{_table(("fault", "what the rejection shows", "p-value"), rows)}"""
+{table(("fault", "what the rejection shows", "p-value"), rows)}"""
 
 
 def _every_check(outcomes: Sequence[Outcome]) -> str:
@@ -325,10 +332,24 @@ def _every_check(outcomes: Sequence[Outcome]) -> str:
             )
         )
     header = ("check", "draws", "p-value", f"bias found with {_points(POWER)}", "verdict")
-    return f"## Every check\n\n{_table(header, rows)}"
+    return f"## Every check\n\n{table(header, rows)}"
 
 
-def _table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Write a table in Markdown.
+
+    Parameters
+    ----------
+    header : sequence of str
+        Names of the columns.
+    rows : iterable of sequence of str
+        The cells.
+
+    Returns
+    -------
+    str
+        Its lines.
+    """
     lines = [header, ["---"] * len(header), *rows]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
@@ -369,7 +390,7 @@ def _uniform_p_values(outcomes: Iterable[Outcome]) -> list[float]:
 
 
 def _versions() -> dict[str, str]:
-    names = ("arborand", "numpy", "scipy", "mpmath")
+    names = ("arborand", "numpy", "scipy")
     return {"Python": platform.python_version(), **{name: version(name) for name in names}}
 
 

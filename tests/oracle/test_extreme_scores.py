@@ -13,7 +13,7 @@ import pytest
 
 from arborand import DependencyTrees, SpanningTrees
 from arborand.enumeration import count_trees
-from tests.high_precision import by_determinant, by_enumeration
+from tests.high_precision import by_enumeration
 from tests.kinds import KINDS, is_single_root, trees_of
 from tests.random_graphs import (
     dense_scores,
@@ -26,6 +26,7 @@ from tests.random_graphs import (
     sparse_scores,
     three_gates,
 )
+from verification.with_mpmath import by_determinant
 
 # The promise: so much of each number, and of no number below so little.
 PROMISED = 1e-12

@@ -1,23 +1,40 @@
 """The command line of the long suite, its second chance and its report, on a few tiny checks."""
 
 import json
+import os
+import shutil
 from dataclasses import dataclass, replace
+from decimal import Decimal
+from itertools import permutations
 
+import mpmath
 import numpy as np
 import pytest
 
 from arborand import DependencyTrees, SpanningTrees
-from verification import power
+from verification import high_precision, power, publishing, sources
 from verification.__main__ import main
 from verification.goodness_of_fit import BinomialFit, Cell, g_test
-from verification.high_precision import accuracy_of, digits_needed
+from verification.high_precision import accuracy_of, truth_about
+from verification.laws import law_of
 from verification.ledger import ALPHA_RUN
-from verification.long_suite import SUITE, Accurate, FullLaw, LongCheck, Ordered
+from verification.long_suite import (
+    SUITE,
+    Accurate,
+    Agreement,
+    FullLaw,
+    LargeGraph,
+    LongCheck,
+    Ordered,
+    pairs_of,
+)
 from verification.mutants import ALPHA_MUTANT, MUTANTS
-from verification.random_graphs import FAMILIES, graph_of
+from verification.random_graphs import EXTREME, FAMILIES, graph_of
 from verification.runner import Settings, level_of, run_check, run_checks, seed_of
+from verification.with_mpmath import by_determinant
 
 LEVEL = 1e-9
+PAGE = publishing.PAGE
 
 
 @dataclass(frozen=True)
@@ -144,6 +161,23 @@ def test_every_mutant_is_in_the_suite_with_its_twin():
         assert not names[f"twin accepted: {mutant.name}"]
 
 
+def test_what_large_graphs_are_judged_by_is_judged_on_the_same_graphs():
+    def judged_by(*kinds):
+        return {
+            (check.graph_name, check.experiment.single_root)
+            for check in SUITE
+            if isinstance(check.experiment, kinds)
+        }
+
+    with_pairs = {
+        (check.graph_name, check.experiment.single_root)
+        for check in SUITE
+        if isinstance(check.experiment, Accurate) and check.experiment.has_pairs
+    }
+    assert judged_by(LargeGraph) == with_pairs
+    assert judged_by(Agreement) < with_pairs
+
+
 def test_random_graphs_have_dependency_trees():
     for name in FAMILIES:
         assert np.isfinite(DependencyTrees(graph_of(name, 3).log_weights).log_partition())
@@ -152,8 +186,8 @@ def test_random_graphs_have_dependency_trees():
 # ---- the command line and the report ----
 
 
-def run_main(tmp_path, *arguments, suite=TINY):
-    return main([*arguments, "--workers", "1", "--output", str(tmp_path)], suite)
+def run_main(tmp_path, *arguments, suite=TINY, docs=publishing.DOCS):
+    return main([*arguments, "--workers", "1", "--output", str(tmp_path)], suite, docs)
 
 
 def verdicts(tmp_path):
@@ -239,6 +273,131 @@ def test_pictures_are_drawn(tmp_path):
         assert f"(verification/{name})" in report
 
 
+# ---- publishing ----
+
+
+@pytest.fixture
+def docs(tmp_path, monkeypatch):
+    monkeypatch.setattr(sources, "is_installed", lambda: True)
+    folder = tmp_path / "docs"
+    folder.mkdir()
+    shutil.copy(publishing.DOCS / publishing.PAGE, folder)
+    return folder
+
+
+def test_publishing_writes_report_pictures_and_table(tmp_path, docs, capsys):
+    pytest.importorskip("matplotlib", reason="the report's pictures need matplotlib")
+    before = (docs / "is_it_exact.md").read_text()
+    assert run_main(tmp_path / "run", "--publish", docs=docs) == 0
+    assert "there is no report" in capsys.readouterr().out
+    files = {path.relative_to(docs).as_posix() for path in docs.rglob("*") if path.is_file()}
+    pictures = {f"verification/{name}.svg" for name in ("p_values", "accuracy")}
+    assert files == {"is_it_exact.md", "verification_report.md", *pictures}
+    assert verdicts(tmp_path / "run")["num_failures"] == 0
+    report, page = ((docs / name).read_text() for name in ("verification_report.md", PAGE))
+    assert page == publishing.with_table(before, report) != before
+    assert "| probability of one sequence | pairs |" in page
+    # Nothing but the table has changed, and it can be put back.
+    committed = (publishing.DOCS / "verification_report.md").read_text()
+    assert publishing.with_table(page, committed) == publishing.with_table(before, committed)
+    assert run_main(tmp_path / "run", "pairs", docs=docs) == 0
+    assert "verification_report.md is of the current sources" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("arguments", [["--quick"], ["law"]])
+def test_only_whole_runs_are_published(tmp_path, docs, capsys, arguments):
+    assert run_main(tmp_path, "--publish", *arguments, docs=docs) == 2
+    assert "only a run of all checks" in capsys.readouterr().err
+    assert [path.name for path in docs.iterdir()] == ["is_it_exact.md"]
+
+
+def test_only_runs_of_the_sources_are_published(tmp_path, docs, capsys, monkeypatch):
+    monkeypatch.setattr(sources, "is_installed", lambda: False)
+    assert run_main(tmp_path, "--publish", docs=docs) == 2
+    assert run_main(tmp_path, "pairs", docs=docs) == 0
+    assert capsys.readouterr().err.count("is not that of src/") == 2
+    assert [path.name for path in docs.iterdir()] == ["is_it_exact.md"]
+
+
+def test_a_page_without_markers_is_refused():
+    report = (publishing.DOCS / "verification_report.md").read_text()
+    page = (publishing.DOCS / PAGE).read_text()
+    for spoilt in ("a page", page.replace("<!-- End", "<!-- Begin"), page + page):
+        with pytest.raises(ValueError, match="once each"):
+            publishing.with_table(spoilt, report)
+    with pytest.raises(ValueError, match="no table"):
+        publishing.with_table(page, "# A report of nothing")
+
+
+# ---- sources ----
+
+
+def make_sources(root):
+    for name in (
+        "src/core/walk.hpp",
+        "src/core/module.cpp",
+        "src/arborand/deep/down.py",
+        "verification/laws.py",
+        "CMakeLists.txt",
+        "src/arborand/picture.svg",
+    ):
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(f"what is in {name}")
+    return root
+
+
+@pytest.mark.parametrize(
+    ("name", "changed"),
+    [
+        ("src/core/walk.hpp", {"library"}),
+        ("src/core/module.cpp", {"library"}),
+        ("src/arborand/deep/down.py", {"library"}),
+        ("CMakeLists.txt", {"library"}),
+        ("verification/laws.py", {"harness"}),
+        ("src/arborand/picture.svg", set()),
+    ],
+)
+def test_fingerprints_cover_what_makes_the_verdicts(tmp_path, name, changed):
+    before = sources.fingerprints(make_sources(tmp_path))
+    (tmp_path / name).write_text("something else")
+    now = sources.fingerprints(tmp_path)
+    assert {what for what in now if now[what] != before[what]} == changed
+    report = tmp_path / "report.md"
+    listed = ", ".join(f"{what} `{text}`" for what, text in before.items())
+    report.write_text(f"# Report\n\n| fingerprints | {listed} |\n")
+    told = sources.compare(report, now)
+    assert told.endswith("is of the current sources") == (not changed)
+    for what in changed:
+        assert f"another {what} ({before[what]} then, {now[what]} now)" in told
+
+
+def test_a_report_without_fingerprints_is_of_other_sources(tmp_path):
+    report = tmp_path / "report.md"
+    report.write_text("nothing to see")
+    told = sources.compare(report, {"harness": "1", "library": "2"})
+    assert "another harness (unknown then, 1 now) and of another library" in told
+
+
+def test_an_installed_library_of_other_sources_is_found_out(tmp_path):
+    installed = os.path.dirname(sources.arborand.__file__)
+    shutil.copytree(installed, tmp_path / "src" / "arborand")
+    core = tmp_path / "src" / "core" / "walk.hpp"
+    core.parent.mkdir()
+    compiled = os.stat(sources._core.__file__).st_mtime
+    for path in (core, tmp_path / "CMakeLists.txt"):
+        path.touch()
+        os.utime(path, (compiled - 1, compiled - 1))
+    assert sources.is_installed(tmp_path)
+    os.utime(core, (compiled + 1, compiled + 1))
+    assert not sources.is_installed(tmp_path)
+    os.utime(core, (compiled - 1, compiled - 1))
+    module = tmp_path / "src" / "arborand" / "trees.py"
+    module.write_text(module.read_text() + "\n")
+    assert not sources.is_installed(tmp_path)
+    module.unlink()
+    assert not sources.is_installed(tmp_path)
+
+
 # ---- power ----
 
 
@@ -279,12 +438,20 @@ def test_power_where_one_outcome_has_nearly_all_mass():
     assert power.of_changed_outcome(np.array([1.0]), 100, 1e-9, bias="") is None
 
 
+def test_power_where_there_is_only_one_tree():
+    found = FullLaw(True, "wilson").power(graph_of("one_word_1", 1), 150_000, 1e-9)
+    assert found.bias == "share of draws that are not the only tree of the graph"
+    # The first attempt draws one of them with 99 %, and the second can hardly miss.
+    assert (1 - found.easiest) ** 150_000 == pytest.approx(0.01, rel=1e-3)
+    assert found.hardest == found.easiest
+
+
 # ---- the judge of accuracy ----
 
 
 def test_errors_are_seen(monkeypatch):
     scores = graph_of("deviation_10_4#1", 1).log_weights
-    assert accuracy_of(scores, single_root=True).p_value == 1.0
+    assert accuracy_of(scores, single_root=True, with_mpmath=True).p_value == 1.0
     right = DependencyTrees.arc_marginals
 
     def off_by_one_in_1e11(self, *, workers=1):
@@ -295,8 +462,127 @@ def test_errors_are_seen(monkeypatch):
 
     monkeypatch.setattr(DependencyTrees, "arc_marginals", off_by_one_in_1e11)
     assert accuracy_of(scores, single_root=True).p_value == 0.0
+    verdict = accuracy_of(scores, single_root=True, with_mpmath=True)
+    assert verdict.marginal_error == pytest.approx(1e-11, rel=1e-3)
+    assert verdict.mpmath_error == pytest.approx(1e-11, rel=1e-3)
 
 
-def test_digits_grow_with_the_scores():
-    scores = graph_of("deviation_10_4#1", 1).log_weights
-    assert digits_needed(scores) < digits_needed(np.where(np.isfinite(scores), 9 * scores, -np.inf))
+@pytest.mark.parametrize(("spoilt", "position"), [("log_partition", ()), ("arc_marginals", (0, 2))])
+@pytest.mark.parametrize("factor", [1 + 1e-11, np.nan])
+def test_both_judges_see_errors_and_what_is_not_a_number(monkeypatch, spoilt, position, factor):
+    graph = graph_of("deviation_10_4#1", 1)
+    right = getattr(SpanningTrees, spoilt)
+
+    def wrong(self, **options):
+        found = np.array(right(self, **options))
+        found[position] *= factor
+        return found
+
+    monkeypatch.setattr(SpanningTrees, spoilt, wrong)
+    verdict = Accurate(False, with_mpmath=True).run(graph, 0, 0)
+    assert verdict.p_value == 0.0
+    assert verdict.mpmath_error > high_precision.PROMISED
+    assert max(verdict.log_partition_error, verdict.marginal_error) > high_precision.PROMISED
+
+
+@pytest.mark.parametrize("single_root", [False, True])
+@pytest.mark.parametrize("spoilt", ["log_partition", "arc_marginals"])
+def test_mpmath_has_to_agree(monkeypatch, spoilt, single_root):
+    graph = graph_of("deviation_10_4#1", 1)
+    experiment = Accurate(single_root, with_mpmath=True)
+    assert experiment.run(graph, 0, 0).p_value == 1.0
+
+    def off_by_one_in_1e11(scores, *, single_root):
+        answer = by_determinant(scores, single_root=single_root)
+        if spoilt == "log_partition":
+            return answer._replace(log_partition=answer.log_partition * (1 + 1e-11))
+        answer.arc_marginals[2][3] *= 1 + 1e-11
+        return answer
+
+    monkeypatch.setattr(high_precision, "by_determinant", off_by_one_in_1e11)
+    verdict = experiment.run(graph, 0, 0)
+    assert verdict.p_value == 0.0
+    assert verdict.log_partition_error < 1e-12
+    assert verdict.marginal_error < 1e-12
+    assert "in 60 digits (decimal) and, by up to 1e-11, against one of mpmath" in verdict.report()
+    assert Accurate(single_root).run(graph, 0, 0).p_value == 1.0
+
+
+def test_all_extreme_scores_are_put_before_mpmath():
+    extreme = [check for check in SUITE if check.group == "accuracy on extreme scores"]
+    assert len(extreme) == 2 * len(EXTREME)
+    assert all(check.experiment.with_mpmath for check in extreme)
+
+
+def test_errors_of_pairs_are_seen(monkeypatch):
+    graph = graph_of("deviation_10_8#1", 1)
+    experiment = Accurate(False, has_pairs=True)
+    assert experiment.run(graph, 0, 0).p_value == 1.0
+    assert experiment.run(graph, 0, 0).pair_error > 0.0
+    right = SpanningTrees.joint_probability
+    last = pairs_of(graph, single_root=False)[-1]
+
+    def off_by_one_in_1e11(self, arcs):
+        return right(self, arcs) * (1 + 1e-11 * (arcs == last))
+
+    monkeypatch.setattr(SpanningTrees, "joint_probability", off_by_one_in_1e11)
+    verdict = experiment.run(graph, 0, 0)
+    assert verdict.p_value == 0.0
+    assert verdict.marginal_error < 1e-12
+    assert "those of pairs by 1e-11" in verdict.report()
+
+
+@pytest.mark.parametrize("single_root", [False, True])
+@pytest.mark.parametrize(
+    "name", ["deviation_1_8#1", "deviation_300_4#1", "holes_deviation_30_12#1"]
+)
+def test_the_truth_is_that_of_the_other_judge(name, single_root):
+    scores = graph_of(name, 1).log_weights
+    truth = truth_about(scores, single_root=single_root)
+    other = by_determinant(scores, single_root=single_root)
+    with mpmath.workdps(40):
+        assert abs(mpmath.mpf(str(truth.log_partition)) - other.log_partition) < 1e-20
+        for (head, word), chance in truth.marginals.items():
+            known = other.arc_marginals[head][word]
+            assert abs(mpmath.mpf(str(chance)) - known) <= 1e-20 * max(known, 1e-290)
+
+
+@pytest.mark.parametrize("single_root", [False, True])
+@pytest.mark.parametrize("name", ["skewed_4", "sparse_5"])
+def test_pairs_have_the_probability_of_the_trees_that_have_both(name, single_root):
+    graph = graph_of(name, 1)
+    law = law_of(graph, single_root=single_root)
+    arcs = [tuple(arc) for arc in np.argwhere(np.isfinite(graph.log_weights)).tolist()]
+    pairs = [(one, other) for one, other in permutations(arcs, 2) if one[1] != other[1]]
+    truth = truth_about(graph.log_weights, single_root=single_root, pairs=pairs)
+    expected = [
+        law.probabilities[(law.trees[:, d] == h) & (law.trees[:, e] == i)].sum()
+        for (h, d), (i, e) in pairs
+    ]
+    np.testing.assert_allclose([float(p) for p in truth.joint], expected, rtol=1e-13, atol=1e-50)
+
+
+def test_digits_are_added_until_the_inverse_proves_itself(monkeypatch):
+    scores = graph_of("deviation_300_4#1", 1).log_weights
+    enough = truth_about(scores, single_root=True)
+    monkeypatch.setattr(high_precision, "FIRST_DIGITS", 3)
+    grown = truth_about(scores, single_root=True)
+    assert grown.num_digits > 3
+    for arc, chance in enough.marginals.items():
+        off = abs(grown.marginals[arc] - chance)
+        assert off <= 2 * high_precision.SETTLED * max(chance, Decimal("1e-290"))
+
+
+def test_a_wrong_inverse_is_never_settled(monkeypatch):
+    scores = graph_of("deviation_1_8#1", 1).log_weights
+    right = high_precision._invert
+
+    def off_by_one_in_1e16(matrix):
+        inverse, *rest = right(matrix)
+        inverse[2, 3] *= 1 + Decimal("1e-16")
+        return inverse, *rest
+
+    monkeypatch.setattr(high_precision, "_invert", off_by_one_in_1e16)
+    monkeypatch.setattr(high_precision, "_MOST_DIGITS", 500)
+    with pytest.raises(ArithmeticError, match="500 digits do not settle"):
+        truth_about(scores, single_root=True)
