@@ -1,6 +1,9 @@
 # Everything happens in .venv, made on first use.  `make` alone lists what there is.
 PYTHON ?= python3
-CXX ?= c++
+# Not `?=`: make itself sets CXX, to g++, where nobody else does.
+ifeq ($(origin CXX),default)
+CXX := c++
+endif
 VENV := .venv
 BIN := $(VENV)/bin
 SOURCES := pyproject.toml CMakeLists.txt README.md \
@@ -51,7 +54,7 @@ build: $(VENV)/built
 verify: $(VENV)/installed $(VENV)/tested
 	$(BIN)/python -m verification $(VERIFY)
 
-bench: $(VENV)/installed $(VENV)/tested $(VENV)/benched
+bench: $(VENV)/installed $(VENV)/benched
 	$(BIN)/python -m benchmarks $(if $(SCORES),--scores $(SCORES)) $(BENCH)
 
 clean:

@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import argparse
 import importlib
-import importlib.util
 import os
-import subprocess
 import sys
 import time
 from pathlib import Path
-from types import ModuleType
 
 from benchmarks import documentation
-from benchmarks.measure import ROOT, Settings
+from benchmarks.measure import RESULTS, ROOT, Settings
+from benchmarks.report import describe_machine
 
-# In this order.  A module has run(settings) -> Report, or is a program that does everything itself
-# and takes its time; the latter is left out of quick runs.
+# In this order; each is a module with run(settings) -> Report.
 NAMES = (
     "inference",
     "sampling",
@@ -25,7 +22,8 @@ NAMES = (
     "estimators",
     "command_line",
 )
-# Set before NumPy is imported, which is why the benchmarks themselves are imported late.
+# Where quick runs write, so that they never stand in for results that are committed.
+QUICK_RESULTS = ROOT / "build" / "benchmarks"
 _ONE_THREAD = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
 
 
@@ -33,11 +31,11 @@ def main(arguments: list[str] | None = None) -> int:
     """Run what was asked for, write results, and bring the documentation up to date."""
     options = _parser().parse_args(arguments)
     if options.list:
-        for name in _present(NAMES):
+        for name in NAMES:
             print(f"{name:22} {_summary(name)}")
         return 0
     if options.documentation:
-        documentation.update(options.results)
+        documentation.update(options.results or RESULTS)
         return 0
     unknown = [name for name in options.names if name not in NAMES]
     if unknown:
@@ -51,32 +49,23 @@ def main(arguments: list[str] | None = None) -> int:
         environment = {**os.environ, **dict.fromkeys(_ONE_THREAD, "1")}
         given = sys.argv[1:] if arguments is None else arguments
         os.execve(sys.executable, [sys.executable, "-m", "benchmarks", *given], environment)
-    settings = Settings(options.quick, options.scores, options.results)
+    results = options.results or (QUICK_RESULTS if options.quick else RESULTS)
+    settings = Settings(options.quick, options.scores, results)
     load, cores = os.getloadavg()[0], os.cpu_count() or 1
     if load > 0.5 * cores:
         print(f"load {load:.1f} on {cores} cores: two workers cannot be told from one now")
-    for name in _present(options.names or NAMES):
+    for name in options.names or NAMES:
         _run(name, settings)
-    if options.results == Settings().results and not options.quick:
-        documentation.update(options.results)
+    if settings.results.resolve() == RESULTS and not settings.quick:
+        documentation.update(settings.results)
     return 0
 
 
 def _run(name: str, settings: Settings) -> None:
-    from benchmarks.report import describe_machine
-
     module = importlib.import_module(f"benchmarks.{name}")
     begin = time.perf_counter()
     machine = describe_machine()
     print(f"{name}: ", end="", flush=True)
-    if not hasattr(module, "run"):
-        if settings.quick:
-            print("left out of quick runs")
-            return
-        print(flush=True)
-        subprocess.run([sys.executable, "-m", f"benchmarks.{name}"], cwd=ROOT, check=True)
-        print(f"    {time.perf_counter() - begin:.0f} s", flush=True)
-        return
     report = module.run(settings)
     report.write(machine)
     print(f"{time.perf_counter() - begin:.0f} s", flush=True)
@@ -84,12 +73,8 @@ def _run(name: str, settings: Settings) -> None:
         print("   ", " | ".join(claim.cells()), flush=True)
 
 
-def _present(names: tuple[str, ...] | list[str]) -> list[str]:
-    return [name for name in names if importlib.util.find_spec(f"benchmarks.{name}") is not None]
-
-
 def _summary(name: str) -> str:
-    module: ModuleType = importlib.import_module(f"benchmarks.{name}")
+    module = importlib.import_module(f"benchmarks.{name}")
     return (module.__doc__ or "").strip().splitlines()[0]
 
 
@@ -103,7 +88,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--quick",
         action="store_true",
-        help="small sizes and few rounds: does it work, not how fast; documentation is left alone",
+        help="small sizes and few rounds: does it work, not how fast; writes into "
+        "build/benchmarks and leaves the documentation alone",
     )
     parser.add_argument(
         "--scores",
@@ -114,8 +100,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--results",
         type=Path,
-        default=ROOT / "benchmarks" / "results",
-        help="where to write (default: benchmarks/results)",
+        help="where to write (default: benchmarks/results, build/benchmarks if --quick)",
     )
     parser.add_argument(
         "--documentation",

@@ -1,14 +1,16 @@
 """Are they right?  What is asked of every side before it is timed.
 
 Numbers (log Z, marginals) are compared with ours, which the tests compare with enumeration and with
-high-precision arithmetic.  Samplers are judged by their law on a small graph, tree by tree, and by
-the validity of what they draw on the graph that is timed.
+high-precision arithmetic.  Samplers are judged by their law on a small graph, tree by tree, or by
+ordered pairs of trees if they draw without replacement, and by the validity of what they draw on
+the graph that is timed.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Hashable, Mapping
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +21,7 @@ from arborand.trees import is_tree, num_root_arcs
 from benchmarks.graphs import Floats
 
 Heads = NDArray[np.int32]
+_Outcome = TypeVar("_Outcome", bound=Hashable)
 # A sampler is called wrong where chance would say so once in a million times.
 _LEVEL = 1e-6
 
@@ -51,6 +54,27 @@ def tree_objection(heads: Heads, log_weights: Floats, *, single_root: bool) -> s
     return None
 
 
+def batch_objection(
+    heads: Heads, batch: Floats, num_draws: int, *, single_root: bool
+) -> str | None:
+    """Say what `tree_objection` says, of so many trees from each graph of a batch.
+
+    `heads` have the shape that ``sample(num_draws)`` gives them: draws first, then graphs.
+    """
+    if heads.shape != (num_draws, *batch.shape[:2]):
+        return f"shape {heads.shape} instead of {(num_draws, *batch.shape[:2])}"
+    for graph, log_weights in enumerate(batch):
+        objection = tree_objection(heads[:, graph], log_weights, single_root=single_root)
+        if objection is not None:
+            return f"graph {graph}: {objection}"
+    return None
+
+
+def same_objection(found: NDArray[Any], expected: NDArray[Any]) -> str | None:
+    """Say whether an answer differs in any bit, as it must not by the number of workers."""
+    return None if np.array_equal(found, expected) else "not the answer of a single worker"
+
+
 def distinct_objection(heads: Heads, log_weights: Floats, *, single_root: bool) -> str | None:
     """Say whether a tree was drawn twice, besides what `tree_objection` says."""
     repeats = len(heads) - len({row.tobytes() for row in np.ascontiguousarray(heads)})
@@ -70,20 +94,62 @@ def law_objection(
     objection = tree_objection(heads, log_weights, single_root=single_root)
     if objection is not None:
         return objection
-    trees, probabilities = enumeration.tree_law(log_weights, single_root=single_root)
+    law = _tree_law(log_weights, single_root=single_root)
     counts = Counter(tuple(row) for row in heads.tolist())
-    observed = np.array([counts[tuple(tree)] for tree in np.asarray(trees).tolist()])
-    expected = num_draws * np.asarray(probabilities)
-    # Rare trees are counted together, so that every cell expects at least 10.
+    return _counts_objection(counts, law, num_draws, "tree")
+
+
+def distinct_law_objection(
+    draw_two: Callable[[], Heads], log_weights: Floats, num_draws: int, *, single_root: bool
+) -> str | None:
+    """Say whether pairs of distinct trees do not follow their law, by a chi-square test of counts.
+
+    A pair comes with the probability of its first tree, times that of its second among all others.
+    `draw_two` returns the heads of two trees, in the order in which they were drawn.
+    """
+    counts: Counter[tuple[tuple[int, ...], tuple[int, ...]]] = Counter()
+    for _ in range(num_draws):
+        heads = np.asarray(draw_two())
+        if len(heads) != 2:
+            return f"{len(heads)} trees instead of 2"
+        objection = distinct_objection(heads, log_weights, single_root=single_root)
+        if objection is not None:
+            return objection
+        first, second = heads.tolist()
+        counts[tuple(first), tuple(second)] += 1
+    trees = _tree_law(log_weights, single_root=single_root)
+    law = {
+        (first, second): p * q / (1.0 - p)
+        for first, p in trees.items()
+        for second, q in trees.items()
+        if first != second
+    }
+    return _counts_objection(counts, law, num_draws, "pair of trees")
+
+
+def _tree_law(log_weights: Floats, *, single_root: bool) -> dict[tuple[int, ...], float]:
+    trees, probabilities = enumeration.tree_law(log_weights, single_root=single_root)
+    keys = [tuple(row) for row in np.asarray(trees).tolist()]
+    return dict(zip(keys, np.asarray(probabilities).tolist(), strict=True))
+
+
+def _counts_objection(
+    counts: Mapping[_Outcome, int], law: Mapping[_Outcome, float], num_draws: int, what: str
+) -> str | None:
+    observed = np.array([counts.get(key, 0) for key in law])
+    expected = num_draws * np.array(list(law.values()))
+    # What is rare is counted together, so that every cell expects at least 10 or so.
     rare = expected < 10
     if rare.any():
         observed = np.append(observed[~rare], observed[rare].sum())
         expected = np.append(expected[~rare], expected[rare].sum())
+    if len(expected) < 2:
+        raise ValueError(f"{num_draws} draws are too few to judge a law by")
     chance = float(stats.chisquare(observed, expected).pvalue)
     if chance >= _LEVEL:
         return None
     worst = int(np.argmax(np.abs(observed - expected) / np.sqrt(expected)))
     return (
-        f"the law is wrong: {observed[worst]} draws of a tree that should have "
+        f"the law is wrong: {observed[worst]} draws of a {what} that should have "
         f"{expected[worst]:.0f} of {num_draws} (p = {chance:.0e})"
     )

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.measure import ROOT, Ratio
+from benchmarks.report import Claim, claims_table, markdown_table, run_line
 
 PAGE = ROOT / "docs" / "how_fast.md"
 _MARK = re.compile(
@@ -31,7 +32,12 @@ _MARK = re.compile(
 def update(results: Path) -> None:
     """Rewrite the page from the results that are there."""
     text = PAGE.read_text(encoding="utf-8")
-    PAGE.write_text(_MARK.sub(lambda match: _replacement(match, results), text), encoding="utf-8")
+    PAGE.write_text(inserted(text, results), encoding="utf-8")
+
+
+def inserted(text: str, results: Path) -> str:
+    """Give a page with the results in all its places."""
+    return _MARK.sub(lambda match: _replacement(match, results), text)
 
 
 def _replacement(match: re.Match[str], results: Path) -> str:
@@ -40,41 +46,38 @@ def _replacement(match: re.Match[str], results: Path) -> str:
     if what == "fact":
         return f"{begin}{found['facts'][which]}{end}"
     if what == "machine":
-        return f"{begin}{_machine(found)}{end}"
+        return f"{begin}{run_line(found['quick'], found['machine'])}{end}"
     blocks = {"claims": _claims, "missed": _missed, "table": _table, "figure": _figure}
     return f"{begin}\n\n{blocks[what](found, which)}\n\n{end}"
 
 
-def _machine(found: dict[str, Any]) -> str:
-    from benchmarks.report import machine_line
-
-    kind = "A quick run, whose numbers are rough" if found["quick"] else "A full run"
-    return f"{kind}: {machine_line(found['machine'])}"
-
-
 def _claims(found: dict[str, Any], _: str) -> str:
-    from benchmarks.report import Claim, claims_table
-
-    claims = [
-        Claim(one["text"], Ratio(**one["measured"]), one["bound"], one["at_most"])
-        for one in found["claims"]
-    ]
-    return "\n".join(claims_table(claims))
+    return "\n".join(claims_table(_read_claims(found)))
 
 
 def _missed(found: dict[str, Any], _: str) -> str:
     missed = [
-        f"- {one['text']}: {Ratio(**one['measured'])}, should be "
-        f"{'at most' if one['at_most'] else 'at least'} {one['bound']:g}."
-        for one in found["claims"]
-        if "missed" in one["verdict"]
+        f"- {claim.text}: {claim.measured}, should be {claim.required}."
+        for claim in _read_claims(found)
+        if "missed" in claim.verdict
     ]
     return "\n".join(missed or ["- Nothing."])
 
 
-def _table(found: dict[str, Any], which: str) -> str:
-    from benchmarks.report import markdown_table
+def _read_claims(found: dict[str, Any]) -> list[Claim]:
+    return [
+        Claim(
+            one["text"],
+            None if one["measured"] is None else Ratio(**one["measured"]),
+            one["bound"],
+            one["at_most"],
+            one.get("skipped", ""),
+        )
+        for one in found["claims"]
+    ]
 
+
+def _table(found: dict[str, Any], which: str) -> str:
     table = _only([one for one in found["tables"] if one["title"].startswith(which)], which)
     parts = [f"**{table['title']}**"]
     if table["note"]:

@@ -1,4 +1,4 @@
-"""Claim: distinct trees give closer estimates than as many drawn with replacement.
+"""How far estimates are off by the number of trees evaluated, distinct or with replacement.
 
 For each of six distributions (two sizes, from flat to peaked) and each estimator, the error of the
 estimate (root mean square over replicates, against the exact expectation) by the number of trees
@@ -16,23 +16,17 @@ average, that number of distinct trees.
 "Centred" is the threshold estimator of the function minus a constant, which leaves it unbiased: the
 constant is the mean over a quarter of the evaluations, drawn with replacement and not used again.
 
-Run ``python benchmarks/estimators.py`` (about a minute; needs matplotlib) to write the table and
-the picture into ``benchmarks/results``.  All seeds are fixed.
+Nothing is timed, and all seeds are fixed.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from pathlib import Path
+from dataclasses import asdict, dataclass
 from typing import Any
 
-import matplotlib as mpl
 import numpy as np
 import numpy.typing as npt
-
-mpl.use("Agg")
-from matplotlib import pyplot as plt
 
 from arborand import DependencyTrees
 from arborand.enumeration import tree_law
@@ -43,17 +37,18 @@ from arborand.estimators import (
     expected_arc_sum,
     sum_and_sample,
 )
+from benchmarks.measure import Settings
+from benchmarks.report import Report
 
-RESULTS = Path(__file__).parent / "results"
-NUM_REPLICATES = 400
+TITLE = "Error by number of evaluations"
 NUM_EVALUATIONS = (4, 8, 16, 32, 64, 128, 256)
 # How far the arcs of the favoured tree stand out from noise of standard deviation 1.
 MARGINS = {
     6: {"flat": None, "spread": 2.0, "peaked": 7.0},
     20: {"flat": None, "spread": 5.0, "peaked": 7.0},
 }
-# For the variance of the function where it cannot be summed, and for counting distinct trees.
-MANY_DRAWS = 400_000
+# Another seed for what is drawn besides, further off than there are replicates.
+OTHER_SEED = 400
 
 Heads = npt.NDArray[np.int32]
 Values = npt.NDArray[Any]
@@ -64,7 +59,7 @@ def centred(
     distribution: DependencyTrees, function: Callable[[Heads], Values], k: int, seed: int
 ) -> Estimate:
     """Estimate the distance from a first guess, and add the guess."""
-    guess = expectation(distribution, function, k // 4, rng=NUM_REPLICATES + seed)
+    guess = expectation(distribution, function, k // 4, rng=OTHER_SEED + seed)
     rest = k - guess.num_evaluations
     distance = expectation_without_replacement(
         distribution, lambda heads: function(heads) - guess.value, rest, rng=seed
@@ -121,8 +116,11 @@ def height(heads: Heads) -> Values:
     return depth + 1
 
 
-def case(num_words: int, kind: str) -> Case:
-    """Make one of the distributions, with its function."""
+def case(num_words: int, kind: str, many_draws: int) -> Case:
+    """Make one of the distributions, with its function.
+
+    `many_draws` tell the variance of the function where it cannot be summed.
+    """
     generator = np.random.default_rng(num_words)
     scores = generator.normal(size=(num_words + 1, num_words + 1))
     favoured = DependencyTrees(scores).sample(rng=0)
@@ -133,7 +131,6 @@ def case(num_words: int, kind: str) -> Case:
     else:
         scores[arcs] += margin
     distribution = DependencyTrees(scores)
-    many = distribution.sample(MANY_DRAWS, rng=1)
     if num_words <= 6:
         function = height
         heads, probability = tree_law(scores, single_root=True)
@@ -147,7 +144,7 @@ def case(num_words: int, kind: str) -> Case:
         indicator = np.zeros(scores.shape)
         indicator[arcs] = 1.0
         mean = float(expected_arc_sum(distribution, indicator).value)
-        deviation = float(function(many).std())
+        deviation = float(function(distribution.sample(many_draws, rng=1)).std())
     best = np.exp(distribution.sample_without_replacement(100, rng=0).log_prob.max())
     shown = f"{best:.2f}" if best > 0.01 else f"{best:.0e}"
     return Case(
@@ -155,12 +152,12 @@ def case(num_words: int, kind: str) -> Case:
     )
 
 
-def curve(case: Case, estimator: Estimator) -> Curve:
+def curve(case: Case, estimator: Estimator, num_replicates: int) -> Curve:
     """Run an estimator again and again, for every number of evaluations."""
     answer = Curve([], [])
     for k in NUM_EVALUATIONS:
         estimates = [
-            estimator(case.distribution, case.function, k, seed) for seed in range(NUM_REPLICATES)
+            estimator(case.distribution, case.function, k, seed) for seed in range(num_replicates)
         ]
         assert all(estimate.num_evaluations == k for estimate in estimates)
         error = np.sqrt(np.mean([(e.value - case.mean) ** 2 for e in estimates]))
@@ -170,96 +167,98 @@ def curve(case: Case, estimator: Estimator) -> Curve:
     return answer
 
 
-def kept_curve(case: Case) -> Curve:
+def kept_curve(case: Case, many_draws: int) -> Curve:
     """Compute the error with replacement if the values of trees that come again are kept.
 
     How many distinct trees so many draws have is read off one long sequence, in which each tree's
     count is thinned out; where even that is too short, nothing is known.
     """
-    long = case.distribution.sample(MANY_DRAWS, rng=2)
+    long = case.distribution.sample(many_draws, rng=2)
     _, counts = np.unique(long, axis=0, return_counts=True)
     size, frequency = np.unique(counts, return_counts=True)
-    part = np.geomspace(1.0 / MANY_DRAWS, 1.0, 400)
+    part = np.geomspace(1.0 / many_draws, 1.0, 400)
     distinct = ((1.0 - (1.0 - part[:, None]) ** size) * frequency).sum(axis=1)
-    num_draws = np.interp(NUM_EVALUATIONS, distinct, part * MANY_DRAWS, right=np.nan)
+    num_draws = np.interp(NUM_EVALUATIONS, distinct, part * many_draws, right=np.nan)
     return Curve((case.deviation / np.sqrt(num_draws)).tolist(), [])
 
 
-def table(cases: list[Case], curves: list[dict[str, Curve]]) -> str:
-    """Write everything as Markdown."""
-    lines = [
-        "# Error by number of evaluations",
-        "",
-        f"Root mean square error over {NUM_REPLICATES} replicates (itself good to about 4 %), in "
-        "parts of the standard deviation of the function; in brackets, what the standard errors "
-        "say it is (root mean square), in parts of what it was. A dash: not within "
-        f"{MANY_DRAWS:,} draws. Written by `benchmarks/estimators.py`, which says what is "
-        "measured.",
-    ]
-    for one, by_name in zip(cases, curves, strict=True):
-        lines += [
-            "",
-            f"## {one.title}",
-            "",
-            "| evaluations | " + " | ".join(by_name) + " |",
-            "|---" * (len(by_name) + 1) + "|",
-        ]
-        for i, k in enumerate(NUM_EVALUATIONS):
-            cells = []
-            for found in by_name.values():
-                cell = f"{found.error[i] / one.deviation:.2g}"
-                if found.calibration:
-                    cell += f" ({found.calibration[i]:.2f})"
-                cells.append("-" if cell == "nan" else cell)
-            lines.append(f"| {k} | " + " | ".join(cells) + " |")
-    return "\n".join(lines) + "\n"
+def add_table(report: Report, case: Case, by_name: dict[str, Curve]) -> None:
+    """Add the table of one distribution."""
+    table = report.table(case.title, ("evaluations", *by_name))
+    for i, k in enumerate(NUM_EVALUATIONS):
+        row = [str(k)]
+        for found in by_name.values():
+            cell = f"{found.error[i] / case.deviation:.2g}"
+            if found.calibration:
+                cell += f" ({found.calibration[i]:.2f})"
+            row.append("-" if cell == "nan" else cell)
+        table.rows.append(row)
 
 
-def picture(cases: list[Case], curves: list[dict[str, Curve]]) -> Any:
+def draw_picture(report: Report, cases: list[Case], curves: list[dict[str, Curve]]) -> None:
     """Draw the errors, a panel for each distribution."""
-    plt.rcParams.update({"svg.hashsalt": "arborand", "svg.fonttype": "none", "font.size": 9})
-    figure, panels = plt.subplots(2, 3, figsize=(11, 6.6), sharex=True, layout="constrained")
-    for one, by_name, panel in zip(cases, curves, panels.flat, strict=True):
-        for name, found in by_name.items():
-            panel.loglog(
-                NUM_EVALUATIONS,
-                np.array(found.error) / one.deviation,
-                color=COLOURS[name],
-                linestyle=":" if name == KEPT else "-",
-                marker="" if name == KEPT else "o",
-                markersize=3.5,
-                label=name,
-            )
-        panel.set_title(one.title, fontsize=9)
-        panel.set_xticks(NUM_EVALUATIONS, [str(k) for k in NUM_EVALUATIONS])
-        panel.minorticks_off()
-        panel.grid(color="#dddddd", linewidth=0.6)
-    for panel in panels[1]:
-        panel.set_xlabel("trees evaluated")
-    for panel in panels[:, 0]:
-        panel.set_ylabel("error / standard deviation of the function")
-    handles, labels = panels[0, 0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=6, frameon=False)
-    return figure
+    with report.panels(
+        "estimators", "Error by number of evaluations.", 2, 3, figsize=(11, 6.6), sharex=True
+    ) as (figure, panels):
+        for one, by_name, panel in zip(cases, curves, panels.flat, strict=True):
+            for name, found in by_name.items():
+                panel.loglog(
+                    NUM_EVALUATIONS,
+                    np.array(found.error) / one.deviation,
+                    color=COLOURS[name],
+                    linestyle=":" if name == KEPT else "-",
+                    marker="" if name == KEPT else "o",
+                    markersize=3.5,
+                    label=name,
+                )
+            panel.set_title(one.title, fontsize=9)
+            panel.set_xticks(NUM_EVALUATIONS, [str(k) for k in NUM_EVALUATIONS])
+            panel.minorticks_off()
+            panel.grid(color="#dddddd", linewidth=0.6)
+        for panel in panels[1]:
+            panel.set_xlabel("trees evaluated")
+        for panel in panels[:, 0]:
+            panel.set_ylabel("error / standard deviation of the function")
+        handles, labels = panels[0, 0].get_legend_handles_labels()
+        figure.legend(
+            handles, labels, loc="outside lower center", ncols=6, fontsize=8, frameon=False
+        )
 
 
-def main() -> None:
-    """Run the study and write its table and picture."""
-    cases = [case(num_words, kind) for num_words, kinds in MARGINS.items() for kind in kinds]
-    curves = []
-    for one in cases:
-        by_name = {name: curve(one, estimator) for name, estimator in ESTIMATORS.items()}
-        # Next to what it is compared with.
-        kept = {"with replacement": by_name.pop("with replacement"), KEPT: kept_curve(one)}
-        curves.append(kept | by_name)
-        print(one.title, flush=True)
-    RESULTS.mkdir(exist_ok=True)
-    (RESULTS / "estimators.md").write_text(table(cases, curves), encoding="utf-8")
-    figure = picture(cases, curves)
-    figure.savefig(RESULTS / "estimators.svg", metadata={"Date": None})
-    figure.savefig(RESULTS / "estimators.png", dpi=150, metadata={"Software": None})
-    print(f"wrote {RESULTS}/estimators.md, .svg and .png")
-
-
-if __name__ == "__main__":
-    main()
+def run(settings: Settings) -> Report:
+    """Run every estimator on every distribution."""
+    report = Report("estimators", TITLE, settings)
+    num_replicates = 20 if settings.quick else 400
+    many_draws = 20_000 if settings.quick else 400_000
+    report.note = (
+        f"Root mean square error over {num_replicates} replicates (itself good to about "
+        f"{100 / np.sqrt(2 * num_replicates):.0f} %), in parts of the standard deviation of the "
+        "function; in brackets, what the standard errors say it is (root mean square), in parts "
+        f"of what it was.  A dash: not within {many_draws:,} draws.  `benchmarks/estimators.py` "
+        "says what is measured."
+    )
+    cases, curves = [], []
+    for num_words, kinds in MARGINS.items():
+        for kind in kinds:
+            one = case(num_words, kind, many_draws)
+            found = {
+                name: curve(one, estimator, num_replicates)
+                for name, estimator in ESTIMATORS.items()
+            }
+            # Next to what it is compared with.
+            by_name = {
+                "with replacement": found.pop("with replacement"),
+                KEPT: kept_curve(one, many_draws),
+                **found,
+            }
+            add_table(report, one, by_name)
+            report.raw[one.title] = {
+                "mean": one.mean,
+                "deviation": one.deviation,
+                "evaluations": list(NUM_EVALUATIONS),
+                "curves": {name: asdict(found) for name, found in by_name.items()},
+            }
+            cases.append(one)
+            curves.append(by_name)
+    draw_picture(report, cases, curves)
+    return report

@@ -8,9 +8,12 @@
 //   slots   the same loop over slots of 16 bytes, the size of an alias table's
 //   step    a step of the core's walk: draws so long that nothing but their steps counts
 //   <graph> whole draws of spanning trees from that graph, and the steps they took
+//   <graph> steps   the steps of these very draws and nothing else: the starts and lengths of all
+//           walks are known beforehand, so that no node is asked whether it is in the tree, no path
+//           joins it, and no start is looked for
 //
 // and prints one line of JSON for each: {"n": .., "what": .., "ns": .., "steps": ..}, where `ns` is
-// the time of one round of the loop, of one step, or of one draw.
+// the time of one round of the loop, of one step, of one draw, or of the steps of one draw.
 #define ARBORAND_ISA bench
 
 #include <algorithm>
@@ -20,6 +23,7 @@
 #include <ctime>
 #include <memory>
 #include <random>
+#include <string>
 #include <vector>
 
 #include "sampling.hpp"
@@ -95,8 +99,8 @@ class Draws {
         heads_.resize(static_cast<std::size_t>(count * (n_ + 1)));
         SampleCounts counts;
         const double begin = nanoseconds();
-        draw_trees(Sampler::in(prepared_), StreamKey{{7, 0}}, DrawRange{0, first_, count},
-                   heads_.data(), n_ + 1, work_, Interrupt{}, counts);
+        draw_trees(Sampler::in(prepared_), key, DrawRange{0, first_, count}, heads_.data(), n_ + 1,
+                   work_, Interrupt{}, counts);
         const double end = nanoseconds();
         first_ += static_cast<std::uint64_t>(count);
         sink = static_cast<std::uint64_t>(heads_.back());
@@ -104,9 +108,76 @@ class Draws {
         return (end - begin) / static_cast<double>(count);
     }
 
+    // The time of the steps of one of the last `count` draws.
+    double time_steps(Index count) {
+        const std::uint64_t first = first_ - static_cast<std::uint64_t>(count);
+        record(first, count);
+        std::vector<std::int32_t> heads(heads_.size(), -1);
+        const double begin = nanoseconds();
+        replay(first, count, heads.data());
+        const double end = nanoseconds();
+        if (heads != heads_) std::exit(2);
+        return (end - begin) / static_cast<double>(count);
+    }
+
     const char* const name;
 
   private:
+    struct Walk {
+        std::uint32_t start, length;
+    };
+
+    WalkTables tables() const { return {Sampler::in(prepared_).slots, n_ + 1}; }
+
+    std::uint32_t step(Index node, Stream& stream) const {
+        return draw_alias(tables().of(node), static_cast<std::uint64_t>(n_ + 1), stream.next());
+    }
+
+    // Find out where the walks of these draws start and how long they are.
+    void record(std::uint64_t first, Index count) {
+        walks_.clear();
+        num_walks_.clear();
+        std::vector<std::uint32_t> heads(static_cast<std::size_t>(n_ + 1));
+        for (Index i = 0; i < count; ++i) {
+            const std::size_t before = walks_.size();
+            Stream stream(key, 0, first + static_cast<std::uint64_t>(i));
+            std::vector<bool> in_tree(heads.size(), false);
+            in_tree[0] = true;
+            for (std::uint32_t start = 1; start < heads.size(); ++start) {
+                if (in_tree[start]) continue;
+                std::uint32_t length = 0;
+                for (std::uint32_t node = start; !in_tree[node]; node = heads[node]) {
+                    heads[node] = step(node, stream);
+                    ++length;
+                }
+                for (std::uint32_t node = start; !in_tree[node]; node = heads[node]) {
+                    in_tree[node] = true;
+                }
+                walks_.push_back({start, length});
+            }
+            num_walks_.push_back(static_cast<std::uint32_t>(walks_.size() - before));
+        }
+    }
+
+    __attribute__((noinline)) void replay(std::uint64_t first, Index count, std::int32_t* heads) {
+        const Walk* walk = walks_.data();
+        for (Index i = 0; i < count; ++i, heads += n_ + 1) {
+            Stream stream(key, 0, first + static_cast<std::uint64_t>(i));
+            const Walk* const end = walk + num_walks_[static_cast<std::size_t>(i)];
+            for (; walk != end; ++walk) {
+                Index node = walk->start;
+                for (std::uint32_t left = walk->length; left > 0; --left) {
+                    const std::uint32_t head = step(node, stream);
+                    heads[node] = static_cast<std::int32_t>(head);
+                    node = head;
+                }
+            }
+        }
+    }
+
+    static constexpr StreamKey key{{7, 0}};
+    std::vector<Walk> walks_;
+    std::vector<std::uint32_t> num_walks_;  // of each draw
     std::vector<double> log_weights_;
     Index n_;
     std::uint64_t first_ = 0;
@@ -168,8 +239,11 @@ void measure(Index n, int repetitions, double milliseconds) {
         }
         for (int g = 0; g < 3; ++g) {
             const double ns = graphs[g]->time(draws[g], steps);
+            const double steps_ns = graphs[g]->time_steps(draws[g]);
             if (counts) {
                 print(n, graphs[g]->name, ns, steps);
+                const std::string name = graphs[g]->name;
+                print(n, (name + " steps").c_str(), steps_ns, steps);
             } else {
                 draws[g] = rounds_for(ns);
             }

@@ -114,6 +114,12 @@ class Sentences:
         return Sentences(self.name, self.matrices[:count])
 
 
+def has_sentences(file: Path) -> bool:
+    """Say whether an ``.npz`` file holds what `read_sentences` needs."""
+    with np.load(file) as stored:
+        return {"lengths", "offsets", "scores"} <= set(stored.files)
+
+
 def read_sentences(path: Path | None, *, max_words: int = 10**9) -> list[Sentences]:
     """Read scores from an ``.npz`` file, or from all such files of a folder.
 
@@ -128,9 +134,9 @@ def read_sentences(path: Path | None, *, max_words: int = 10**9) -> list[Sentenc
     files = sorted(path.glob("*.npz")) if path.is_dir() else [path]
     found = []
     for file in files:
+        if not has_sentences(file):
+            continue
         with np.load(file) as stored:
-            if not {"lengths", "offsets", "scores"} <= set(stored.files):
-                continue
             scores, offsets, lengths = stored["scores"], stored["offsets"], stored["lengths"]
         matrices = [
             scores[begin : begin + (n + 1) ** 2].astype(np.float64).reshape(n + 1, n + 1)

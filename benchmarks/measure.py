@@ -4,7 +4,8 @@
 - In turns: every round times each side once, each round beginning with another side, so that what
   slows the machine down for a while slows all of them.
 - Ratios are taken round by round.  Reported are their median and its 95 % interval from order
-  statistics (the binomial distribution alone: nothing is assumed about how times scatter).
+  statistics (the binomial distribution alone: nothing is assumed about how times scatter).  Fewer
+  than six rounds have no such interval, and none is given.
 - Time is the processor time of the process, user and system, of all its threads.  On an idle
   machine that is what the clock shows for a single thread; on a busy one it leaves out what other
   programs take.  Where several threads are the point, ``clock="wall"`` asks for the clock.
@@ -26,11 +27,14 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
+# The results that are committed, and that docs/how_fast.md shows.
+RESULTS = ROOT / "benchmarks" / "results"
 _CLOCKS: dict[str, Callable[[], int]] = {
     "processor": time.process_time_ns,
     "wall": time.perf_counter_ns,
 }
-# A turn of a side lasts at least this long: long against the clock's own cost of a microsecond.
+# A turn of a side lasts about this long, or one call: long against the clock's own cost of a
+# microsecond.
 _SECONDS_PER_TURN = 0.002
 _MAX_ROUNDS = 101
 
@@ -41,7 +45,7 @@ class Settings:
 
     quick: bool = False
     scores: Path | None = None
-    results: Path = ROOT / "benchmarks" / "results"
+    results: Path = RESULTS
 
     @property
     def seconds(self) -> float:
@@ -58,16 +62,27 @@ class Settings:
         return quick if self.quick else full
 
 
+class WrongAnswerError(RuntimeError):
+    """A side that was to be timed gives wrong answers."""
+
+
 @dataclass(frozen=True)
 class Ratio:
-    """The median of ratios, and the interval that holds the true median in 95 of 100 runs."""
+    """The median of ratios, and the interval that holds the true median in 95 of 100 runs.
+
+    Attributes
+    ----------
+    value : float
+    low, high : float or None
+        None: measured too few times to say.
+    """
 
     value: float
-    low: float
-    high: float
+    low: float | None = None
+    high: float | None = None
 
     def __str__(self) -> str:
-        if self.low == self.high:  # measured once
+        if self.low is None or self.high is None or self.low == self.high:
             return significant(self.value)
         return f"{significant(self.value)} ({significant(self.low)} to {significant(self.high)})"
 
@@ -100,19 +115,20 @@ class Comparison:
 
     def median(self, name: str) -> float:
         """Give the median time of a side."""
-        return statistics.median(self.times[name])
+        return statistics.median(self._of(name))
 
     def fastest(self, name: str) -> float:
         """Give the shortest time of a side: the one least disturbed."""
-        return min(self.times[name])
+        return min(self._of(name))
 
     def ratio(self, numerator: str, denominator: str) -> Ratio:
         """Give the ratio of two sides' times."""
-        return ratio(self.times[numerator], self.times[denominator])
+        return ratio(self._of(numerator), self._of(denominator))
 
-    def row(self, name: str) -> dict[str, float]:
-        """Give the numbers of a side, for a table."""
-        return {"median_s": self.median(name), "min_s": self.fastest(name)}
+    def _of(self, name: str) -> list[float]:
+        if name in self.wrong:
+            raise WrongAnswerError(f"{name} is wrong and has no time: {self.wrong[name]}")
+        return self.times[name]
 
 
 def ratio(numerators: Sequence[float], denominators: Sequence[float]) -> Ratio:
@@ -121,16 +137,22 @@ def ratio(numerators: Sequence[float], denominators: Sequence[float]) -> Ratio:
 
 
 def median_interval(values: Sequence[float]) -> Ratio:
-    """Give a sample's median and the 95 % interval of the true one, from order statistics."""
+    """Give a sample's median and the 95 % interval of the true one, from order statistics.
+
+    The interval reaches from the d-th smallest to the d-th largest value, for the largest d that
+    leaves the true median outside with a chance of at most 2.5 % on either side.  Not even the
+    smallest and the largest of five values do that (3.1 %): then there is no interval.
+    """
     ordered = sorted(values)
     count = len(ordered)
-    # The largest d for which fewer than d values below the median has a chance of at most 2.5 %.
+    # The chance that at most `below` values are below the true median.
     chance, below = 0.5**count, 0
     while below < count // 2 and chance <= 0.025:
         below += 1
         chance += math.comb(count, below) * 0.5**count
-    edge = max(below - 1, 0)
-    return Ratio(statistics.median(ordered), ordered[edge], ordered[count - 1 - edge])
+    if below == 0:
+        return Ratio(statistics.median(ordered))
+    return Ratio(statistics.median(ordered), ordered[below - 1], ordered[count - below])
 
 
 def compare(
@@ -181,7 +203,7 @@ def _calls_per_turn(run: Callable[[], Any], now: Callable[[], int]) -> int:
     while True:
         elapsed = _time(run, calls, now) * 1e-9
         if elapsed >= 0.5 * _SECONDS_PER_TURN:
-            return max(1, round(calls * _SECONDS_PER_TURN / elapsed))
+            return math.ceil(calls * _SECONDS_PER_TURN / elapsed)
         calls *= max(2, min(64, int(_SECONDS_PER_TURN / max(elapsed, 1e-6))))
 
 
@@ -216,9 +238,10 @@ def in_fresh_process(
 ) -> dict[str, Any]:
     """Run a Python program in a new interpreter; it prints one line of JSON, which is returned.
 
-    The name ``PEAK`` in the program is a function: call it once before and once after what is to be
-    weighed, and the second call returns how many bytes of memory were in use at most in between,
-    over what was in use at the first.
+    Two functions are there for the program.  Call ``PEAK()`` once before and once after what is to
+    be weighed, and the second call returns how many bytes of memory were in use at most in between,
+    over what was in use at the first.  ``MOST()`` returns how many were ever in use.  Both return
+    None on systems that do not tell as Linux does.
     """
     finished = subprocess.run(
         [sys.executable, "-c", _PEAK + program, *arguments],
@@ -239,16 +262,25 @@ def in_fresh_process(
 # Linux tells the most memory a process has ever had (VmHWM) and can be made to forget it.
 _PEAK = """
 import json, sys, time
+def _FIELD(name):
+    with open("/proc/self/status") as status:
+        return next(int(l.split()[1]) * 1024 for l in status if l.startswith(name + ":"))
+def MOST():
+    try:
+        return _FIELD("VmHWM")
+    except OSError:
+        return None
 def PEAK(_start=[]):
-    def field(name):
-        with open("/proc/self/status") as status:
-            return next(int(l.split()[1]) * 1024 for l in status if l.startswith(name + ":"))
-    if _start:
-        return field("VmHWM") - _start.pop()
-    with open("/proc/self/clear_refs", "w") as refs:
-        refs.write("5")
-    _start.append(field("VmRSS"))
+    try:
+        if _start:
+            return _FIELD("VmHWM") - _start.pop()
+        with open("/proc/self/clear_refs", "w") as refs:
+            refs.write("5")
+        _start.append(_FIELD("VmRSS"))
+    except OSError:
+        return None
 """
+NOT_WEIGHED = "only Linux tells how much memory a process had at most"
 
 
 # ---- numbers for people
@@ -274,6 +306,6 @@ def duration(seconds: float) -> str:
     return f"{significant(seconds / 1e-9)} ns"
 
 
-def memory(num_bytes: float) -> str:
-    """Write an amount of memory in megabytes."""
-    return f"{significant(num_bytes / 1e6)} MB"
+def memory(num_bytes: float | None) -> str:
+    """Write an amount of memory in megabytes; a dash where none could be told."""
+    return "-" if num_bytes is None else f"{significant(num_bytes / 1e6)} MB"

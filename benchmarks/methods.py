@@ -7,11 +7,13 @@ both, and with them the cost of any number of draws.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 
 from arborand import DependencyTrees, SpanningTrees, sampling
 from benchmarks import graphs
+from benchmarks.answers import batch_objection, tree_objection
 from benchmarks.measure import Settings, Side, compare, duration, significant
 from benchmarks.report import Report
 
@@ -31,6 +33,8 @@ _METHODS = {
     "dependency": ("wilson", "wilson_reject", "colbourn"),
     "spanning": ("wilson", "colbourn"),
 }
+# What rules are judged by.
+_NUM_DRAWS = (1, 3, 10, 30, 100, 1000)
 
 
 def _costs(report: Report, settings: Settings) -> Costs:
@@ -45,13 +49,17 @@ def _costs(report: Report, settings: Settings) -> Costs:
         for family, make_graphs in families.items():
             for n in settings.pick((3, 5, 10, 20, 50, 100, 200, 400), (5, 20, 50)):
                 count = max(1, min(50, 20000 // n**2))
-                ready = make(make_graphs(n, count=count))
+                batch = make_graphs(n, count=count)
+                ready = make(batch)
                 sides = {
                     f"{method} {num_draws}": Side(
-                        lambda ready=ready, method=method, num_draws=num_draws: ready.sample(
-                            num_draws, method=method, rng=1
+                        partial(ready.sample, num_draws, method=method, rng=1),
+                        partial(
+                            batch_objection,
+                            batch=batch,
+                            num_draws=num_draws,
+                            single_root=kind == "dependency",
                         ),
-                        None,
                         count,
                     )
                     for method in methods
@@ -85,7 +93,7 @@ def _crossover_table(report: Report, costs: Costs) -> None:
         "`wilson` computes the root's marginals first, in O(n^3); `wilson_reject` does not, but "
         "walks until a single arc leaves the root.  The last column is the most that can be gained "
         "by choosing well, on the random graphs.  `colbourn` and spanning trees: see the raw data; "
-        "`colbourn` is never the cheapest from 5 words on.",
+        f"{_colbourn(costs)}",
     )
     for n in sorted({n for kind, _, n in costs if kind == "dependency"}):
         cells = []
@@ -101,6 +109,23 @@ def _crossover_table(report: Report, costs: Costs) -> None:
         cost = costs["dependency", "random", n]
         gain = _total(cost["wilson"], 1) / _total(cost["wilson_reject"], 1)
         table.rows.append([str(n), *cells, significant(gain)])
+
+
+def _colbourn(costs: Costs) -> str:
+    best = [
+        (n, num_draws)
+        for (_, _, n), cost in costs.items()
+        for num_draws in _NUM_DRAWS
+        if _cheapest(cost, num_draws) == "colbourn"
+    ]
+    if not best:
+        return "`colbourn` is nowhere the cheapest."
+    words, draws = (max(numbers) for numbers in zip(*best, strict=True))
+    return f"`colbourn` is nowhere the cheapest beyond {words} words or {draws} draws."
+
+
+def _cheapest(cost: dict[str, tuple[float, float]], num_draws: int) -> str:
+    return min(cost, key=lambda method: _total(cost[method], num_draws))
 
 
 def quarter_rule(num_words: int, num_draws: int, *, single_root: bool) -> str:
@@ -121,12 +146,13 @@ def _regret(report: Report, costs: Costs) -> None:
     table = report.table(
         "Rules for `method=None`: time over that of the best method",
         ("rule", "mean", "worst", "where"),
-        "Over all graphs above and 1, 3, 10, 30, 100 and 1000 draws; preparation included.",
+        f"Over all graphs above and {', '.join(map(str, _NUM_DRAWS[:-1]))} and {_NUM_DRAWS[-1]} "
+        "draws; preparation included.",
     )
     for name, rule in rules.items():
         regrets = {}
         for (kind, family, n), cost in costs.items():
-            for num_draws in (1, 3, 10, 30, 100, 1000):
+            for num_draws in _NUM_DRAWS:
                 chosen = rule(n, num_draws, single_root=kind == "dependency")
                 best = min(_total(one, num_draws) for one in cost.values())
                 regrets[kind, family, n, num_draws] = _total(cost[chosen], num_draws) / best
@@ -154,7 +180,10 @@ def _root_scores(report: Report, settings: Settings) -> None:
         trees = DependencyTrees(shifted)
         found = compare(
             {
-                method: Side(lambda trees=trees, method=method: trees.sample(12, method=method))
+                method: Side(
+                    partial(trees.sample, 12, method=method),
+                    partial(tree_objection, log_weights=shifted, single_root=True),
+                )
                 for method in ("wilson", "wilson_reject")
             },
             settings,

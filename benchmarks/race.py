@@ -6,7 +6,7 @@ import contextlib
 import signal
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from benchmarks.adapters import Adapter, Job
@@ -71,13 +71,22 @@ def _time_limit(seconds: float) -> Iterator[None]:
 
 
 def measure(
-    peers: Peers, work: str, jobs: dict[str, Job], check: Callable[[Any], str | None]
+    peers: Peers,
+    work: str,
+    jobs: dict[str, Job],
+    check: Callable[[Any], str | None],
+    *,
+    law: str | None = None,
 ) -> dict[str, Finding]:
-    """Time jobs by name; ``arborand`` must be among them and comes first."""
+    """Time jobs by name; ``arborand`` must be among them and comes first.
+
+    Those found wrong at the same work before are not timed, nor those found wrong at the work whose
+    name is `law`.
+    """
     findings: dict[str, Finding] = {}
     sides: dict[str, Side] = {}
     for name, job in jobs.items():
-        if (name, work) in peers.wrong:
+        if (name, work) in peers.wrong or (name, law) in peers.wrong:
             findings[name] = Finding(remark="wrong")
             continue
         if (name, work) in peers.slow:
@@ -102,7 +111,7 @@ def measure(
             findings[name] = Finding(elapsed / job.units, remark=" (once)")
         else:
             sides[name] = Side(job.run, None, job.units)
-    found = compare(sides, peers.settings, seconds=peers.settings.seconds / 2, min_rounds=3)
+    found = compare(sides, peers.settings, seconds=peers.settings.seconds / 2)
     for name in sides:
         findings[name] = Finding(found.median(name))
     for ours in OURS:
@@ -112,8 +121,7 @@ def measure(
             if name in sides:
                 finding.slower[ours] = found.ratio(name, ours)
             else:
-                once = finding.seconds / found.median(ours)
-                finding.slower[ours] = Ratio(once, once, once)
+                finding.slower[ours] = Ratio(finding.seconds / found.median(ours))
     return {name: findings[name] for name in jobs}
 
 
@@ -126,14 +134,18 @@ def fill(table: Table, size: str, findings: dict[str, Finding], peers: Peers) ->
         table.rows.append([size, who, *finding.cells(*ours)])
         # A call that draws one tree is fairly compared with one that draws one tree.
         fair = finding.slower.get(ours[-1])
-        if fair is not None and fair.high < 1:
+        if fair is not None and fair.high is not None and fair.high < 1:
             peers.faster.append(f"- {adapter.name}, {table.title}, {size}: {fair} of our time.")
 
 
 def raw(findings: dict[str, Finding]) -> dict[str, Any]:
-    """Give the times, or why there are none, for the JSON file."""
+    """Give the times, or why there are none, and the ratios, for the JSON file."""
     return {
-        name: finding.seconds if finding.seconds is not None else finding.remark
+        name: {
+            "seconds": finding.seconds,
+            "times slower than": {ours: asdict(ratio) for ours, ratio in finding.slower.items()},
+            "remark": finding.remark.strip(),
+        }
         for name, finding in findings.items()
     }
 

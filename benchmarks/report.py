@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import datetime
 import importlib.metadata
 import json
 import os
@@ -41,34 +42,46 @@ class Claim:
     ----------
     text : str
         What is measured, in words.
-    measured : Ratio
+    measured : Ratio or None
+        None if it could not be measured here.
     bound : float
     at_most : bool
         Whether the measured number should be at most `bound`, or at least.
+    skipped : str
+        Why it could not be measured.
     """
 
     text: str
-    measured: Ratio
+    measured: Ratio | None
     bound: float
     at_most: bool
+    skipped: str = ""
 
     @property
     def verdict(self) -> str:
         """Say whether the median keeps the bound, and whether its interval is clear of it."""
+        if self.measured is None:
+            return f"skipped: {self.skipped}"
+        value, low, high = self.measured.value, self.measured.low, self.measured.high
+        # Measured too few times for an interval, the number itself has to decide.
+        low, high = value if low is None else low, value if high is None else high
         if self.at_most:
-            met, clear = self.measured.value <= self.bound, self.measured.high <= self.bound
-            failed = self.measured.low > self.bound
+            met, clear, failed = value <= self.bound, high <= self.bound, low > self.bound
         else:
-            met, clear = self.measured.value >= self.bound, self.measured.low >= self.bound
-            failed = self.measured.high < self.bound
+            met, clear, failed = value >= self.bound, low >= self.bound, high < self.bound
         if met:
             return "kept" if clear else "kept, just"
         return "**missed**" if failed else "**missed**, just"
 
+    @property
+    def required(self) -> str:
+        """Say what the bound is, in words."""
+        return f"{'at most' if self.at_most else 'at least'} {self.bound:g}"
+
     def cells(self) -> list[str]:
         """Give the row of a table of claims."""
-        relation = "at most" if self.at_most else "at least"
-        return [self.text, f"{relation} {self.bound:g}", str(self.measured), self.verdict]
+        found = "-" if self.measured is None else str(self.measured)
+        return [self.text, self.required, found, self.verdict]
 
 
 @dataclass
@@ -102,6 +115,7 @@ class Report:
     name: str
     title: str
     settings: Settings
+    note: str = ""  # on how to read all tables
     claims: list[Claim] = field(default_factory=list)
     tables: list[Table] = field(default_factory=list)
     figures: list[tuple[str, str]] = field(default_factory=list)  # file stem, caption
@@ -111,6 +125,10 @@ class Report:
     def claim(self, text: str, measured: Ratio, bound: float, *, at_most: bool) -> None:
         """Add a claim."""
         self.claims.append(Claim(text, measured, bound, at_most))
+
+    def skip(self, text: str, bound: float, reason: str, *, at_most: bool) -> None:
+        """Add a claim that cannot be measured here, and why."""
+        self.claims.append(Claim(text, None, bound, at_most, reason))
 
     def worst(
         self, text: str, measured: Mapping[Any, Ratio], bound: float, *, at_most: bool
@@ -130,27 +148,35 @@ class Report:
     @contextlib.contextmanager
     def figure(self, stem: str, caption: str) -> Iterator[Any]:
         """Draw a figure on the axes that this gives; it is written as PNG and SVG."""
+        with self.panels(stem, caption, figsize=(8.4, 4.4)) as (figure, axes):
+            yield axes
+            axes.grid(visible=True, which="major", alpha=0.3)
+            handles, labels = axes.get_legend_handles_labels()
+            figure.legend(handles, labels, loc="outside right upper", fontsize=8, frameon=False)
+
+    @contextlib.contextmanager
+    def panels(self, stem: str, caption: str, *shape: int, **options: Any) -> Iterator[Any]:
+        """Draw on the figure and the axes that this gives, as ``pyplot.subplots`` makes them."""
         import matplotlib as mpl
 
         mpl.use("Agg")
-        # Without a date and with a fixed salt, equal drawings are equal files.
-        mpl.rcParams["svg.hashsalt"] = "arborand"
         from matplotlib import pyplot as plt
 
-        figure, axes = plt.subplots(figsize=(8.4, 4.4), layout="constrained")
-        yield axes
-        axes.grid(visible=True, which="major", alpha=0.3)
-        handles, labels = axes.get_legend_handles_labels()
-        figure.legend(handles, labels, loc="outside right upper", fontsize=8, frameon=False)
-        self.settings.results.mkdir(parents=True, exist_ok=True)
-        figure.savefig(self.settings.results / f"{stem}.png", dpi=120)
-        figure.savefig(self.settings.results / f"{stem}.svg", metadata={"Date": None})
-        plt.close(figure)
+        # Without a date and with a fixed salt, equal drawings are equal files.
+        with mpl.rc_context({"svg.hashsalt": "arborand", "font.size": 9}):
+            figure, axes = plt.subplots(*shape, layout="constrained", **options)
+            yield figure, axes
+            self.settings.results.mkdir(parents=True, exist_ok=True)
+            figure.savefig(
+                self.settings.results / f"{stem}.png", dpi=120, metadata={"Software": None}
+            )
+            figure.savefig(self.settings.results / f"{stem}.svg", metadata={"Date": None})
+            plt.close(figure)
         self.figures.append((stem, caption))
 
     def markdown(self) -> str:
         """Write claims, tables and figures, without a heading."""
-        parts: list[str] = []
+        parts = [self.note] if self.note else []
         if self.claims:
             parts.append("\n".join(claims_table(self.claims)))
         parts += [table.markdown() for table in self.tables]
@@ -161,14 +187,14 @@ class Report:
         """Write ``<name>.md`` and ``<name>.json`` into the folder of results."""
         folder = self.settings.results
         folder.mkdir(parents=True, exist_ok=True)
-        how = "a quick run: numbers are rough" if self.settings.quick else "a full run"
-        head = f"# {self.title}\n\n{how}; {machine_line(machine)}\n\n"
+        head = f"# {self.title}\n\n{run_line(self.settings.quick, machine)}\n\n"
         (folder / f"{self.name}.md").write_text(head + self.markdown(), encoding="utf-8")
         document = {
             "name": self.name,
             "title": self.title,
             "quick": self.settings.quick,
             "machine": machine,
+            "note": self.note,
             "claims": [{**asdict(claim), "verdict": claim.verdict} for claim in self.claims],
             "facts": self.facts,
             "tables": [asdict(table) for table in self.tables],
@@ -180,13 +206,14 @@ class Report:
 
 
 def _rounded(value: Any) -> Any:
-    """Keep five digits of every number: more are noise, and take room."""
+    """Keep five digits of every number, for JSON: more are noise, and take room."""
     if isinstance(value, Mapping):
         return {str(key): _rounded(one) for key, one in value.items()}
     if isinstance(value, list | tuple):
         return [_rounded(one) for one in value]
     if isinstance(value, float | np.floating):
-        return float(f"{value:.5g}")
+        # JSON has no word for what is not finite.
+        return float(f"{value:.5g}") if np.isfinite(value) else None
     return value
 
 
@@ -200,7 +227,10 @@ def claims_table(claims: Sequence[Claim]) -> list[str]:
 
 
 def describe_machine() -> dict[str, Any]:
-    """Describe processor, compiler and versions; nothing that names the machine or its owner."""
+    """Describe processor, compiler, versions, load and time.
+
+    Nothing that names the machine or its owner.
+    """
     versions = {}
     for package in _PACKAGES:
         with contextlib.suppress(importlib.metadata.PackageNotFoundError):
@@ -210,6 +240,7 @@ def describe_machine() -> dict[str, Any]:
     return {
         "processor": _processor(),
         "cores": os.cpu_count(),
+        "time": datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d %H:%M UTC"),
         "load": round(os.getloadavg()[0], 1),
         "instruction_set": _core.instruction_set(),
         "system": f"{platform.system()} {platform.machine()}",
@@ -219,12 +250,15 @@ def describe_machine() -> dict[str, Any]:
     }
 
 
-def machine_line(machine: Mapping[str, Any]) -> str:
-    """Write the description as one sentence."""
+def run_line(quick: bool, machine: Mapping[str, Any]) -> str:
+    """Write what kind of run it was, and the description of the machine, as one sentence."""
+    how = "A quick run, whose numbers are rough" if quick else "A full run"
     versions = ", ".join(f"{name} {number}" for name, number in machine["versions"].items())
+    begun = f" ({machine['time']})" if "time" in machine else ""
     return (
-        f"{machine['processor']}, {machine['cores']} cores ({machine['instruction_set']} kernels), "
-        f"load {significant(machine['load'])} at the start, {machine['system']}, "
+        f"{how}: {machine['processor']}, {machine['cores']} cores "
+        f"({machine['instruction_set']} kernels), load {significant(machine['load'])} at the start"
+        f"{begun}, {machine['system']}, "
         f"Python {machine['python']}, {machine['compiler']}; {versions}."
     )
 

@@ -69,34 +69,41 @@ class Adapter:
     def spanning_tree(self, scores: Floats) -> Job | None:
         """Draw spanning trees of a graph with symmetric weights."""
         del scores
+        return None
 
     def uniform_spanning_tree(self, num_words: int) -> Job | None:
         """Draw spanning trees of a complete graph, all with the same probability."""
         del num_words
+        return None
 
     def dependency_tree(self, scores: Floats) -> Job | None:
         """Draw dependency trees of a directed graph."""
         del scores
+        return None
 
     def distinct_trees(self, scores: Floats, k: int) -> Job | None:
         """Draw k distinct dependency trees."""
         del scores, k
+        return None
 
     def log_partition(
         self, batch: Floats, lengths: NDArray[np.int32], *, single_root: bool
     ) -> Job | None:
         """Compute log Z of padded graphs."""
         del batch, lengths, single_root
+        return None
 
     def arc_marginals(
         self, batch: Floats, lengths: NDArray[np.int32], *, single_root: bool
     ) -> Job | None:
         """Compute the marginals of padded graphs, 0 in the padding."""
         del batch, lengths, single_root
+        return None
 
     def undirected_log_partition(self, scores: Floats) -> Job | None:
         """Compute log Z of the spanning trees of one graph with symmetric weights."""
         del scores
+        return None
 
 
 def find(name: str) -> Adapter:

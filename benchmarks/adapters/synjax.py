@@ -118,7 +118,7 @@ def _finite(scores: Floats) -> Any:
 
 def _heads(matrices: Any) -> NDArray[np.int32]:
     matrices = np.asarray(matrices).reshape(-1, *np.shape(matrices)[-2:])
-    heads = matrices.argmax(axis=1).astype(np.int32)
+    heads: NDArray[np.int32] = matrices.argmax(axis=1).astype(np.int32)
     heads[:, 0] = -1
     return heads
 

@@ -16,6 +16,8 @@ class TorchStruct(Adapter):
 
     name = "torch-struct"
     module = "torch_struct"
+    # `eps` in its deptree.py: all arcs between words weigh so much more, those of padding too.
+    remark = "adds 1e-5 to weights"
     is_heavy = True
     first_call = (
         "import torch; torch_struct.NonProjectiveDependencyCRF("
