@@ -10,11 +10,13 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+from arborand import _core
 from benchmarks.measure import ROOT
 
 COMPILER = shlex.split(os.environ.get("CXX", "c++"))
-# Those of the kernels in CMakeLists.txt.
+# Those of the kernels in CMakeLists.txt, for the instruction set that this machine uses.
 _OPTIONS = ("-std=c++17", "-O3", "-Wno-psabi", "-ffp-contract=off", "-fno-math-errno")
+_INSTRUCTION_SETS: dict[str, tuple[str, ...]] = {"baseline": (), "avx2": ("-mavx2",)}
 
 
 def measure_floor(repetitions: int, milliseconds: float) -> list[dict[str, Any]]:
@@ -23,9 +25,8 @@ def measure_floor(repetitions: int, milliseconds: float) -> list[dict[str, Any]]
         program = Path(folder) / "floor"
         source = ROOT / "benchmarks" / "floor.cpp"
         include = ROOT / "src" / "core"
-        subprocess.run(
-            [*COMPILER, *_OPTIONS, f"-I{include}", str(source), "-o", str(program)], check=True
-        )
+        options = (*_OPTIONS, *_INSTRUCTION_SETS[_core.instruction_set()], f"-I{include}")
+        subprocess.run([*COMPILER, *options, str(source), "-o", str(program)], check=True)
         printed = subprocess.run(
             [program, str(repetitions), str(milliseconds)],
             check=True,

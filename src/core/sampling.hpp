@@ -126,9 +126,8 @@ inline Status draw_ancestral(const Sampler& sampler, Stream& stream, std::int32_
 
 // One tree.
 template <class Nodes>
-inline Status draw_tree(const Sampler& sampler, Stream& stream, std::int32_t* heads,
-                        std::uint64_t* room, Scratch& work, const Interrupt& interrupt,
-                        SampleCounts& counts) {
+inline Status draw_tree(const Sampler& sampler, Stream& stream, std::int32_t* heads, char* room,
+                        Scratch& work, const Interrupt& interrupt, SampleCounts& counts) {
     const Index num_nodes = sampler.graph.num_words + 1;
     const WalkTables tables{sampler.slots, num_nodes};
     const bool rejects = sampler.method == Method::wilson_reject;
@@ -166,7 +165,7 @@ inline Status draw_tree(const Sampler& sampler, Stream& stream, std::int32_t* he
 
 template <class Nodes>
 inline Status draw_trees(const Sampler& sampler, const StreamKey& key, const DrawRange& range,
-                         std::int32_t* heads, Index stride, std::uint64_t* room, Scratch& work,
+                         std::int32_t* heads, Index stride, char* room, Scratch& work,
                          const Interrupt& interrupt, SampleCounts& counts) {
     const Index num_nodes = sampler.graph.num_words + 1;
     for (Index i = 0; i < range.count; ++i) {
@@ -188,8 +187,8 @@ inline Status draw_trees(const Sampler& sampler, const StreamKey& key, const Dra
         return draw_trees<FewMissing>(sampler, key, range, heads, stride, nullptr, work, interrupt,
                                       counts);
     }
-    std::uint64_t* room = static_cast<std::uint64_t*>(
-        std::malloc(static_cast<std::size_t>(Missing::room(num_nodes)) * sizeof *room));
+    char* room =
+        static_cast<char*>(std::malloc(static_cast<std::size_t>(Missing::room(num_nodes))));
     if (room == nullptr) return Status::no_memory;
     const Status status =
         draw_trees<Missing>(sampler, key, range, heads, stride, room, work, interrupt, counts);

@@ -6,6 +6,8 @@
 // a second arc leaves the root, for the rejection of Stanojevic (2022).
 #pragma once
 
+#include <cstring>
+
 #include "alias.hpp"
 
 namespace arborand {
@@ -21,66 +23,68 @@ struct WalkTables {
     const Slot* of(Index node) const { return slots + node * num_nodes; }
 };
 
-// Which nodes are not in the tree yet, as bits: all in one number, which stays in a register, ..
+// Which nodes are not in the tree yet: up to 64 of them as bits, which stay in a register, ..
 class FewMissing {
   public:
     static constexpr Index most_nodes = 64;
 
     // All but the root are missing.
-    FewMissing(std::uint64_t*, Index num_nodes)
+    FewMissing(char*, Index num_nodes)
         : bits_((~std::uint64_t{0} >> (most_nodes - num_nodes)) & ~std::uint64_t{1}) {}
 
     bool contains(Index node) const { return (bits_ >> node & 1) != 0; }
     void remove(Index node) { bits_ &= ~(std::uint64_t{1} << node); }
-    bool none_from(Index) const { return bits_ == 0; }
-    // The first one; there is one.
-    Index first_from(Index) const { return __builtin_ctzll(bits_); }
+    bool any() const { return bits_ != 0; }
+    Index first() const { return __builtin_ctzll(bits_); }  // there is one
 
   private:
     std::uint64_t bits_;
 };
 
-// .. or in memory: bits to find the next one, and a byte each for the walk, which asks about one
-// node after the other.
+// .. or a byte each, and bits only for the 64 nodes among which the first one is.
 class Missing {
   public:
-    // In words of 64 bits.
-    static Index room(Index num_nodes) { return num_words(num_nodes) + (num_nodes + 7) / 8; }
+    // Bytes of memory, in whole words of 64 nodes.
+    static Index room(Index num_nodes) { return (num_nodes + 63) / 64 * 64; }
 
-    Missing(std::uint64_t* room, Index num_nodes)
-        : words_(room),
-          num_words_(num_words(num_nodes)),
-          contains_(reinterpret_cast<char*>(room + num_words_)) {
-        for (Index w = 0; w < num_words_; ++w) words_[w] = ~std::uint64_t{0};
-        words_[num_words_ - 1] >>= 64 * num_words_ - num_nodes;
+    // More than 64 nodes.
+    Missing(char* memory, Index num_nodes) : contains_(memory), end_(room(num_nodes)) {
         for (Index i = 0; i < num_nodes; ++i) contains_[i] = 1;
-        remove(0);
+        for (Index i = num_nodes; i < end_; ++i) contains_[i] = 0;
+        contains_[0] = 0;
     }
 
     bool contains(Index node) const { return contains_[node] != 0; }
     void remove(Index node) {
         contains_[node] = 0;
-        words_[node / 64] &= ~(std::uint64_t{1} << (node % 64));
+        // Without a branch: no processor could predict where a path goes.
+        bits_ &= ~(static_cast<std::uint64_t>(node / 64 == begin_ / 64) << (node % 64));
     }
-    // Those before the word of `node` are known to be none.
-    bool none_from(Index node) const { return first_word_from(node) == num_words_; }
-    Index first_from(Index node) const {
-        const Index w = first_word_from(node);
-        return 64 * w + __builtin_ctzll(words_[w]);
+    bool any() {
+        while (bits_ == 0 && begin_ + 64 < end_) {
+            begin_ += 64;
+            bits_ = gathered();
+        }
+        return bits_ != 0;
     }
+    Index first() const { return begin_ + __builtin_ctzll(bits_); }  // after `any`
 
   private:
-    static Index num_words(Index num_nodes) { return (num_nodes + 63) / 64; }
-
-    Index first_word_from(Index node) const {
-        Index w = node / 64;
-        while (w < num_words_ && words_[w] == 0) ++w;
-        return w;
+    std::uint64_t gathered() const {
+        std::uint64_t bits = 0;
+        for (Index i = 0; i < 64; i += 8) {
+            std::uint64_t bytes;
+            std::memcpy(&bytes, contains_ + begin_ + i, sizeof bytes);
+            // The product moves bit 8 k, that is byte k, to bit 56 + k.
+            bits |= (bytes * 0x0102040810204080u >> 56) << i;
+        }
+        return bits;
     }
 
-    std::uint64_t* words_;
-    Index num_words_;
     char* contains_;
+    Index end_;
+    Index begin_ = 0;
+    std::uint64_t bits_ = ~std::uint64_t{1};  // of the nodes from begin_ on
 };
 
 // Complete heads to a tree.  On entry the heads of the nodes that are not missing are set; heads[0]
@@ -93,8 +97,8 @@ __attribute__((noinline)) WalkEnd walk(const WalkTables& tables, Stream& stream,
     const std::uint64_t count = static_cast<std::uint64_t>(tables.num_nodes);
     std::int64_t left = budget;
     bool has_root_arc = false;
-    for (Index start = 0; !missing.none_from(start);) {
-        start = missing.first_from(start);
+    while (missing.any()) {
+        const Index start = missing.first();
         Index node = start;
         do {
             if (left == 0) {
