@@ -512,7 +512,7 @@ FULL_LAWS = tuple(
         "full law of small graphs",
         graph_name,
         FullLaw(*way),
-        150_000,
+        600_000,
     )
     for graph_name in (*CATALOGUE, *_RANDOM_GRAPHS)
     for way in _WAYS
@@ -521,9 +521,9 @@ FULL_LAWS = tuple(
 
 # Ancestral draws cost O(n^3), walks some microseconds.
 _LARGE_DRAWS = {
-    50: {"wilson": 100_000, "wilson_reject": 40_000, "colbourn": 8_000},
-    100: {"wilson": 60_000, "wilson_reject": 30_000, "colbourn": 2_000},
-    200: {"wilson": 20_000, "wilson_reject": 10_000, "colbourn": 800},
+    50: {"wilson": 400_000, "wilson_reject": 160_000, "colbourn": 32_000},
+    100: {"wilson": 240_000, "wilson_reject": 120_000, "colbourn": 8_000},
+    200: {"wilson": 80_000, "wilson_reject": 40_000, "colbourn": 3_200},
 }
 
 _LARGE = tuple(
@@ -551,7 +551,7 @@ INDEPENDENCE = (
             "independence of successive draws",
             graph_name,
             Neighbours(*way),
-            200_000,
+            800_000,
         )
         for graph_name in ("skewed_3", "lopsided_root_4", "shifted_columns_3#1")
         for way in _WAYS
@@ -562,7 +562,7 @@ INDEPENDENCE = (
             "independence of successive draws",
             "skewed_3",
             Neighbours(single_root, method, of_graphs=True),
-            200_000,
+            800_000,
         )
         for single_root in (False, True)
         for method in METHODS[single_root]
@@ -602,7 +602,7 @@ WITHOUT_REPLACEMENT = (
             _DISTINCT,
             name,
             Ordered(single_root, method, 2),
-            60_000,
+            240_000,
         )
         for name in _PAIRS_ON
         for single_root in (False, True)
@@ -616,7 +616,7 @@ WITHOUT_REPLACEMENT = (
             _DISTINCT,
             name,
             Ordered(single_root, "rejection", 3, switch_after),
-            60_000,
+            240_000,
         )
         for name in ("skewed_3", "shifted_columns_3#1")
         for single_root in (False, True)
@@ -628,7 +628,7 @@ WITHOUT_REPLACEMENT = (
             _DISTINCT,
             "skewed_3",
             experiment,
-            60_000,
+            240_000,
         )
         for single_root in (False, True)
         for method in ("rejection", "partition", None)
