@@ -14,15 +14,18 @@
 from __future__ import annotations
 
 import gc
+import hashlib
 import json
 import math
 import os
 import statistics
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -214,11 +217,58 @@ def _time(run: Callable[[], Any], calls: int, now: Callable[[], int]) -> int:
     return now() - begin
 
 
-def busy() -> str:
-    """Say so, for a claim about two workers, if the machine has no two cores to give."""
-    load, cores = os.getloadavg()[0], os.cpu_count() or 1
-    # This process is part of the load.
-    return "" if load < cores - 0.5 else f" (but the machine was busy: load {load:.1f})"
+def compare_workers(
+    work: Callable[[int], Any],
+    settings: Settings,
+    *,
+    check: Callable[[Any], str | None],
+    same_check: Callable[[Any], str | None],
+) -> tuple[Ratio, str, Comparison]:
+    """Time a work with one worker and with two, by the clock, after checking each's answer.
+
+    Two busy cores are at the mercy of whatever else the machine does, and the clock counts all of
+    it.  So the fastest rounds are given beside the median, and, from the same rounds, what two
+    threads can do on this machine at all: bare loops that share nothing (SHA-256, which lets go of
+    the interpreter's lock).
+
+    Returns
+    -------
+    speed : Ratio
+        Of two workers over one.
+    details : str
+        The same of the fastest rounds, and of the bare loops.
+    found : Comparison
+        The times.
+    """
+    sides = {
+        "1": Side(partial(work, 1), check),
+        "2": Side(partial(work, 2), same_check),
+        "bare loops, 1": Side(partial(_bare_loops, 1)),
+        "bare loops, 2": Side(partial(_bare_loops, 2)),
+    }
+    found = compare(sides, settings, clock="wall", seconds=10 * settings.seconds)
+    fastest = min(found.times["1"]) / min(found.times["2"])
+    bare = found.ratio("bare loops, 1", "bare loops, 2")
+    details = f"fastest rounds {significant(fastest)}; bare loops on two threads {bare}"
+    return found.ratio("1", "2"), details, found
+
+
+def _bare_loops(num_threads: int) -> None:
+    data = bytes(1 << 20)
+
+    def work(times: int) -> None:
+        for _ in range(times):
+            hashlib.sha256(data).digest()
+
+    total = 16
+    others = [
+        threading.Thread(target=work, args=(total // num_threads,)) for _ in range(num_threads - 1)
+    ]
+    for thread in others:
+        thread.start()
+    work(total // num_threads)
+    for thread in others:
+        thread.join()
 
 
 def slope(sizes: Sequence[float], times: Sequence[float]) -> float:
