@@ -45,14 +45,21 @@ class OutOfRangeError(ArithmeticError):
 # ---- from scores to the walk ----
 
 
-def shifts(log_weights: FloatArray, *, single_root: bool) -> tuple[FloatArray, float]:
-    """Give the best score of each column, and of the root arcs once the columns are shifted."""
+def shifts(
+    log_weights: FloatArray, *, single_root: bool
+) -> tuple[FloatArray, tuple[float, float]]:
+    """Give the best score of each column, and of the root arcs once the columns are shifted.
+
+    The second is a sum of two numbers: a difference of scores may not fit one.
+    """
     column = log_weights[1 if single_root else 0 :].max(axis=0)
     column[0] = 0.0
     if not single_root:
-        return column, 0.0
+        return column, (0.0, 0.0)
     column = np.where(column == -np.inf, log_weights[0], column)  # only the root can be its head
-    return column, float((log_weights[0] - column)[1:].max())
+    is_arc = log_weights[0] > -np.inf
+    high, low = exact_difference(log_weights[0, is_arc], column[is_arc])
+    return column, max(zip(high.tolist(), low.tolist(), strict=True))
 
 
 def make_walk(log_weights: FloatArray, numbers: Arithmetic, *, single_root: bool) -> Numbers:
@@ -74,12 +81,21 @@ def try_walk(
         high, low = exact_difference(log_weights[1:, 1:], column[1:])
         among_words, words_fit = numbers.exp(high, low, is_arc[1:, 1:])
         high, low = exact_difference(log_weights[0, 1:], column[1:])
-        high, more = exact_difference(high, root)
-        to_root, root_fits = numbers.exp(high, more + low, is_arc[0, 1:])
+        high, low = _difference_of_sums((high, low), root)
+        # A difference that overflowed may have become NaN on the way.
+        high = np.where(np.isnan(high), -np.inf, high)
+        to_root, root_fits = numbers.exp(high, low, is_arc[0, 1:])
     walk = np.full((n, n + 2), numbers.zero, dtype=numbers.dtype)
     walk[:, :n] = among_words.T
     walk[:, n + 1 if single_root else n] = to_root
     return walk, words_fit and root_fits
+
+
+def _difference_of_sums(x: tuple[Any, Any], y: tuple[Any, Any]) -> tuple[Any, Any]:
+    high, high_rest = exact_difference(x[0], y[0])
+    low, low_rest = exact_difference(x[1], y[1])
+    total, rest = exact_difference(high, -low)
+    return total, rest + (high_rest + low_rest)
 
 
 def in_double_or_wide(

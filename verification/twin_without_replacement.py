@@ -140,7 +140,7 @@ class DistinctTrees:
         terms = [-term for term in self.partition.log_terms()]
         for word in range(1, self.num_nodes):
             terms += [float(self.log_weights[heads[word], word]), -float(self.column_shift[word])]
-            terms += [-self.root_shift] if heads[word] == 0 else []
+            terms += [-part for part in self.root_shift] if heads[word] == 0 else []
         return min(math.fsum(terms), 0.0)
 
     def perturb(self, log_remaining: float) -> float:

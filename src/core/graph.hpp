@@ -16,6 +16,7 @@ namespace ARBORAND_ISA {
 struct Shift {
     double* column;  // num_words + 1 entries, the first unused
     double root = 0.0;
+    double root_rest = 0.0;  // root + root_rest: a difference of scores may not fit one double
 };
 
 // A sum of doubles that keeps the rounding errors (Neumaier).
@@ -42,24 +43,38 @@ inline void compute_shift(const Graph& graph, Shift& shift) {
             shift.column[j] = scores[j] > shift.column[j] ? scores[j] : shift.column[j];
         }
     }
-    shift.root = 0.0;
+    shift.root = shift.root_rest = 0.0;
     if (!graph.single_root) return;
     shift.root = -HUGE_VAL;
     for (Index j = 1; j <= n; ++j) {
         const double score = graph.score(0, j);
         if (shift.column[j] == -HUGE_VAL) shift.column[j] = score;  // only the root can be its head
-        const double shifted = score - shift.column[j];
-        shift.root = shifted > shift.root ? shifted : shift.root;
+        const Difference d = exact_difference(score, shift.column[j]);
+        if (d.high > shift.root || (d.high == shift.root && d.low > shift.root_rest)) {
+            shift.root = d.high;
+            shift.root_rest = d.low;
+        }
     }
 }
 
-// Root arcs are shifted a second time.
+// Root arcs are shifted a second time.  Where all their scores are huge, what is left may be in the
+// low parts alone.
 template <bool is_root, class Real>
-inline DifferenceOf<Real> shifted(Real score, Real column_shift, Real root_shift) {
+inline DifferenceOf<Real> shifted(Real score, Real column_shift, Real root_shift, Real root_rest) {
     const DifferenceOf<Real> d = exact_difference(score, column_shift);
     if (!is_root) return d;
-    const DifferenceOf<Real> r = exact_difference(d.high, root_shift);
-    return {r.high, r.low + d.low};
+    const DifferenceOf<Real> high = exact_difference(d.high, root_shift);
+    const DifferenceOf<Real> low = exact_difference(d.low, root_rest);
+    const DifferenceOf<Real> sum = exact_difference(high.high, -low.high);
+    return {sum.high, sum.low + (high.low + low.low)};
+}
+
+// The logarithm of an arc's entry in the rows.
+inline double log_entry(const Graph& graph, const Shift& shift, Index head, Index dependent) {
+    const double score = graph.score(head, dependent), column = shift.column[dependent];
+    const Difference d = head == 0 ? shifted<true>(score, column, shift.root, shift.root_rest)
+                                   : shifted<false>(score, column, 0.0, 0.0);
+    return d.high + d.low;
 }
 
 // The weight of an arc whose shifted score is d; false if it is not a normal double.
@@ -70,6 +85,8 @@ inline bool convert(bool absent, Difference d, double& weight) {
 }
 
 inline bool convert(bool absent, Difference d, Wide& weight) {
+    // A difference that overflowed may have become NaN on the way.
+    if (std::isnan(d.high)) d = {-HUGE_VAL, 0.0};
     weight = absent ? Wide() : wide_exp(d);
     return true;
 }
@@ -87,9 +104,10 @@ inline Lanes convert(Lanes scores, DifferenceOf<Lanes> d, IntegerLanes& too_smal
 template <bool is_root>
 inline bool convert_row(const double* scores, const Shift& shift, Index count, double* weights) {
     IntegerLanes too_small = {0, 0, 0, 0};
-    const Lanes root_shift = broadcast(shift.root);
+    const Lanes root_shift = broadcast(shift.root), root_rest = broadcast(shift.root_rest);
     const auto convert_four = [&](Lanes score, Lanes column_shift) {
-        return convert(score, shifted<is_root>(score, column_shift, root_shift), too_small);
+        return convert(score, shifted<is_root>(score, column_shift, root_shift, root_rest),
+                       too_small);
     };
     const double* column = shift.column + 1;
     Index j = 0;
@@ -111,7 +129,8 @@ template <bool is_root>
 inline bool convert_row(const double* scores, const Shift& shift, Index count, Wide* weights) {
     for (Index j = 0; j < count; ++j) {
         convert(scores[j] == -HUGE_VAL,
-                shifted<is_root>(scores[j], shift.column[j + 1], shift.root), weights[j]);
+                shifted<is_root>(scores[j], shift.column[j + 1], shift.root, shift.root_rest),
+                weights[j]);
     }
     return true;
 }

@@ -24,6 +24,8 @@ struct LogPartition {
         censor(Rows<Scalar>{problem.walk, n, n, n + num_root_columns, walk_stride(n)}, pivots,
                problem.interrupt);
         log_of(pivots.product, output.reduced, output.reduced_error);
+        // Every dependency tree has one root arc: the rest of its shift is the same for all.
+        output.reduced_error += problem.shift.root_rest;
         CompensatedSum total;
         for (Index j = 1; j <= n; ++j) total.add(problem.shift.column[j]);
         total.add(problem.shift.root);
@@ -225,7 +227,8 @@ struct GreedyLeaf : DecidingLeaf {
 
 // With t the greedy tree, H = -log p(t) + sum over arcs of P(i -> j) * (score of t's arc - score).
 // Subtracting nothing from 1, it keeps its digits when t has nearly all the mass: then both terms
-// are sums of small numbers, each known to full relative accuracy.
+// are sums of small numbers, each known to full relative accuracy.  Shifted scores do as well: all
+// heads of a node share one shift, and all trees have one root arc if those have one of their own.
 struct Entropy {
     double entropy;
 
@@ -254,10 +257,12 @@ struct Entropy {
         CompensatedSum total;
         total.add(greedy.surprise);
         for (Index j = 0; j < n; ++j) {
-            const double kept = graph.score(heads[j] + 1, j + 1);
+            const double kept = log_entry(graph, problem.shift, heads[j] + 1, j + 1);
             for (Index i = 0; i <= n; ++i) {
                 const double chance = marginals[j * (n + 1) + i];
-                if (chance > 0) total.add(chance * (kept - graph.score(i, j + 1)));
+                if (chance > 0) {
+                    total.add(chance * (kept - log_entry(graph, problem.shift, i, j + 1)));
+                }
             }
         }
         // Not negative, though rounding of marginals beside masks that all trees need could make it

@@ -70,7 +70,7 @@ struct Interrupt {
 struct PartitionOutput {
     double log_partition;
     double reduced;
-    double reduced_error;  // what rounding took from `reduced`
+    double reduced_error;  // what rounding took from `reduced` and from `root_shift`
     double root_shift;
     double* column_shift;
 };

@@ -180,6 +180,40 @@ def test_all_digits_are_right_with_a_constant_added(kind, constant):
     assert_right(kind, mutual_pairs(3, 8, 400.0) + constant)
 
 
+@pytest.mark.parametrize("mask", [-1e15, -1e16, -1e18, -1e20, -1e300, 1e17, 1e300])
+@pytest.mark.parametrize("num_words", [2, 5, 9])
+def test_masked_root_arcs_that_all_dependency_trees_need(num_words, mask):
+    # A constant added to all root scores changes no probability. Beside it the scores of other arcs
+    # are less than its last digit: they survive only as the rest of a difference.
+    scores = dense_scores(num_words, num_words, 30.0)
+    scores[0, 1:] = 0.0
+    exact = by_determinant(scores, single_root=True)
+    scores[0, 1:] = mask
+    distribution = DependencyTrees(scores)
+    assert_marginals(distribution, exact.arc_marginals)
+    assert_entropy(distribution, exact.entropy)
+    np.testing.assert_allclose(
+        distribution.root_marginals(), distribution.arc_marginals()[0], rtol=PROMISED, atol=0
+    )
+    heads = distribution.sample(20, method="colbourn", rng=1)
+    np.testing.assert_allclose(
+        distribution.log_prob(heads),
+        DependencyTrees(np.where(scores == mask, 0.0, scores)).log_prob(heads),
+        rtol=PROMISED,
+        atol=PROMISED,
+    )
+
+
+@KINDS
+@pytest.mark.parametrize("mask", [-1e18, -1e300])
+def test_entropy_of_a_word_all_of_whose_arcs_are_masked(kind, mask):
+    scores = dense_scores(4, 6, 3.0)
+    scores[:, 3] = np.where(np.isneginf(scores[:, 3]), -np.inf, 0.0)
+    exact = by_determinant(scores, single_root=is_single_root(kind)).entropy
+    scores[:, 3] += mask
+    assert_entropy(kind(scores), exact)
+
+
 # ---- entropies near zero ------------------------------------------------------------------------
 
 
