@@ -45,9 +45,7 @@ class OutOfRangeError(ArithmeticError):
 # ---- from scores to the walk ----
 
 
-def shifts(
-    log_weights: FloatArray, *, single_root: bool
-) -> tuple[FloatArray, tuple[float, float]]:
+def shifts(log_weights: FloatArray, *, single_root: bool) -> tuple[FloatArray, tuple[float, float]]:
     """Give the best score of each column, and of the root arcs once the columns are shifted.
 
     The second is a sum of two numbers: a difference of scores may not fit one.

@@ -32,6 +32,8 @@ from verification.twin_numbers import (
 )
 from verification.twin_walks import TreeSampler
 
+MOST_REPEATS = 1 << 16  # in a row, before rejection gives way to the partition
+
 
 class Draw(NamedTuple):
     """One tree, and what is known about it; see :class:`arborand.Draws`."""
@@ -117,17 +119,21 @@ class DistinctTrees:
 
     def next(self) -> Draw | None:
         """Draw the next tree; None if there is none."""
-        if not self.subspaces and self.stops_rejecting():
-            self.begin_partition()
-        if self.subspaces:
-            remaining = SumTree([subspace.mass for subspace in self.subspaces])
-            if not remaining.total:
-                return None
-            log_remaining = remaining.total.log()
-            heads = self.draw_in_partition(remaining)
-        else:
+        if not self.subspaces and not self.stops_rejecting():
             log_remaining = math.log1p(-math.fsum(self.probabilities))
-            heads = self.draw_new()
+            new = self.draw_new()
+            if new is not None:
+                return self.tell(new, log_remaining)
+        if not self.subspaces:
+            self.begin_partition()
+        remaining = SumTree([subspace.mass for subspace in self.subspaces])
+        if not remaining.total:
+            return None
+        log_remaining = remaining.total.log()
+        return self.tell(self.draw_in_partition(remaining), log_remaining)
+
+    def tell(self, heads: list[int], log_remaining: float) -> Draw:
+        """Remember a tree, and collect what is known of it."""
         self.trees.append(heads)
         log_prob = self.log_prob(heads)
         self.probabilities.append(math.exp(log_prob))
@@ -159,13 +165,14 @@ class DistinctTrees:
         is_late = self.switch_after is not None and len(self.trees) >= self.switch_after
         return is_late or 1.0 - math.fsum(self.probabilities) <= self.switch_below
 
-    def draw_new(self) -> list[int]:
-        """Draw with replacement until the tree is new."""
-        while True:
+    def draw_new(self) -> list[int] | None:
+        """Draw with replacement until the tree is new; None after too many repeats."""
+        for _ in range(MOST_REPEATS):
             heads = self.sampler.draw(Stream(self.key, self.graph, self.num_tries))
             self.num_tries += 1
             if heads not in self.trees:
                 return heads
+        return None
 
     # ---- partition
 

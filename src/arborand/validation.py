@@ -133,7 +133,18 @@ def check_arcs(arcs: Iterable[tuple[int, int]], name: str, num_words: int) -> li
 
 def _copy(values: ArrayLike, name: str) -> NDArray[np.float64]:
     """Return a fresh float64 array of shape (..., m, m)."""
-    array: NDArray[Any] = np.asarray(values)
+    if isinstance(values, np.ma.MaskedArray):
+        raise TypeError(
+            f"{name} is a masked array, whose mask would be lost: fill it in, with -inf for a "
+            "forbidden arc of log-weights and 0 for one of weights"
+        )
+    try:
+        array: NDArray[Any] = np.asarray(values)
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise TypeError(
+            f"{name} cannot be read as an array ({error}): all rows must have one length; of a "
+            "torch tensor pass tensor.detach().cpu().double()"
+        ) from error
     if array.dtype.kind not in "biuf":
         raise TypeError(
             f"{name} must be an array of real numbers, but its dtype is {array.dtype}; "

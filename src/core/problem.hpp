@@ -1,6 +1,8 @@
 // One graph, made ready for work: in double where that is enough, in Wide where it is not.
 #pragma once
 
+#include <type_traits>
+
 #include "arena.hpp"
 #include "graph.hpp"
 #include "kernels.hpp"
@@ -24,7 +26,8 @@ template <class Scalar, class Work>
 Status finish(Problem<Scalar>& problem, Work& work, RangeGuard& range) {
     range.watch();
     const bool finished = work(problem);
-    if (range.left()) return Status::left_range;
+    // With Wide, flags tell of conversions of tiny results to double, which do not matter.
+    if (std::is_same<Scalar, double>::value && range.left()) return Status::left_range;
     if (finished) return Status::ok;
     return problem.interrupt.requested() ? Status::interrupted : Status::no_tree;
 }
@@ -45,19 +48,12 @@ Status attempt(const Graph& graph, Work& work, Arena& arena, const Interrupt& in
     return finish(problem, work, range);
 }
 
-// With Wide, flags no longer matter: they tell of conversions of tiny results to double.
-template <class Work>
-Status solve_wide(const Graph& graph, Work& work, Arena& arena, const Interrupt& interrupt,
-                  RangeGuard& range) {
-    const Status status = attempt<Wide>(graph, work, arena, interrupt, range);
-    return status == Status::left_range ? Status::ok : status;
-}
-
 template <class Work>
 Status solve(const Graph& graph, Work& work, Arena& arena, const Interrupt& interrupt) {
     RangeGuard range;
     const Status status = attempt<double>(graph, work, arena, interrupt, range);
-    return status == Status::left_range ? solve_wide(graph, work, arena, interrupt, range) : status;
+    return status == Status::left_range ? attempt<Wide>(graph, work, arena, interrupt, range)
+                                        : status;
 }
 
 }  // namespace ARBORAND_ISA

@@ -91,7 +91,8 @@ class Recursion {
         decided_row_ = arena_.take<Scalar>(n_ + num_root_columns);
         root_landing_ = arena_.take<Scalar>(lanes * landing_stride_);
         if (leaf_.wants(0, n_)) descend(0, n_, walk_, nullptr);
-        return !pivots_.dead_end && !interrupted_;
+        // Matrix products of large graphs also stop when asked to, and leave it to us to notice.
+        return !pivots_.dead_end && !interrupted_ && !interrupt_.requested(n_);
     }
 
   private:

@@ -115,7 +115,7 @@ inline Status draw_ancestral(const Sampler& sampler, Stream& stream, std::int32_
         status = finish(problem, draw, range);
     }
     if (status == Status::left_range) {
-        status = solve_wide(sampler.graph, draw, arena, interrupt, range);
+        status = attempt<Wide>(sampler.graph, draw, arena, interrupt, range);
     }
     if (status != Status::ok) return status;
     for (Index j = 0; j < n; ++j) heads[j + 1] = static_cast<std::int32_t>(draw.drawn[j] + 1);

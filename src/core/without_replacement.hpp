@@ -157,26 +157,22 @@ class DistinctTrees {
             const Status status = start(interrupt);
             if (status != Status::ok) return status;
         }
-        if (!partitioned_ && stops_rejecting()) {
+        if (!partitioned_ && !stops_rejecting()) {
+            const double log_remaining = std::log1p(-covered_.value());
+            bool is_new = false;
+            const Status status = draw_new(interrupt, is_new);
+            if (status != Status::ok) return status;
+            if (is_new) return tell(log_remaining, output);
+        }
+        if (!partitioned_) {
             const Status status = begin_partition(interrupt);
             if (status != Status::ok) return status;
         }
-        if (partitioned_ && !is_positive(masses_.total())) {
-            output.exhausted = true;
-            return Status::ok;
-        }
-        output.exhausted = false;
-        const double log_remaining =
-            partitioned_ ? log_of(masses_.total()) : std::log1p(-covered_.value());
-        output.log_remaining = log_remaining < 0 ? log_remaining : 0.0;
-        const Status status = partitioned_ ? draw_in_partition(interrupt) : draw_new(interrupt);
-        if (status != Status::ok) return status;
-        const std::int32_t* heads = tree(num_trees_ - 1);
-        output.heads = heads;
-        output.log_prob = log_prob_of(graph_, partition_, heads);
-        covered_.add(std::exp(output.log_prob));
-        perturb(output);
-        return Status::ok;
+        output.exhausted = !is_positive(masses_.total());
+        if (output.exhausted) return Status::ok;
+        const double log_remaining = log_of(masses_.total());
+        const Status status = draw_in_partition(interrupt);
+        return status == Status::ok ? tell(log_remaining, output) : status;
     }
 
   private:
@@ -195,6 +191,18 @@ class DistinctTrees {
                                   prepared_, work_, interrupt);
         started_ = status == Status::ok;
         return status;
+    }
+
+    // What is known of the last tree.
+    Status tell(double log_remaining, DistinctTree& output) {
+        const std::int32_t* heads = tree(num_trees_ - 1);
+        output.exhausted = false;
+        output.log_remaining = log_remaining < 0 ? log_remaining : 0.0;
+        output.heads = heads;
+        output.log_prob = log_prob_of(graph_, partition_, heads);
+        covered_.add(std::exp(output.log_prob));
+        perturb(output);
+        return Status::ok;
     }
 
     bool stops_rejecting() const {
@@ -219,10 +227,17 @@ class DistinctTrees {
 
     // ---- rejection
 
-    Status draw_new(const Interrupt& interrupt) {
+    // So many repeats in a row never happen while some mass is left, but for scores so large that
+    // the mass itself is not known.  To give up then leaves the law as it is: what was drawn in
+    // vain says nothing about the next new tree.
+    static constexpr int most_repeats = 1 << 16;
+
+    Status draw_new(const Interrupt& interrupt, bool& is_new) {
         if (!trees_.resize((num_trees_ + 1) * num_nodes())) return Status::no_memory;
         std::int32_t* heads = tree(num_trees_);
-        for (;;) {
+        is_new = false;
+        for (int repeats = 0; !is_new; ++repeats) {
+            if (repeats == most_repeats) return Status::ok;
             SampleCounts counts;
             const DrawRange range{graph_index_, tries_++, 1};
             const Status status = draw_trees(Sampler::in(prepared_), key_, range, heads,
@@ -231,9 +246,7 @@ class DistinctTrees {
             if ((tries_ % 64 == 0 || num_nodes() >= 128) && interrupt.requested()) {
                 return Status::interrupted;
             }
-            bool is_new;
             if (!insert(num_trees_, is_new)) return Status::no_memory;
-            if (is_new) break;
         }
         ++num_trees_;
         return Status::ok;
@@ -369,7 +382,7 @@ class DistinctTrees {
             status = finish(problem, draw, range);
         }
         if (status == Status::left_range)
-            status = solve_wide(graph_, draw, arena, interrupt, range);
+            status = attempt<Wide>(graph_, draw, arena, interrupt, range);
         return status;
     }
 

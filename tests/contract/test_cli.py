@@ -623,3 +623,24 @@ def test_shell_completion_completes():
         env={**os.environ, **words},
     )
     assert done.stdout.split() == ["sample"]
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("sample", "scores.npz", "-o", "scores.npz"),
+        ("marginals", "scores.npz", "-o", "./scores.npz"),
+        ("convert", "scores.npz", "scores.npz"),
+        ("sample", "scores.npz", "--conllu", "words.conllu", "-o", "words.conllu"),
+        ("show", "scores.npz", "--conllu", "words.svg", "-o", "words.svg"),
+    ],
+)
+def test_what_is_read_is_not_written_over(arborand, corpus, tmp_path, monkeypatch, command):
+    monkeypatch.chdir(tmp_path)
+    for name in ("words.conllu", "words.svg"):
+        (tmp_path / name).write_text("1\tword\t_\t_\t_\t_\t0\t_\t_\t_\n\n")
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir() if path.is_file()}
+    result = arborand(*command)
+    assert result.status == 2
+    assert "is the file that is read" in " ".join(result.err.split())
+    assert before == {path.name: path.read_bytes() for path in tmp_path.iterdir() if path.is_file()}

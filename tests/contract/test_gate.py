@@ -674,3 +674,22 @@ def test_questions_about_one_graph_are_refused_for_batches(kind, method):
         r"batch of shape \(2,\)",
         "index it first",
     )
+
+
+def test_masked_arrays_are_refused():
+    scores = np.ma.masked_array(np.zeros((3, 3)), mask=np.eye(3, dtype=bool))
+    with pytest.raises(TypeError, match=r"log_weights is a masked array.*fill it in"):
+        DependencyTrees(scores)
+    with pytest.raises(TypeError, match=r"^weights is a masked array"):
+        DependencyTrees.from_weights(scores)
+
+
+def test_what_numpy_cannot_read_is_named():
+    class Tensor:
+        def __array__(self, dtype=None, copy=None):
+            raise RuntimeError("Can't call numpy() on Tensor that requires grad.")
+
+    with pytest.raises(TypeError, match=r"log_weights cannot be read.*requires grad.*detach\(\)"):
+        DependencyTrees(Tensor())
+    with pytest.raises(TypeError, match=r"log_weights cannot be read.*one length"):
+        DependencyTrees([[0.0, 1.0], [0.0]])

@@ -518,3 +518,14 @@ def test_the_sequence_up_to_the_switch_is_that_of_rejection():
         same = np.all(switched.heads == draws.heads, axis=1)
         assert np.all(same[:switch_after])
         assert not np.all(same)
+
+
+@KINDS
+@pytest.mark.parametrize("scale", [1e18, 1e20, 1e100, 1e300])
+def test_it_ends_where_scores_are_too_large_to_know_the_mass(kind, scale):
+    # Rejection would draw the one certain tree for ever, if it did not count its repeats.
+    for seed in range(3):
+        distribution = kind(np.random.default_rng(seed).uniform(-1, 1, (7, 7)) * scale)
+        draws = distribution.sample_without_replacement(3, rng=1)
+        assert len({tuple(heads) for heads in draws.heads.tolist()}) == 3
+        assert np.all(is_tree(draws.heads))

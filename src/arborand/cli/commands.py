@@ -295,7 +295,7 @@ def _go_through(
     num_trees: int = 0,
 ) -> None:
     """Compute something for every sentence of a corpus and write it."""
-    check_streams(scores, conllu)
+    check_streams(scores, conllu, output)
     chosen = chosen_format(output, format_, layout, resume=resume, restart=restart)
     with open_corpus(scores, conllu) as corpus:
         record = provenance(command, described, inputs=corpus.inputs, seed=seed, method=method)
@@ -325,12 +325,24 @@ def _report(corpus: Corpus, skipped: list[list[str]]) -> None:
     list_skipped(skipped)
 
 
-def check_streams(scores: str, conllu: str | None) -> None:
-    """Refuse to read two files from one pipe."""
+def check_streams(scores: str, conllu: str | None, output: str | None = None) -> None:
+    """Refuse to read two files from one pipe, and to write over what is read."""
+    for source in (scores, conllu):
+        if source is not None and output is not None and _is_same_file(source, output):
+            raise typer.BadParameter(
+                f"{output!r} is the file that is read: choose another name", param_hint="--output"
+            )
     if scores == "-" and conllu == "-":
         raise typer.BadParameter(
             "standard input can be the scores or the CoNLL-U file, not both", param_hint="--conllu"
         )
+
+
+def _is_same_file(source: str, output: str) -> bool:
+    try:
+        return Path(source).samefile(output)
+    except OSError:  # one of them is no file, or not there
+        return False
 
 
 def chosen_format(

@@ -59,7 +59,7 @@ def convert(
 
       [cyan]arborand convert trees.parquet trees.conllu --conllu corpus.conllu[/cyan]
     """
-    check_streams(source, conllu)
+    check_streams(source, conllu, output)
     with open_input(source) as file:
         if holds_trees(file):
             if resume:

@@ -69,6 +69,12 @@ FixedSeed = Annotated[
         "--seed", min=0, help="The same seed gives the same trees.", rich_help_panel=_DRAWING
     ),
 ]
+GraphSeed = Annotated[
+    int,
+    typer.Option(
+        "--seed", min=0, help="The same seed gives the same graphs; times are your machine's."
+    ),
+]
 Out = Annotated[
     str | None,
     typer.Option(

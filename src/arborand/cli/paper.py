@@ -29,7 +29,7 @@ def experiment(
     quick: Annotated[
         bool, typer.Option("--quick", help="Smaller graphs and fewer of them: under a minute.")
     ] = False,
-    seed: options.FixedSeed = 0,
+    seed: options.GraphSeed = 0,
 ) -> None:
     """Repeat the paper's runtime experiment, for every method.
 
@@ -37,7 +37,7 @@ def experiment(
     time of a draw, with lines of best fit, on the paper's algorithms in plain
     NumPy and on the core; and draws without replacement over their number.
     Writes experiment.csv, .png, .svg, and .txt, which sets the slopes beside
-    the paper's and says what they mean. Needs 'arborand[cli,plot]'.
+    the paper's and says what they mean. Needs matplotlib (the extra 'plot').
 
     [bold]Examples[/bold]
 
@@ -86,9 +86,10 @@ def illustrate(
 ) -> None:
     """Draw the paper's two illustrations from an actual run on a small graph.
 
-    A loop-erased walk (walk.svg), with the loops it erases and what remains;
-    and the ancestral sampler step by step (conditioning.svg), with the heads
-    it chooses from. The .html files go through the same runs with the arrow keys.
+    A loop-erased walk (walk.svg), with the loops it erases and what remains:
+    a spanning tree, whatever --trees says; and the ancestral sampler step by step
+    (conditioning.svg), with the heads it chooses from. The .html files go through the
+    same runs with the arrow keys.
     Files of these names that are there already are replaced.
 
     [bold]Examples[/bold]

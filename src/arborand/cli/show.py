@@ -83,7 +83,7 @@ def show(
     """
     from arborand.pictures import Picture, arc_diagram, page
 
-    check_streams(scores, conllu)
+    check_streams(scores, conllu, output)
     kind = "html" if output == "-" else Path(output).suffix.lower().removeprefix(".")
     if kind not in ("html", "htm", "svg"):
         raise typer.BadParameter(f"{output!r} is neither .html nor .svg", param_hint="--output")
