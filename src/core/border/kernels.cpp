@@ -3,6 +3,8 @@
 
 #include <new>
 
+#include "best_trees/best_tree.hpp"
+#include "best_trees/best_trees.hpp"
 #include "inference/entropy.hpp"
 #include "inference/hitting_times.hpp"
 #include "inference/log_partition.hpp"
@@ -85,6 +87,22 @@ Status next_distinct(void* sequence, const Interrupt& interrupt, DistinctTree& o
 
 void free_distinct(void* sequence) { delete static_cast<DistinctTrees*>(sequence); }
 
+Status best_tree(const Graph& graph, Scratch& scratch, const Interrupt& interrupt, double caution,
+                 std::int32_t* heads, BestCounts& counts) {
+    return find_best_tree(graph, scratch, interrupt, caution, heads, counts);
+}
+
+void* make_best_trees(const Graph& graph, double caution) {
+    return new (std::nothrow) BestTrees(graph, caution);
+}
+
+Status next_best_tree(void* sequence, const Interrupt& interrupt, const std::int32_t*& heads,
+                      BestCounts& counts) {
+    return static_cast<BestTrees*>(sequence)->next(interrupt, heads, counts);
+}
+
+void free_best_trees(void* sequence) { delete static_cast<BestTrees*>(sequence); }
+
 }  // namespace
 
 #define ARBORAND_STRING(name) #name
@@ -102,7 +120,11 @@ const Kernels& kernels() {
                                   draw,
                                   make_distinct,
                                   next_distinct,
-                                  free_distinct};
+                                  free_distinct,
+                                  best_tree,
+                                  make_best_trees,
+                                  next_best_tree,
+                                  free_best_trees};
     return table;
 }
 

@@ -10,6 +10,7 @@
 
 #include <cstdint>
 
+#include "types/best_trees.hpp"
 #include "types/draws.hpp"
 #include "types/graph.hpp"
 #include "types/index.hpp"
@@ -43,6 +44,14 @@ struct Kernels {
     void* (*make_distinct)(const Graph&, const StreamKey&, std::uint64_t graph, const SwitchRule&);
     Status (*next_distinct)(void* sequence, const Interrupt&, DistinctTree&);
     void (*free_distinct)(void* sequence);
+    // `caution` is 1; see best_trees/certified_rows.hpp.
+    Status (*best_tree)(const Graph&, Scratch&, const Interrupt&, double caution,
+                        std::int32_t* heads, BestCounts&);
+    // All trees from the best one on; null: no memory.  Heads are null where there are no more.
+    void* (*make_best_trees)(const Graph&, double caution);
+    Status (*next_best_tree)(void* sequence, const Interrupt&, const std::int32_t*& heads,
+                             BestCounts&);
+    void (*free_best_trees)(void* sequence);
 };
 
 namespace baseline {
