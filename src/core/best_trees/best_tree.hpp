@@ -50,8 +50,7 @@ class BestTreeSearch {
         }
         Forest forest(n, arena_);
         CertifiedRows rows(graph_, Grid::of(graph_, caution), best, arena_);
-        Answer answer = contract(best, forest, rows, several_roots, path);
-        if (answer == Answer::certain) forest.unfold(heads, nullptr);
+        const Answer answer = find(best, forest, rows, several_roots, path, heads);
         if (answer != Answer::uncertain) {
             ++counts_.certified;
             return status_of(answer);
@@ -59,16 +58,16 @@ class BestTreeSearch {
         return best_exactly(several_roots, heads);
     }
 
-    // The second best spanning tree (of a graph whose root arcs are as they are wanted), and the
-    // arc of the best tree that it lacks.
-    Status second(const Grid& grid, const FixedFormat& format, std::int32_t* heads, Node& word,
-                  Node& head) {
+    // The second best spanning tree, and the arc of the best tree that it lacks.  `word_rows` are
+    // the graph's scores on the grid.
+    Status second(const Grid& grid, double* word_rows, const FixedFormat& format,
+                  std::int32_t* heads, Node& word, Node& head) {
         const Index n = graph_.num_words;
         if (!arena_.reserve(workspace<CertifiedRows>(n))) return Status::no_memory;
         Answer answer;
         {
             const BestHeads best(graph_, arena_);
-            CertifiedRows rows(graph_, grid, best, arena_);
+            CertifiedRows rows(graph_, grid, word_rows, arena_);
             answer = second_with(best, rows, heads, word, head);
         }
         if (answer != Answer::uncertain) {
@@ -103,10 +102,16 @@ class BestTreeSearch {
             Forest forest(n, arena_);
             Rows rows(graph_, format, arena_);
             Node* path = arena_.take<Node>(2 * n);
-            const Answer answer = contract(best, forest, rows, several_roots, path);
-            if (answer == Answer::certain) forest.unfold(heads, nullptr);
-            return status_of(answer);
+            return status_of(find(best, forest, rows, several_roots, path, heads));
         });
+    }
+
+    template <class Rows>
+    Answer find(const BestHeads& best, Forest& forest, Rows& rows, bool several_roots, Node* path,
+                std::int32_t* heads) {
+        const Answer answer = contract(best, forest, rows, several_roots, path);
+        if (answer != Answer::certain) return answer;
+        return forest.unfold(rows, heads, nullptr) ? answer : Answer::uncertain;
     }
 
     template <class Rows>
@@ -132,11 +137,11 @@ class BestTreeSearch {
         Node* path = arena_.take<Node>(2 * n);
         Answer answer = contract_cycles(best, forest, rows, RootArcs::any, path, interrupt_);
         if (answer != Answer::certain) return answer;
-        tree.read(forest);
+        if (!tree.read(forest, rows)) return Answer::uncertain;
         Swap swap;
-        answer = rows.second(forest, tree, swap);
+        answer = rows.second(forest, tree, interrupt_, swap);
         if (answer != Answer::certain) return answer;
-        swap.apply(forest, tree, heads);
+        if (!swap.apply(forest, tree, rows, heads)) return Answer::uncertain;
         word = swap.word;
         head = tree.heads[word];
         return answer;

@@ -66,14 +66,23 @@ class BestTrees {
     std::int32_t* tree(Index candidate) { return &trees_[candidate * num_nodes()]; }
 
     Status start(const Interrupt& interrupt, BestCounts& counts) {
+        const Index n = graph_.num_words;
+        const Index m = num_nodes();
         Arena arena(best_);
-        if (!arena.reserve(BestHeads::workspace(graph_.num_words)) ||
-            !scores_.resize(num_nodes() * num_nodes())) {
+        if (!arena.reserve(BestHeads::workspace(n)) || !all_scores_.resize(m * m) ||
+            !scores_.resize(m * m) || !all_rows_.resize(n * padded(m)) ||
+            !rows_.resize(n * padded(m))) {
             return Status::no_memory;
         }
         best_score_ = BestHeads(graph_, arena).score;
         grid_ = Grid::of(graph_, caution_);
         format_ = FixedFormat::of(graph_);
+        for (Index i = 0; i < m; ++i) {
+            for (Index j = 0; j < m; ++j) all_scores_[i * m + j] = graph_.score(i, j);
+        }
+        for (Index j = 1; j < m; ++j) {
+            grid_.round_word(graph_, j, best_score_[j], &all_rows_[(j - 1) * padded(m)]);
+        }
         const Status status = add_best(-1, interrupt, counts);
         if (status == Status::ok) given_ = nothing;
         return status;
@@ -125,28 +134,36 @@ class BestTrees {
         return static_cast<std::int32_t>(index);
     }
 
-    // The graph of a subspace's trees.
+    // The graph of a subspace's trees: scores_, and the same on the grid in rows_.
     Graph restricted(std::int32_t subspace, bool single_root) {
         const Index m = num_nodes();
-        double* scores = &scores_[0];
-        for (Index i = 0; i < m; ++i) {
-            std::memcpy(scores + i * m, graph_.log_weights + i * graph_.stride,
-                        static_cast<std::size_t>(m) * sizeof(double));
-        }
+        copy(all_scores_, scores_);
+        copy(all_rows_, rows_);
         for (; subspace >= 0; subspace = decisions_[subspace].previous) {
             const Decision& decision = decisions_[subspace];
-            double* const entry = scores + decision.head * m + decision.word;
+            const Node head = decision.head, word = decision.word;
             if (!decision.is_in) {
-                *entry = -HUGE_VAL;
+                forbid(head, word);
                 continue;
             }
-            for (Index i = 0; i < m; ++i) scores[i * m + decision.word] = -HUGE_VAL;
-            if (graph_.single_root && decision.head == 0) {
-                for (Index j = 0; j < m; ++j) scores[j] = -HUGE_VAL;
+            for (Node i = 0; i < m; ++i) {
+                if (i != head) forbid(i, word);
             }
-            *entry = graph_.score(decision.head, decision.word);
+            if (!graph_.single_root || head != 0) continue;
+            for (Node j = 1; j < m; ++j) {
+                if (j != word) forbid(0, j);
+            }
         }
-        return {scores, m, graph_.num_words, single_root};
+        return {&scores_[0], m, graph_.num_words, single_root};
+    }
+
+    void forbid(Node head, Node word) {
+        scores_[head * num_nodes() + word] = -HUGE_VAL;
+        rows_[(word - 1) * padded(num_nodes()) + head] = -HUGE_VAL;
+    }
+
+    static void copy(const GrowingArray<double>& from, GrowingArray<double>& to) {
+        std::memcpy(&to[0], &from[0], static_cast<std::size_t>(from.size()) * sizeof(double));
     }
 
     Status add_best(std::int32_t subspace, const Interrupt& interrupt, BestCounts& counts) {
@@ -165,7 +182,7 @@ class BestTrees {
         Candidate candidate{0.0, subspace, 0, 0};
         const Status status =
             BestTreeSearch(graph, arena, interrupt, counts)
-                .second(grid_, format_, tree(free_), candidate.word, candidate.head);
+                .second(grid_, &rows_[0], format_, tree(free_), candidate.word, candidate.head);
         return status == Status::ok ? push(candidate) : unless_none(status);
     }
 
@@ -256,7 +273,8 @@ class BestTrees {
     const double* best_score_ = nullptr;  // [word]: of its best head
     Grid grid_{};
     FixedFormat format_;
-    GrowingArray<double> scores_;  // of a subspace
+    GrowingArray<double> all_scores_, all_rows_;  // of the graph
+    GrowingArray<double> scores_, rows_;          // of a subspace
     GrowingArray<Decision> decisions_;
     GrowingArray<Candidate> candidates_;
     GrowingArray<std::int32_t> trees_;  // [candidate][node]

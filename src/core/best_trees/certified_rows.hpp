@@ -39,6 +39,29 @@ struct Grid {
                 caution * (2.0 * static_cast<double>(graph.num_words)) * std::ldexp(1.0, quantum)};
     }
 
+    // A score relative to the best into its word.
+    double round(double relative) const {
+        const double raised = relative > floor ? relative : floor;
+        return (raised + magic) - magic;
+    }
+
+    // The scores of all arcs into a word, relative to `best`; -inf where there is none, and in the
+    // padding.
+    void round_word(const Graph& graph, Index word, double best, double* values) const {
+        const Index n = graph.num_words;
+        const double* column = graph.log_weights + word;
+        for (Index i = 0; i <= n; ++i) values[i] = column[i * graph.stride];
+        for (Index i = n + 1; i < padded(n + 1); ++i) values[i] = -HUGE_VAL;
+        const FourDoubles shift = broadcast(best), lowest = broadcast(floor);
+        const FourDoubles rounding = broadcast(magic), absent = broadcast(-HUGE_VAL);
+        for (Index i = 0; i <= n; i += vector_length) {
+            const FourDoubles score = load(values + i);
+            const FourDoubles relative = score - shift;
+            const FourDoubles raised = select(relative > lowest, relative, lowest);
+            store(values + i, select(score == absent, absent, (raised + rounding) - rounding));
+        }
+    }
+
   private:
     // By how much the best head of a word leads: the median of a few words.  It decides how often
     // doubles are enough, never what the answer is.
@@ -72,25 +95,30 @@ struct Grid {
 class CertifiedRows {
   public:
     static std::size_t workspace(Index n) {
-        return Arena::rounded<double>(2 * n * stride_of(n)) + 3 * Arena::rounded<double>(2 * n);
+        return 2 * Arena::rounded<double>(n * padded(n + 1)) + 2 * Arena::rounded<double>(2 * n) +
+               Arena::rounded<bool>(n + 1);
     }
 
+    // Rows are rounded when they are needed, relative to the scores of the best heads.
     CertifiedRows(const Graph& graph, const Grid& grid, const BestHeads& best, Arena& arena)
-        : graph_(graph), grid_(grid), shift_(best.score), stride_(stride_of(graph.num_words)) {
-        const Index num_nodes = 2 * graph.num_words;
-        rows_ = arena.take<double>(num_nodes * stride_);
-        chosen_ = arena.take<double>(num_nodes);
-        replaced_ = arena.take<double>(num_nodes);
-        loaded_ = reinterpret_cast<bool*>(arena.take<double>(num_nodes));
+        : CertifiedRows(graph, grid, arena) {
+        best_ = best.score;
+        words_ = arena.take<double>(graph.num_words * stride_) - stride_;
+        loaded_ = arena.take<bool>(graph.num_words + 1);
         for (Index word = 1; word <= graph.num_words; ++word) loaded_[word] = false;
     }
 
-    void clear() {
-        for (Index word = 1; word <= graph_.num_words; ++word) replaced_[word] = 0.0;
+    // Rows that are on the grid: word_rows[(word - 1) * padded(n + 1) + head].
+    CertifiedRows(const Graph& graph, const Grid& grid, double* word_rows, Arena& arena)
+        : CertifiedRows(graph, grid, arena) {
+        words_ = word_rows - stride_;
     }
 
-    Answer choose_word(Forest& forest, Node word) {
-        chosen_[word] = on_grid(graph_.score(forest.source[word], word) - shift_[word]);
+    Answer choose_word(const Forest& forest, Node word) {
+        const Node head = forest.source[word];
+        const bool is_rounded = loaded_ == nullptr || loaded_[word];
+        chosen_[word] =
+            is_rounded ? row(word)[head] : grid_.round(graph_.score(head, word) - best_[word]);
         return chosen_[word] > grid_.floor ? Answer::certain : Answer::uncertain;
     }
 
@@ -113,7 +141,7 @@ class CertifiedRows {
         if (contenders != 1) return Answer::uncertain;
         chosen_[cycle] = best;
         forest.source[cycle] = static_cast<Node>(source);
-        return find_target(forest, cycle, forest.source[cycle], best, forest.target[cycle]);
+        return Answer::certain;
     }
 
     void merge(Forest& forest, Node cycle) {
@@ -121,12 +149,8 @@ class CertifiedRows {
         bool first = true;
         forest.for_children(cycle, [&](Node child) {
             if (forest.is_word(child)) load_word(child);
-            const double choice = chosen_[child];
-            if (choice != 0.0) {
-                forest.for_leaves(child, [&](Node word) { replaced_[word] += choice; });
-            }
             const double* values = row(child);
-            const FourDoubles subtracted = broadcast(choice);
+            const FourDoubles subtracted = broadcast(chosen_[child]);
             if (first) {
                 for (Index i = 0; i < stride_; i += vector_length) {
                     store(merged + i, load(values + i) - subtracted);
@@ -139,12 +163,37 @@ class CertifiedRows {
             }
             first = false;
         });
-        forest.for_leaves(cycle, [&](Node word) { merged[word] = -HUGE_VAL; });
-        replaced_[cycle] = 0.0;
+        const FourDoubles inside = broadcast(forest.label_of(cycle));
+        for (Index i = 0; i < stride_; i += vector_length) {
+            const FourDoubles x = load(merged + i);
+            store(merged + i, select(load(forest.label + i) == inside, broadcast(-HUGE_VAL), x));
+        }
+    }
+
+    // Which word inside the node does the best arc from `source` enter?  False: too close to tell.
+    bool find_target(const Forest& forest, Node node, Node source, Node& target) const {
+        while (!forest.is_word(node)) {
+            double best = -HUGE_VAL, next = -HUGE_VAL;
+            Node through = 0;
+            forest.for_children(node, [&](Node child) {
+                const double value = row(child)[source] - chosen_[child];
+                if (value > best) {
+                    next = best;
+                    best = value;
+                    through = child;
+                } else if (value > next) {
+                    next = value;
+                }
+            });
+            if (!(best - next > grid_.bound)) return false;
+            node = through;
+        }
+        target = node;
+        return !is_raised(source, target);
     }
 
     // The best way to replace one arc of the best tree: see second_best.hpp.
-    Answer second(const Forest& forest, const BestTree& tree, Swap& swap) {
+    Answer second(const Forest& forest, const BestTree& tree, const Interrupt&, Swap& swap) {
         for (Node word = 1; word <= graph_.num_words; ++word) load_word(word);
         for (Index node = forest.num_nodes() - 1; node >= 1; --node) {
             const Node parent = forest.parent[node];
@@ -167,8 +216,23 @@ class CertifiedRows {
     }
 
   private:
-    static Index stride_of(Index n) { return padded(n + 1); }
-    double* row(Index node) const { return rows_ + node * stride_; }
+    CertifiedRows(const Graph& graph, const Grid& grid, Arena& arena)
+        : graph_(graph), grid_(grid), stride_(padded(graph.num_words + 1)) {
+        const Index n = graph.num_words;
+        cycles_ = arena.take<double>(n * stride_) - (n + 1) * stride_;
+        chosen_ = arena.take<double>(2 * n);
+        replaced_ = arena.take<double>(2 * n);
+    }
+
+    double* row(Index node) const {
+        return (node <= graph_.num_words ? words_ : cycles_) + node * stride_;
+    }
+
+    void load_word(Node word) {
+        if (loaded_ == nullptr || loaded_[word]) return;
+        loaded_[word] = true;
+        grid_.round_word(graph_, word, best_[word], row(word));
+    }
 
     // What is lost at least if the arc into `word` is replaced; infinity if it cannot be.
     double least_loss(const Forest& forest, const BestTree& tree, Node word) {
@@ -209,8 +273,9 @@ class CertifiedRows {
             swap.target = word;
         });
         if (contenders != 1) return Answer::uncertain;
-        if (swap.target == 0) return find_target(forest, node, swap.source, value, swap.target);
-        return is_raised(swap.source, swap.target) ? Answer::uncertain : Answer::certain;
+        const bool certain = swap.target == 0 ? find_target(forest, node, swap.source, swap.target)
+                                              : !is_raised(swap.source, swap.target);
+        return certain ? Answer::certain : Answer::uncertain;
     }
 
     // The values of arcs from the chosen source that enter the node elsewhere.
@@ -220,39 +285,12 @@ class CertifiedRows {
         if (forest.is_word(node)) return;
         const Node source = forest.source[node];
         forest.for_leaves(node, [&](Node word) {
-            if (word != forest.target[node]) visit(word, value_of(node, source, word));
+            if (word == forest.target[node]) return;
+            visit(word, row(word)[source] - (replaced_[word] - replaced_[node]));
         });
     }
 
-    // What an arc into a word adds to the choices it replaces inside a node.
-    double value_of(Node node, Node source, Node word) const {
-        return row(word)[source] - (replaced_[word] - replaced_[node]);
-    }
-
-    double on_grid(double relative) const {
-        const double raised = relative > grid_.floor ? relative : grid_.floor;
-        return (raised + grid_.magic) - grid_.magic;
-    }
-
     bool is_raised(Node source, Node word) const { return !(row(word)[source] > grid_.floor); }
-
-    void load_word(Node word) {
-        if (loaded_[word]) return;
-        loaded_[word] = true;
-        double* values = row(word);
-        const Index n = graph_.num_words;
-        const double* column = graph_.log_weights + word;
-        for (Index i = 0; i <= n; ++i) values[i] = column[i * graph_.stride];
-        for (Index i = n + 1; i < stride_; ++i) values[i] = -HUGE_VAL;
-        const FourDoubles shift = broadcast(shift_[word]), floor = broadcast(grid_.floor);
-        const FourDoubles magic = broadcast(grid_.magic), absent = broadcast(-HUGE_VAL);
-        for (Index i = 0; i < stride_; i += vector_length) {
-            const FourDoubles score = load(values + i);
-            const FourDoubles relative = score - shift;
-            const FourDoubles raised = select(relative > floor, relative, floor);
-            store(values + i, select(score == absent, absent, (raised + magic) - magic));
-        }
-    }
 
     double maximum(const double* values) const {
         FourDoubles best = load(values);
@@ -282,27 +320,14 @@ class CertifiedRows {
         return static_cast<Index>(count[0] + count[1] + count[2] + count[3]);
     }
 
-    // Which word an arc from `source` of the given value enters: the only one within the bound.
-    Answer find_target(const Forest& forest, Node node, Node source, double value,
-                       Node& target) const {
-        const double limit = value - grid_.bound;
-        Index contenders = 0;
-        forest.for_leaves(node, [&](Node word) {
-            if (!forest.is_word(node) && !(value_of(node, source, word) >= limit)) return;
-            ++contenders;
-            target = word;
-        });
-        const bool certain = contenders == 1 && !is_raised(source, target);
-        return certain ? Answer::certain : Answer::uncertain;
-    }
-
     const Graph& graph_;
     const Grid grid_;
-    const double* shift_;
-    Index stride_;
-    double *rows_, *chosen_;
+    const Index stride_;
+    const double* best_ = nullptr;  // [word]
+    bool* loaded_ = nullptr;        // [word]; null: all are
+    double *words_, *cycles_;       // rows[node][source], offset so that a node is its own index
+    double* chosen_;                // [node]: the value of its choice
     double* replaced_;  // [node]: the choices that an arc into it replaces further up, added up
-    bool* loaded_;
 };
 
 }  // namespace ARBORAND_ISA

@@ -116,21 +116,20 @@ struct BestHeads {
 };
 
 // Fill the forest.  Rows has
-//     void clear();
-//     Answer choose_word(Forest&, Node word, Node head);  // note the choice made
+//     Answer choose_word(const Forest&, Node word);  // note the choice made
 //     Answer choose(Forest&, Node cycle, bool root_last);
-//     void merge(Forest&, Node cycle);                    // the values of arcs into a new cycle
+//     void merge(Forest&, Node cycle);  // compute the values of arcs into a new cycle
+//     bool find_target(const Forest&, Node, Node source, Node& target) const;
 template <class Rows>
 Answer contract_cycles(const BestHeads& best, Forest& forest, Rows& rows, RootArcs root_arcs,
                        Node* path, const Interrupt& interrupt) {
     forest.clear();
-    rows.clear();
     const bool root_last = root_arcs == RootArcs::last;
     Index num_roots = 0;
     for (Node start = 1; start <= forest.num_words(); ++start) {
-        if (forest.state(forest.top[start]) == Forest::done) continue;
+        if (forest.state(forest.top_of(start)) == Forest::done) continue;
         Index length = 0;
-        Node next = forest.top[start];
+        Node next = forest.top_of(start);
         for (;;) {
             path[length++] = next;
             forest.set_state(next, Forest::on_path);
@@ -140,7 +139,6 @@ Answer contract_cycles(const BestHeads& best, Forest& forest, Rows& rows, RootAr
                 if (head < 0) head = best.head[next];
                 if (head < 0) return Answer::none;
                 forest.source[next] = head;
-                forest.target[next] = next;
                 answer = rows.choose_word(forest, next);
             } else {
                 answer = rows.choose(forest, next, root_last);
@@ -151,17 +149,17 @@ Answer contract_cycles(const BestHeads& best, Forest& forest, Rows& rows, RootAr
                 if (++num_roots > 1 && root_arcs != RootArcs::any) return Answer::several_roots;
                 break;
             }
-            const Node reached = forest.top[source];
+            const Node reached = forest.top_of(source);
             if (forest.state(reached) == Forest::done) break;
             if (forest.state(reached) == Forest::unseen) {
                 next = reached;
                 continue;
             }
             if (interrupt.requested(forest.num_words())) return Answer::interrupted;
-            next = forest.add_cycle();
-            do {
-                forest.adopt(next, path[--length]);
-            } while (path[length] != reached);
+            const Index end = length;
+            while (path[--length] != reached) {
+            }
+            next = forest.contract(path + length, end - length);
             rows.merge(forest, next);
         }
         while (length > 0) forest.set_state(path[--length], Forest::done);

@@ -38,9 +38,7 @@ class ExactRows {
         }
     }
 
-    void clear() {}
-
-    Answer choose_word(Forest& forest, Node word) {
+    Answer choose_word(const Forest& forest, Node word) {
         chosen_[word] = row(word)[forest.source[word]];
         return Answer::certain;
     }
@@ -54,7 +52,6 @@ class ExactRows {
         if (best < 0 && !values[0].is_absent()) best = 0;
         if (best < 0) return Answer::none;
         forest.source[cycle] = best;
-        forest.target[cycle] = targets(cycle)[best];
         chosen_[cycle] = values[best];
         return Answer::certain;
     }
@@ -64,7 +61,7 @@ class ExactRows {
         for (Index i = 0; i < size_; ++i) merged[i] = Number::absent();
         forest.for_children(cycle, [&](Node child) {
             for (Node i = 0; i < size_; ++i) {
-                if (row(child)[i].is_absent() || (i > 0 && forest.top[i] == cycle)) continue;
+                if (row(child)[i].is_absent() || (i > 0 && forest.top_of(i) == cycle)) continue;
                 const Number value = row(child)[i] - chosen_[child];
                 const int sign = merged[i].is_absent() ? 1 : compare(value, merged[i]);
                 const Node target = targets(child)[i];
@@ -77,8 +74,13 @@ class ExactRows {
         });
     }
 
+    bool find_target(const Forest&, Node node, Node source, Node& target) const {
+        target = targets(node)[source];
+        return true;
+    }
+
     // The best way to replace one arc of the best tree: see second_best.hpp.
-    Answer second(Forest& forest, const BestTree& tree, Swap& swap) {
+    Answer second(Forest& forest, const BestTree& tree, const Interrupt& interrupt, Swap& swap) {
         for (Index node = forest.num_nodes() - 1; node >= 1; --node) {
             const Node parent = forest.parent[node];
             replaced_[node] = parent == 0 ? Number{} : chosen_[node] + replaced_[parent];
@@ -90,8 +92,8 @@ class ExactRows {
             const int sign = found ? compare(loss, least) : -1;
             if (sign > 0) return;
             if (sign == 0) {
-                candidate.apply(forest, tree, one_);
-                swap.apply(forest, tree, other_);
+                candidate.apply(forest, tree, *this, one_);
+                swap.apply(forest, tree, *this, other_);
                 if (!is_lower(forest, 0)) return;
             }
             found = true;
@@ -99,6 +101,7 @@ class ExactRows {
             swap = candidate;
         };
         for (Node word = 1; word < size_; ++word) {
+            if (interrupt.requested(size_)) return Answer::interrupted;
             const Node node = tree.owner[word], source = forest.source[node];
             for (Node head = 0; head < size_; ++head) {
                 const Number& value = row(node)[head];
@@ -129,15 +132,15 @@ class ExactRows {
     // Of two arcs into a largest node: does the first decide heads that come first?
     bool comes_first(Forest& forest, Node node, Node head, Node word, Node other_head,
                      Node other_word) {
-        forest.enter(node, head, word, one_);
-        forest.enter(node, other_head, other_word, other_);
+        forest.enter(node, head, word, *this, one_);
+        forest.enter(node, other_head, other_word, *this, other_);
         return is_lower(forest, node);
     }
 
     // Are the heads one_ lower than other_, among the words inside a largest node (0: all words)?
     bool is_lower(const Forest& forest, Node node) const {
-        for (Index word = 1; word < size_; ++word) {
-            if (node != 0 && forest.top[word] != node) continue;
+        for (Node word = 1; word < size_; ++word) {
+            if (node != 0 && forest.top_of(word) != node) continue;
             if (one_[word] != other_[word]) return one_[word] < other_[word];
         }
         return false;

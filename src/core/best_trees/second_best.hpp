@@ -34,9 +34,11 @@ struct BestTree {
         end = arena.take<double>(num_words + 1);
     }
 
-    void read(Forest& forest) {
+    // False: the rows could not find all targets.
+    template <class Rows>
+    bool read(Forest& forest, const Rows& rows) {
         const Index n = forest.num_words();
-        forest.unfold(heads, owner);
+        if (!forest.unfold(rows, heads, owner)) return false;
         for (Index v = 0; v <= n; ++v) first_[v] = 0;
         for (Node word = static_cast<Node>(n); word >= 1; --word) {
             next_[word] = first_[heads[word]];
@@ -60,6 +62,7 @@ struct BestTree {
             node = next_[node];
         }
         for (Index v = n + 1; v < padded(n + 1); ++v) place[v] = -1.0;
+        return true;
     }
 
     bool is_below(Node node, Node word) const {
@@ -74,9 +77,10 @@ struct BestTree {
 struct Swap {
     Node word, source, target;
 
-    void apply(Forest& forest, const BestTree& tree, std::int32_t* heads) const {
+    template <class Rows>
+    bool apply(Forest& forest, const BestTree& tree, const Rows& rows, std::int32_t* heads) const {
         for (Index v = 0; v <= forest.num_words(); ++v) heads[v] = tree.heads[v];
-        forest.enter(tree.owner[word], source, target, heads);
+        return forest.enter(tree.owner[word], source, target, rows, heads);
     }
 };
 
