@@ -3,13 +3,16 @@
 // Each score is taken relative to the best into its word and rounded to a grid, coarse enough for
 // every sum and difference the algorithm forms to be exact in double, and fine enough to tell most
 // trees apart.  So the algorithm runs exactly, on scores that are each off by at most 0.51 of the
-// grid's quantum.  Two arcs into a node stand for two ways to give its words their heads; the
-// difference of their values is a difference of two sums of at most n scores, and is off by at most
-// 1.02 n quanta.  A choice whose lead is more than 2 n quanta is the choice the exact algorithm
-// makes; any other is left to exact_rows.hpp.  Scores far below the best into their word are
-// raised to the grid's floor.  That only makes arcs look better than they are: it is harmless
+// grid's quantum.  The lead of one source of a node over another is a difference of two sums of at
+// most n scores, the best ways to hang its words on the one and on the other, so it is off by at
+// most 1.02 n quanta.  A choice whose lead is more than 2 n quanta is the choice the exact
+// algorithm makes; any other is left to exact_rows.hpp.  Scores far below the best into their word
+// are raised to the grid's floor.  That only makes arcs look better than they are: it is harmless
 // unless such an arc is chosen, and then the choice counts as uncertain.  (Proofs:
 // docs/mathematics.md.)
+//
+// Which word the chosen arc of a cycle enters does not matter before the tree is unfolded, and only
+// for choices that are kept; so it is found there, for O(n) in all.
 #pragma once
 
 #include <cmath>
@@ -95,7 +98,7 @@ struct Grid {
 class CertifiedRows {
   public:
     static std::size_t workspace(Index n) {
-        return 2 * Arena::rounded<double>(n * padded(n + 1)) + 2 * Arena::rounded<double>(2 * n) +
+        return 2 * Arena::rounded<double>(n * padded(n + 1)) + 3 * Arena::rounded<double>(2 * n) +
                Arena::rounded<bool>(n + 1);
     }
 
@@ -138,7 +141,9 @@ class CertifiedRows {
             return Answer::none;
         }
         values[0] = root;
-        if (contenders != 1) return Answer::uncertain;
+        // The arc's own score is at least best + least_[cycle]: if that is above the floor, it was
+        // not raised.
+        if (contenders != 1 || !(best + least_[cycle] > grid_.floor)) return Answer::uncertain;
         chosen_[cycle] = best;
         forest.source[cycle] = static_cast<Node>(source);
         return Answer::certain;
@@ -147,8 +152,11 @@ class CertifiedRows {
     void merge(Forest& forest, Node cycle) {
         double* merged = row(cycle);
         bool first = true;
+        least_[cycle] = HUGE_VAL;
         forest.for_children(cycle, [&](Node child) {
             if (forest.is_word(child)) load_word(child);
+            const double least = least_[child] + chosen_[child];
+            if (least < least_[cycle]) least_[cycle] = least;
             const double* values = row(child);
             const FourDoubles subtracted = broadcast(chosen_[child]);
             if (first) {
@@ -222,6 +230,8 @@ class CertifiedRows {
         cycles_ = arena.take<double>(n * stride_) - (n + 1) * stride_;
         chosen_ = arena.take<double>(2 * n);
         replaced_ = arena.take<double>(2 * n);
+        least_ = arena.take<double>(2 * n);
+        for (Index word = 1; word <= n; ++word) least_[word] = 0.0;
     }
 
     double* row(Index node) const {
@@ -328,6 +338,7 @@ class CertifiedRows {
     double *words_, *cycles_;       // rows[node][source], offset so that a node is its own index
     double* chosen_;                // [node]: the value of its choice
     double* replaced_;  // [node]: the choices that an arc into it replaces further up, added up
+    double* least_;     // [node]: at most the choices that an arc into a word inside it replaces
 };
 
 }  // namespace ARBORAND_ISA
