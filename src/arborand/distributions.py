@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
-from arborand import partition, sampling, without_replacement
+from arborand import inference, sampling, without_replacement
 from arborand.errors import InvalidTreeError
 from arborand.trees import check_trees, num_root_arcs
 from arborand.validation import (
@@ -139,7 +139,7 @@ class TreeDistribution:
         >>> float(np.exp(d.log_partition()).round(6))
         11.0
         """
-        return partition.log_partition(self._graphs, self._partition(check_workers(workers)))
+        return inference.log_partition(self._graphs, self._partition(check_workers(workers)))
 
     def arc_marginals(self, *, workers: int = 1) -> NDArray[np.float64]:
         """Compute the probability of every arc: that a random tree contains it.
@@ -165,7 +165,7 @@ class TreeDistribution:
         >>> d.arc_marginals().round(4).tolist()
         [[0.0, 0.2727, 0.7273], [0.0, 0.0, 0.2727], [0.0, 0.7273, 0.0]]
         """
-        return partition.arc_marginals(self._graphs, check_workers(workers))
+        return inference.arc_marginals(self._graphs, check_workers(workers))
 
     def root_marginals(self, *, workers: int = 1) -> NDArray[np.float64]:
         """Compute the probability of every root arc: row 0 of `arc_marginals`, for less work.
@@ -181,7 +181,7 @@ class TreeDistribution:
         >>> d.root_marginals().round(4).tolist()
         [0.0, 0.2727, 0.7273]
         """
-        return partition.root_marginals(self._graphs, check_workers(workers))[0]
+        return inference.root_marginals(self._graphs, check_workers(workers))[0]
 
     def entropy(self, *, workers: int = 1) -> NDArray[np.float64]:
         """Compute the Shannon entropy of the trees, in nats.
@@ -195,7 +195,7 @@ class TreeDistribution:
         >>> float(SpanningTrees([[0, 0, 0], [0, 0, 0], [0, 0, 0]]).entropy().round(6))
         1.098612
         """
-        return partition.entropy(self._graphs, check_workers(workers))
+        return inference.entropy(self._graphs, check_workers(workers))
 
     def mean_hitting_time(self, *, workers: int = 1) -> NDArray[np.float64]:
         r"""Compute the paper's H: the mean hitting time of the walk that Wilson's algorithm takes.
@@ -215,7 +215,7 @@ class TreeDistribution:
         >>> float(DependencyTrees([[0, 0, 0, 0]] * 4).mean_hitting_time().round(6))
         1.333333
         """
-        return partition.mean_hitting_time(self._graphs, check_workers(workers))
+        return inference.mean_hitting_time(self._graphs, check_workers(workers))
 
     def log_prob(self, heads: ArrayLike) -> NDArray[np.float64]:
         """Compute the log-probability of trees.
@@ -256,7 +256,7 @@ class TreeDistribution:
             is_member = num_root_arcs(array) == 1
         num_graphs = len(graphs.lengths)
         num_draws = math.prod(shape[: len(shape) - len(expected)])
-        answer = partition.log_prob(
+        answer = inference.log_prob(
             graphs,
             self._partition(),
             array.reshape(num_draws, num_graphs, graphs.size).astype(np.int32),
@@ -513,10 +513,10 @@ class TreeDistribution:
             )
         return int(self._graphs.lengths[0])
 
-    def _partition(self, workers: int = 1) -> partition.Partition:
+    def _partition(self, workers: int = 1) -> inference.Partition:
         if "_parts" not in self.__dict__:
-            self.__dict__["_parts"] = partition.partition(self._graphs, workers)
-        parts: partition.Partition = self.__dict__["_parts"]
+            self.__dict__["_parts"] = inference.partition(self._graphs, workers)
+        parts: inference.Partition = self.__dict__["_parts"]
         return parts
 
 
@@ -569,7 +569,7 @@ class SpanningTrees(TreeDistribution):
         >>> float(SpanningTrees([[0, 0, 0], [0, 0, 0], [0, 0, 0]]).expected_walk_steps().round(6))
         2.666667
         """
-        return partition.root_marginals(self._graphs, check_workers(workers))[1]
+        return inference.root_marginals(self._graphs, check_workers(workers))[1]
 
 
 class DependencyTrees(TreeDistribution):

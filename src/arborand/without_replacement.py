@@ -10,7 +10,7 @@ import numpy as np
 
 from arborand import _core
 from arborand.errors import SupportExhaustedError
-from arborand.partition import partition
+from arborand.inference import partition
 from arborand.randomness import Seed, stream_key
 from arborand.validation import check_index, check_integer, check_workers
 

@@ -7,10 +7,11 @@ from typing import Annotated
 
 import typer
 
-from arborand.cli import commands, files, paper, show
+from arborand.cli import commands, files, show
 from arborand.cli.running import note
 from arborand.errors import ArborandError
 from arborand.formats.provenance import package_version
+from arborand.paper import commands as paper
 
 app = typer.Typer(
     name="arborand",

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from arborand import partition, sampling
+from arborand import inference, sampling
 from arborand.distributions import DependencyTrees, SpanningTrees
 from arborand.errors import ArborandError, BiasedSamplerWarning, NoTreeError
 from arborand.formats.rows import Rows
@@ -77,7 +77,7 @@ class Sampling:
         """Draw trees for a run."""
         graphs = self.setting.graphs(run)
         workers = self.setting.workers
-        parts = partition.partition(graphs, workers)
+        parts = inference.partition(graphs, workers)
         portion = self.num_trees
         if len(run) == 1:
             portion = min(portion, max(1, DRAW_VALUES // graphs.size))
@@ -95,7 +95,7 @@ class Sampling:
                     first_graph=run.first,
                     first_draw=first_draw,
                 )
-            log_prob = partition.log_prob(graphs, parts, heads, np.ones(heads.shape[:2], bool))
+            log_prob = inference.log_prob(graphs, parts, heads, np.ones(heads.shape[:2], bool))
             rows = Rows(
                 run.sent_ids,
                 run.lengths,
