@@ -175,6 +175,43 @@ def test_the_biased_method_warns_where_it_is_called():
     assert [warning.filename for warning in caught] == [__file__]
 
 
+def test_the_biased_method_warns_there_also_with_log_probabilities():
+    distribution = DependencyTrees(dense_scores(1, 4))
+    with pytest.warns(BiasedSamplerWarning, match="'wilson_rc' is biased") as caught:
+        distribution.sample_and_log_prob(3, rng=1, method="wilson_rc")
+    assert [warning.filename for warning in caught] == [__file__]
+
+
+@ignore_bias
+@KINDS
+@pytest.mark.parametrize("size", [None, 0, 3, (2, 3), (0, 2)])
+def test_log_probabilities_come_with_the_draws(kind, size):
+    scores = np.random.default_rng(3).normal(scale=3.0, size=(2, 2, 6, 6))
+    batch = kind(scores, lengths=[[5, 3], [1, 4]])
+    for distribution in (batch, batch[0], batch[1, 0]):
+        for method in (None, *METHODS[kind]):
+            options = {"method": method, "rng": 5, "first_graph": 7, "first_draw": 11}
+            heads, log_prob = distribution.sample_and_log_prob(size, **options)
+            expected = distribution.sample(size, **options)
+            np.testing.assert_array_equal(heads, expected, strict=True)
+            np.testing.assert_array_equal(log_prob, distribution.log_prob(expected), strict=True)
+            assert type(log_prob) is type(distribution.log_prob(expected))
+
+
+def test_a_refused_call_does_not_advance_the_generator():
+    rng = np.random.default_rng(0)
+    state = rng.bit_generator.state
+    distribution = DependencyTrees(dense_scores(1, 4))
+    for wrong in ({"method": "fast"}, {"first_draw": -1}, {"workers": 0}):
+        for draw in (distribution.sample, distribution.sample_and_log_prob):
+            with pytest.raises(ValueError):  # noqa: PT011, any will do
+                draw(3, rng=rng, **wrong)
+    for wrong in ({"method": "fast"}, {"first_graph": -1}, {"on_exhausted": "stop"}):
+        with pytest.raises(ValueError):  # noqa: PT011
+            distribution.sample_without_replacement(3, rng=rng, **wrong)
+    assert rng.bit_generator.state == state
+
+
 def test_no_other_method_warns(recwarn):
     # The suite turns warnings into errors; this test says so without it.
     for kind, names in METHODS.items():

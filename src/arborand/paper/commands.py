@@ -10,8 +10,9 @@ import numpy as np
 import typer
 
 from arborand.cli import computing, options
-from arborand.cli.commands import check_streams
-from arborand.cli.running import chosen_sentences, note, open_corpus
+from arborand.cli.messages import note
+from arborand.cli.running import chosen_sentences, open_corpus
+from arborand.cli.streams import check_streams
 from arborand.errors import ArborandError
 from arborand.formats.inputs import FormatError, SentenceError
 from arborand.formats.journal import OutputError
