@@ -19,7 +19,7 @@ from arborand.errors import InvalidWeightsError, NoTreeError
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
-# What _core.inspect finds; the order of enum class Finding in gate.hpp.
+# What _core.inspect finds; the order of enum class Finding in src/core/python/inspection.hpp.
 _NONE, _NOT_A_NUMBER, _PLUS_INFINITY, _UNREACHABLE, _NO_SINGLE_ROOT = range(5)
 
 
