@@ -413,7 +413,8 @@ class BestIterator {
     BestIterator(LogWeights log_weights, Lengths lengths, bool single_root)
         : log_weights_(log_weights), sequence_(Batch(log_weights, lengths, single_root)[0], 1.0) {}
 
-    std::int64_t find(Array<std::int32_t, 2> heads) {
+    // `numbers` is empty: best trees are fetched as draws without replacement are.
+    std::int64_t find(Array<std::int32_t, 2> heads, Array<double, 2>) {
         std::int64_t count = 0;
         BestCounts counts;
         run(1, 1, [&](Index, Workspace&, const Interrupt& interrupt) {
@@ -485,7 +486,7 @@ NB_MODULE(_core, m) {
                              "The trees of one graph from the best one on, a few at a time.")
         .def(nb::init<LogWeights, Lengths, bool>(), nb::arg("log_weights"), nb::arg("lengths"),
              nb::arg("single_root"))
-        .def("find", &BestIterator::find, nb::arg("heads"));
+        .def("find", &BestIterator::find, nb::arg("heads"), nb::arg("numbers"));
 }
 
 }  // namespace arborand
