@@ -23,6 +23,7 @@ import numpy as np
 
 from arborand.distributions import DependencyTrees
 from arborand.errors import BiasedSamplerWarning
+from arborand.methods import WITH_REPLACEMENT, WITHOUT_REPLACEMENT, names
 from arborand.paper import reference
 
 if TYPE_CHECKING:
@@ -53,8 +54,8 @@ DRAWS_PER_GRAPH = 20
 NUM_PASSES = 3
 # The slopes of the paper's best-fit lines.
 PAPER_SLOPES = {"reference colbourn": 1.42, "reference wilson_rc": 1.14}
-CORE_METHODS = ("wilson", "wilson_reject", "colbourn", "wilson_rc")
-CORE_METHODS_WITHOUT_REPLACEMENT = (None, "rejection", "partition")
+CORE_METHODS = names(WITH_REPLACEMENT)
+CORE_METHODS_WITHOUT_REPLACEMENT = (None, *names(WITHOUT_REPLACEMENT))
 # Fits of one curve that differ by less are called the same: so much is noise.
 _SAME_SLOPE = 0.1
 
