@@ -14,19 +14,24 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 # Tests and benchmarks speak of one core a process: keep NumPy's own threads out of the way.
 export OPENBLAS_NUM_THREADS ?= 1
 
-.PHONY: help run test lint format stubs build bench verify clean
+.PHONY: help run test lint docs format stubs build bench verify clean
 
 help:
 	@echo "make run     build arborand and draw trees from a bundled example"
 	@echo "make test    run the whole test suite"
 	@echo "make lint    check style and types (make format repairs what can be repaired)"
+	@echo "make docs    make the documentation site in build/docs"
 	@echo "make verify  run the long statistical suite with fresh seeds; report in build/verification"
 	@echo "make bench   measure speed against floors and peers; results in benchmarks/results"
 	@echo "make build   make a source distribution and a wheel in dist/"
 	@echo "make clean   remove everything that was built"
 
-run: $(VENV)/installed
+run: $(VENV)/installed $(VENV)/command
 	@$(BIN)/python examples/first_trees.py
+	@echo
+	@echo "Next, distinct readings of each sentence with their probabilities:"
+	@echo
+	@echo "    $(BIN)/arborand sample examples/corpus/sentences.npz -k 3 --without-replacement --seed 1 --conllu examples/corpus/sentences.conllu"
 
 test: $(VENV)/installed $(VENV)/tested
 	# A page's examples build on each other: whole files go to one process.
@@ -39,6 +44,12 @@ lint: $(VENV)/installed $(VENV)/tested $(VENV)/linted
 	$(BIN)/mypy
 	$(BIN)/python -m nanobind.stubgen --quiet --module arborand._core --output-file $(VENV)/_core.pyi
 	diff src/arborand/_core.pyi $(VENV)/_core.pyi
+
+# Warnings are errors: a link that leads nowhere, a docstring that cannot be rendered.
+docs: $(VENV)/installed $(VENV)/command $(VENV)/documented
+	$(BIN)/python -m sphinx --quiet --fail-on-warning --keep-going --builder html --conf-dir docs \
+	  --doctree-dir build/doctrees . build/docs
+	@echo "the site is in build/docs/index.html"
 
 format: $(VENV)/linted
 	$(BIN)/ruff check --fix .
@@ -76,6 +87,11 @@ $(VENV)/installed: $(VENV)/created $(SOURCES)
 	$(PIP) install --no-build-isolation --no-deps --force-reinstall .
 	@touch $@
 
+# What the arborand command needs beside the library.
+$(VENV)/command: pyproject.toml | $(VENV)/installed
+	$(PIP) install "arborand[cli]"
+	@touch $@
+
 # Dependency groups need pip 25.1; the interpreter's own may be older.
 $(VENV)/pip: $(VENV)/created
 	$(PIP) install --upgrade "pip>=25.1"
@@ -87,6 +103,10 @@ $(VENV)/tested: $(VENV)/pip pyproject.toml
 
 $(VENV)/linted: $(VENV)/pip pyproject.toml
 	$(PIP) install --group lint
+	@touch $@
+
+$(VENV)/documented: $(VENV)/pip pyproject.toml
+	$(PIP) install --group docs
 	@touch $@
 
 $(VENV)/benched: $(VENV)/pip pyproject.toml

@@ -172,7 +172,7 @@ class TreeDistribution:
 
         Returns
         -------
-        ndarray of float64, shape (*batch_shape, m)
+        ndarray of float64, shape ``(*batch_shape, m)``
             For dependency trees each graph's sum to 1.
 
         Examples
@@ -222,12 +222,12 @@ class TreeDistribution:
 
         Parameters
         ----------
-        heads : array_like of int, shape (*draws, *batch_shape, m)
+        heads : array_like of int, shape ``(*draws, *batch_shape, m)``
             Trees, for instance as `sample` returns them.
 
         Returns
         -------
-        ndarray of float64, shape (*draws, *batch_shape)
+        ndarray of float64, shape ``(*draws, *batch_shape)``
             -inf for a tree outside the support: one that uses a forbidden arc, or has several root
             arcs where one is asked for.
 
@@ -391,7 +391,7 @@ class TreeDistribution:
 
         Returns
         -------
-        ndarray of int32, shape (*size, *batch_shape, m)
+        ndarray of int32, shape ``(*size, *batch_shape, m)``
             ``heads``: the head of each node, -1 for the root and for padding.
 
         Raises

@@ -36,12 +36,12 @@ class Draws:
 
     Attributes
     ----------
-    heads : ndarray of int32, shape (K, *batch_shape, m)
-    log_prob : ndarray of float64, shape (K, *batch_shape)
+    heads : ndarray of int32, shape ``(K, *batch_shape, m)``
+    log_prob : ndarray of float64, shape ``(K, *batch_shape)``
         The log-probability of each tree under the full distribution.
-    log_remaining : ndarray of float64, shape (K, *batch_shape)
+    log_remaining : ndarray of float64, shape ``(K, *batch_shape)``
         The log of the mass not yet drawn, before each draw: 0 first.
-    perturbed_log_prob : ndarray of float64, shape (K, *batch_shape)
+    perturbed_log_prob : ndarray of float64, shape ``(K, *batch_shape)``
         Log-probabilities plus independent Gumbel variables, consistent with the order: they
         decrease, and are distributed as the K largest of all trees.
     num_drawn : ndarray of int64, shape batch_shape
