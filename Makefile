@@ -47,7 +47,7 @@ lint: $(VENV)/installed $(VENV)/tested $(VENV)/linted
 
 # Warnings are errors: a link that leads nowhere, a docstring that cannot be rendered.
 docs: $(VENV)/installed $(VENV)/command $(VENV)/documented
-	$(BIN)/python -m sphinx --quiet --fail-on-warning --keep-going --builder html --conf-dir docs \
+	$(BIN)/python -m sphinx --quiet --fresh-env --fail-on-warning --keep-going --conf-dir docs \
 	  --doctree-dir build/doctrees . build/docs
 	@echo "the site is in build/docs/index.html"
 

@@ -11,8 +11,12 @@ from importlib.metadata import version as installed_version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from docutils import nodes
+from docutils.utils.math.latex2mathml import tex2mathml
+
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
+    from sphinx.util.docutils import SphinxTranslator
 
 project = "arborand"
 author = "The arborand developers"
@@ -24,7 +28,6 @@ extensions = [
     "numpydoc",
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
-    "sphinx.ext.mathjax",
     "sphinx_copybutton",
 ]
 root_doc = "README"
@@ -49,11 +52,24 @@ suppress_warnings = ["misc.highlighting_failure"]
 
 default_role = "py:obj"  # `name` in a docstring
 autodoc_member_order = "bysource"
+autodoc_default_options = {"no-value": True}
 autodoc_typehints = "none"  # the sections of the docstrings have the types in words
 autodoc_preserve_defaults = True
-numpydoc_show_class_members = False  # autodoc lists them
+numpydoc_show_class_members = True  # a table of all methods before their descriptions
 numpydoc_class_members_toctree = False
 python_use_unqualified_type_names = True
+
+# ---- formulas
+
+html_math_renderer = "mathml"  # browsers show MathML themselves: nothing is loaded from anywhere
+
+
+def visit_math(translator: SphinxTranslator, node: nodes.math | nodes.math_block) -> None:
+    """Write a formula as MathML."""
+    is_block = isinstance(node, nodes.math_block)
+    translator.body.append(tex2mathml(node.astext(), as_block=is_block))
+    raise nodes.SkipNode
+
 
 # ---- the look
 
@@ -76,53 +92,64 @@ copybutton_selector = "div:not(.highlight-output) > div.highlight > pre"
 
 # ---- the order of the pages
 
-CONTENTS = """
-
-:::{toctree}
-:hidden:
-:caption: Start here
-
-docs/tutorial
-docs/guide
-:::
-
-:::{toctree}
-:hidden:
-:caption: How to
-
-docs/command_line
-docs/estimators
-docs/pictures
-:::
-
-:::{toctree}
-:hidden:
-:caption: Reference
-
-docs/api/index
-docs/files
-CHANGELOG
-:::
-
-:::{toctree}
-:hidden:
-:caption: Background
-
-docs/mathematics
-docs/estimator_proofs
-docs/is_it_exact
-docs/how_fast
-docs/paper
-docs/design
-CONTRIBUTING
-:::
-"""
+# Below each page, captions and the pages under them.
+CONTENTS = {
+    "README": {
+        "Start here": ["/docs/tutorial", "/docs/guide"],
+        "How to": [
+            "Work with score files </docs/command_line>",
+            "Estimate expectations </docs/estimators>",
+            "Make pictures </docs/pictures>",
+        ],
+        "Reference": [
+            "/docs/api/index",
+            "Options and files </docs/files>",
+            "/CHANGELOG",
+        ],
+        "Background": [
+            "/docs/mathematics",
+            "/docs/estimator_proofs",
+            "/docs/is_it_exact",
+            "/docs/how_fast",
+            "/docs/paper",
+            "/docs/design",
+            "/CONTRIBUTING",
+        ],
+    },
+    "docs/api/index": {
+        "": [
+            "/docs/api/dependency_trees",
+            "/docs/api/spanning_trees",
+            "/docs/api/draws",
+            "/docs/api/errors",
+            "/docs/api/trees",
+            "/docs/api/estimators",
+            "/docs/api/pictures",
+            "/docs/api/formats",
+            "/docs/api/enumeration",
+            "/docs/api/paper",
+        ],
+    },
+    "docs/is_it_exact": {"": ["/docs/verification_report", "/docs/verification/tables"]},
+    "docs/how_fast": {
+        "": [
+            "/benchmarks/results/inference",
+            "/benchmarks/results/sampling",
+            "/benchmarks/results/without_replacement",
+            "/benchmarks/results/peers",
+            "/benchmarks/results/command_line",
+            "/benchmarks/results/estimators",
+        ]
+    },
+}
 
 
 def add_contents(app: Sphinx, page: str, source: list[str]) -> None:
-    """Give the front page the table of contents, which a repository browser could not show."""
-    if page == root_doc:
-        source[0] += CONTENTS
+    """Add the tables of contents, which a repository browser would show as code."""
+    for caption, pages in CONTENTS.get(page, {}).items():
+        entries = "".join(f"\n{entry}" for entry in pages)
+        option = f":caption: {caption}\n" if caption else ""
+        source[0] += f"\n\n:::{{toctree}}\n:hidden:\n{option}{entries}\n:::\n"
 
 
 def add_index(app: Sphinx, error: Exception | None) -> None:
@@ -132,6 +159,7 @@ def add_index(app: Sphinx, error: Exception | None) -> None:
 
 
 def setup(app: Sphinx) -> None:
-    """Register both."""
+    """Register what is defined here."""
+    app.add_html_math_renderer("mathml", (visit_math, None), (visit_math, None))
     app.connect("source-read", add_contents)
     app.connect("build-finished", add_index)
