@@ -2,7 +2,7 @@
 
 The page marks places ::
 
-    <!-- begin kept -->...<!-- end -->                              how many claims were kept, of all
+    <!-- begin kept -->...<!-- end -->                              how many claims were kept
     <!-- begin missed -->...<!-- end -->                            the claims that were not kept
     <!-- begin cell sampling: The first tree; 20; dependency; log Z -->...<!-- end -->
     <!-- begin table sampling: The first tree -->...<!-- end -->    a table by how its title begins

@@ -194,8 +194,8 @@ def results_page(document: Mapping[str, Any]) -> str:
     """Write everything that a benchmark found, as stored, as a page in Markdown."""
     parts = [
         f"# {document['title']}",
-        "These are all numbers of one benchmark. [How fast is it?](../../docs/how_fast.md) says what "
-        "they mean and how they were measured.",
+        "These are all numbers of one benchmark. [How fast is it?](../../docs/how_fast.md) says "
+        "what they mean and how they were measured.",
         run_line(document["quick"], document["machine"]),
     ]
     if document["note"]:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 project = "arborand"
 author = "The arborand developers"
-copyright = author
+project_copyright = author
 version = release = installed_version("arborand")
 
 extensions = [

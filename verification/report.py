@@ -190,9 +190,9 @@ def _head(run: Run) -> str:
     ]
     return f"""# Verification report
 
-{verdict} This is the report of a run of the long statistical suite.
-[Is it exact?](is_it_exact.md) explains what is checked and how. [All tables](verification/tables.md)
-has every check with its p-value, every error, and every mutant.
+{verdict} This is the report of a run of the long statistical suite. [Is it
+exact?](is_it_exact.md) explains what is checked and how. [All tables](verification/tables.md) has
+every check with its p-value, every error, and every mutant.
 
 {table(("", ""), rows)}
 
@@ -234,10 +234,10 @@ def _groups(run: Run) -> str:
     header = ("group", "checks", "passed", "second attempts", "draws", "most extreme p-value")
     return f"""## Groups of checks
 
-A check fails if its p-value is below {run.settings.level:.3g} twice: the second attempt has a new seed
-and ten times the draws. The most extreme p-value is the smallest of all first attempts. For mutants
-it is the largest, and must be below {ALPHA_MUTANT:g}. The draws of mutants and their twins are not
-counted.
+A check fails if its p-value is below {run.settings.level:.3g} twice: the second attempt has a new
+seed and ten times the draws. The most extreme p-value is the smallest of all first attempts. For
+mutants it is the largest, and must be below {ALPHA_MUTANT:g}. The draws of mutants and their
+twins are not counted.
 
 {table(header, rows)}"""
 
@@ -250,12 +250,12 @@ def _p_values(outcomes: Sequence[Outcome], has_picture: bool) -> str:
     picture = "\n\n![p-values](p_values.svg)" if has_picture else ""
     return f"""## Are the p-values what p-values should be?
 
-If the library is right, the p-values of single G tests are uniform between 0 and 1: as many are above
-0.9 as below 0.1. Many small biases, none of which fails alone, would bend their distribution. There
-are {len(values)} such p-values. (Families of tests, and tests with an exact part, are not shown: their
-p-values are too large by design.) Their distribution function differs from the uniform one by at most
-{distance:.3f}. By chance, it differs as much or more with probability {p_value:.2g}. No check
-depends on this.{picture}"""
+If the library is right, the p-values of single G tests are uniform between 0 and 1: as many are
+above 0.9 as below 0.1. Many small biases, none of which fails alone, would bend their
+distribution. There are {len(values)} such p-values. (Families of tests, and tests with an exact
+part, are not shown: their p-values are too large by design.) Their distribution function differs
+from the uniform one by at most {distance:.3f}. By chance, it differs as much or more with
+probability {p_value:.2g}. No check depends on this.{picture}"""
 
 
 def _accuracy(outcomes: Sequence[Outcome], has_picture: bool) -> str:
@@ -266,12 +266,12 @@ def _accuracy(outcomes: Sequence[Outcome], has_picture: bool) -> str:
     picture = "\n\n![accuracy](accuracy.svg)" if has_picture else ""
     return f"""## Accuracy
 
-The table has the largest relative error of log Z and of all marginals above 1e-290, per graph. (The error of log Z
-is relative to the larger of 1 and itself.) They are compared with two matrix inverses: one in decimal
-numbers, with as many digits as prove it right, from 60 to about a thousand; and one by mpmath. The
-larger error counts. On graphs called *large*, the probabilities of pairs of arcs are compared as
-well, but not with mpmath, which would take too long. The promise is {PROMISED:g}. The last number of
-a name is the number of words.{picture}
+The table has the largest relative error of log Z and of all marginals above 1e-290, per graph.
+(The error of log Z is relative to the larger of 1 and itself.) They are compared with two matrix
+inverses: one in decimal numbers, with as many digits as prove it right, from 60 to about a
+thousand; and one by mpmath. The larger error counts. On graphs called *large*, the probabilities
+of pairs of arcs are compared as well, but not with mpmath, which would take too long. The promise
+is {PROMISED:g}. The last number of a name is the number of words.{picture}
 
 {table(("scores", "largest relative error"), rows)}"""
 
@@ -298,13 +298,13 @@ def _powers(outcomes: Sequence[Outcome]) -> str:
     header = ("group", "what changes", "checks", "median", RANGE, "hardest cell")
     return f"""## {POWERS}
 
-This is the smallest bias that is found, and confirmed by the second attempt, with a probability of
-{_points(POWER)}. Changes of a probability are relative to it, and all other outcomes lose alike. Shares
-are shares of all draws. If a graph has a single tree, the bias is the share of draws that are not that tree.
-*Median* and *best to worst check* are about the outcome of each check where the change is easiest to
-see, which is usually the most probable one. *Hardest cell* is about the outcome where it is hardest
-to see, in the worst check. The table at the end has the numbers of every check. An impossible
-outcome is found the first time it is drawn.
+This is the smallest bias that is found, and confirmed by the second attempt, with a probability
+of {_points(POWER)}. Changes of a probability are relative to it, and all other outcomes lose
+alike. Shares are shares of all draws. If a graph has a single tree, the bias is the share of
+draws that are not that tree. *Median* and *best to worst check* are about the outcome of each
+check where the change is easiest to see, which is usually the most probable one. *Hardest cell*
+is about the outcome where it is hardest to see, in the worst check. The table at the end has the
+numbers of every check. An impossible outcome is found the first time it is drawn.
 
 {table(header, rows)}"""
 
