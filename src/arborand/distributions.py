@@ -162,7 +162,7 @@ class TreeDistribution:
         Notes
         -----
         :math:`O(n^3)` time.  Each entry above 1e-290 is right to about 1e-13 *relative*, however
-        small it is; arcs that no tree can use are exactly 0; each dependent's sum to 1.
+        small it is; arcs that no tree can use are exactly 0; each column but the first sums to 1.
 
         Examples
         --------
@@ -178,7 +178,7 @@ class TreeDistribution:
         Returns
         -------
         ndarray of float64, shape ``(*batch_shape, m)``
-            For dependency trees each graph's sum to 1.
+            For dependency trees they sum to 1 for each graph.
 
         Examples
         --------
@@ -455,7 +455,7 @@ class TreeDistribution:
         on_exhausted: str = "return",
         first_graph: int = 0,
     ) -> Draws:
-        """Draw k distinct trees: each from the distribution given that it is none of those before.
+        """Draw k distinct trees, each in proportion to its probability among those that are left.
 
         Parameters
         ----------
