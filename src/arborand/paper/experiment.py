@@ -271,7 +271,7 @@ def _about_words(measured: list[Curve]) -> str:
     sentences.append(
         "Those of the walks are "
         + ", ".join(f"{walk.last_slope:.2f} ({walk.name.removeprefix('core ')})" for walk in walks)
-        + "; these times include what is prepared once a graph and shared by 20 draws, tables in "
+        + "; these times include what is prepared once per graph and shared by 20 draws, tables in "
         "O(N^2) and, for wilson, the root's marginals in O(N^3)."
     )
     size = max({*paper.sizes.tolist()} & {*core.sizes.tolist()})
