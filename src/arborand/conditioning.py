@@ -189,13 +189,16 @@ def _contradiction(
         while path[-1] in head_of and path.count(path[-1]) == 1:
             path.append(head_of[path[-1]][0])
         if path.count(path[-1]) > 1:
-            cycle = path[path.index(path[-1]) :][::-1]  # from head to dependent
-            return error(f"{names} has the cycle {' -> '.join(map(str, cycle))}", tuple(cycle[1:]))
+            cycle = path[path.index(path[-1]) + 1 :][::-1]  # from head to dependent
+            first = cycle.index(min(cycle))
+            cycle = [*cycle[first:], *cycle[:first]]
+            shown = " -> ".join(map(str, [*cycle, cycle[0]]))
+            return error(f"{names} has the cycle {shown}", tuple(cycle))
     roots = sorted(dependent for dependent, (head, _) in head_of.items() if head == 0)
     if graphs.single_root and len(roots) > 1:
         count = "two" if len(roots) == 2 else str(len(roots))
-        arcs = ", ".join(f"0 -> {dependent}" for dependent in roots)
-        return error(f"{names} has {count} root arcs, {arcs}, and a dependency tree has one")
+        arcs = " and ".join(f"0 -> {dependent}" for dependent in roots)
+        return error(f"{names} has {count} root arcs, {arcs}; a dependency tree has one")
     headless = tuple(int(j) for j in 1 + np.flatnonzero((left[:, 1:] == -np.inf).all(axis=0)))
     if headless:
         verb = "are" if len(headless) > 1 else "is"

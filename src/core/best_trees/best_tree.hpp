@@ -8,7 +8,6 @@
 
 #include "best_trees/certified_rows.hpp"
 #include "best_trees/exact_rows.hpp"
-#include "numbers/floating_point_guard.hpp"
 #include "types/best_trees.hpp"
 #include "types/status.hpp"
 
@@ -167,13 +166,6 @@ class BestTreeSearch {
     const Interrupt& interrupt_;
     BestCounts& counts_;
 };
-
-inline Status find_best_tree(const Graph& graph, Scratch& scratch, const Interrupt& interrupt,
-                             double caution, std::int32_t* heads, BestCounts& counts) {
-    const FloatingPointGuard guard;
-    Arena arena(scratch);
-    return BestTreeSearch(graph, arena, interrupt, counts).best(caution, heads);
-}
 
 }  // namespace ARBORAND_ISA
 }  // namespace arborand

@@ -25,17 +25,12 @@ namespace ARBORAND_ISA {
 class BestTrees {
   public:
     BestTrees(const Graph& graph, double caution) : graph_(graph), caution_(caution) {}
-    ~BestTrees() {
-        std::free(best_.memory);
-        std::free(work_.memory);
-    }
     BestTrees(const BestTrees&) = delete;
     BestTrees& operator=(const BestTrees&) = delete;
 
     // The next tree, valid until the next call; null if there is none.  A call that was
     // interrupted can be repeated.
     Status next(const Interrupt& interrupt, const std::int32_t*& heads, BestCounts& counts) {
-        const FloatingPointGuard guard;
         heads = nullptr;
         if (interrupt.requested()) return Status::interrupted;
         const Status status =

@@ -104,7 +104,9 @@ void free_distinct(void* sequence) { delete static_cast<DistinctTrees*>(sequence
 
 Status best_tree(const Graph& graph, Scratch& scratch, const Interrupt& interrupt, double caution,
                  std::int32_t* heads, BestCounts& counts) {
-    return find_best_tree(graph, scratch, interrupt, caution, heads, counts);
+    const FloatingPointGuard guard;
+    Arena arena(scratch);
+    return BestTreeSearch(graph, arena, interrupt, counts).best(caution, heads);
 }
 
 void* make_best_trees(const Graph& graph, double caution) {
@@ -113,6 +115,7 @@ void* make_best_trees(const Graph& graph, double caution) {
 
 Status next_best_tree(void* sequence, const Interrupt& interrupt, const std::int32_t*& heads,
                       BestCounts& counts) {
+    const FloatingPointGuard guard;
     return static_cast<BestTrees*>(sequence)->next(interrupt, heads, counts);
 }
 
