@@ -79,9 +79,9 @@ TSAN := build/sanitize/thread
 # What a sanitizer finds ends the run; the compiler must not fold away what it would check.
 SANITIZED := -g -fno-omit-frame-pointer -fno-sanitize-recover=all
 sanitize: $(VENV)/installed $(VENV)/tested
-	$(CONFIGURE) -B $(ASAN) -DARBORAND_OPTIMISATION=-O2 \
+	$(CONFIGURE) -B $(ASAN) -DARBORAND_OPTIMISATION=-O1 \
 	  -DCMAKE_CXX_FLAGS="$(SANITIZED) -fsanitize=address,undefined,float-cast-overflow" >/dev/null
-	$(CONFIGURE) -B $(TSAN) -DARBORAND_OPTIMISATION=-O2 \
+	$(CONFIGURE) -B $(TSAN) -DARBORAND_OPTIMISATION=-O1 \
 	  -DCMAKE_CXX_FLAGS="$(SANITIZED) -fsanitize=thread" >/dev/null
 	$(COMPILE) $(ASAN) --target core_parts fuzz
 	$(COMPILE) $(TSAN) --target fuzz
