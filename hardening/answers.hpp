@@ -222,7 +222,8 @@ class Interview {
                 const std::int32_t* tree = heads.data() + i * static_cast<Index>(size_);
                 expect(is_tree(graph_, tree), "a draw is no tree");
                 if (!has_partition_) continue;
-                const double log_prob = kernels_.log_prob(graph_, partition_, tree);
+                double log_prob = 0.0;
+                kernels_.log_prob(graph_, partition_, tree, 0, 1, &log_prob, 0);
                 expect(log_prob <= 0, "a log-probability is positive or not a number");
                 digest.add(log_prob);
             }

@@ -1,22 +1,18 @@
 // The parts of the core, one by one, for the tests in this folder: plain functions that ctypes can
 // call.  Compiled once per instruction set, with the options of the kernels, into a library of its
 // own that no wheel contains.
-#include <atomic>
-#include <chrono>
 #include <cstdint>
 #include <new>
-#include <thread>
 #include <vector>
 
 #include "elimination/censoring.hpp"
 #include "elimination/small_sets.hpp"
+#include "numbers/exact_product.hpp"
 #include "numbers/exponential.hpp"
-#include "numbers/floating_point_guard.hpp"
 #include "numbers/logarithm.hpp"
 #include "numbers/matrix_product.hpp"
 #include "numbers/sums.hpp"
 #include "numbers/unbounded_double.hpp"
-#include "python/parallel.hpp"
 #include "randomness/alias_table.hpp"
 #include "randomness/exact_choice.hpp"
 #include "randomness/philox.hpp"
@@ -130,7 +126,9 @@ void unbounded_divide(const double* x, const double* y, double* result) {
     store_parts(unbounded(x) / unbounded(y), result);
 }
 void unbounded_log(const double* x, double* high_and_low) {
-    log_of(unbounded(x), high_and_low[0], high_and_low[1]);
+    const Logarithm log = log_parts(unbounded(x));
+    high_and_low[0] = log.high;
+    high_and_low[1] = log.low;
 }
 
 void exact_differences(const double* x, const double* y, Index count, double* high, double* low) {
@@ -154,6 +152,19 @@ void exponentials_by_four(const double* high, const double* low, Index count, do
 
 void unbounded_exponential(double high, double low, double* result) {
     store_parts(unbounded_exp(Difference{high, low}), result);
+}
+
+double exponential(double x) { return exp_of(x); }
+double logarithm(double x) { return log_of(x); }
+double logarithm_of_1_plus(double x) { return log1p_of(x); }
+void logarithms(double* x, Index count) { take_logarithms(x, count); }
+
+void exact_products(const double* x, const double* y, Index count, double* high, double* low) {
+    for (Index i = 0; i < count; ++i) {
+        const ProductOf<double> product = exact_product(x[i], y[i]);
+        high[i] = product.high;
+        low[i] = product.low;
+    }
 }
 
 double ordered_sum(const double* x, Index count) { return sum(x, count); }
@@ -221,41 +232,6 @@ void absorb_rows(double* rows, Index count, Index others, Index end, Index strid
     store_parts(pivots.product, product);
     *first_order = pivots.first_order;
     *dead_end = pivots.dead_end;
-}
-
-// ---- threads
-
-// Two pieces on two threads: the caller's ends at once, the other goes on until it is told to stop.
-// Ctrl-C comes when the caller has nothing left to do.  True: the other piece was told.
-bool listens_while_others_work() {
-    struct Signals {
-        std::atomic<bool> others_began{false};
-        std::atomic<int> polls_after{-1};  // negative while the caller is at work
-
-        // The first question after its piece is still part of the caller's work.
-        static bool poll(void* self) {
-            Signals& signals = *static_cast<Signals*>(self);
-            return signals.polls_after >= 0 && ++signals.polls_after > 2;
-        }
-    } signals;
-    const std::thread::id caller = std::this_thread::get_id();
-    // Only a core that does not listen gets there.
-    const auto patience = std::chrono::steady_clock::now() + std::chrono::seconds(20);
-    std::atomic<bool> told{false};
-    for_each(2, 2, &Signals::poll, &signals, [&](Index, Workspace&, const Interrupt& interrupt) {
-        const bool calling = std::this_thread::get_id() == caller;
-        if (!calling) signals.others_began = true;
-        const auto done = [&] {
-            return calling ? signals.others_began.load() : interrupt.requested();
-        };
-        while (!done() && std::chrono::steady_clock::now() < patience) {
-            std::this_thread::yield();
-        }
-        if (calling) signals.polls_after = 0;
-        if (!calling && interrupt.requested()) told = true;
-        return Status::ok;
-    });
-    return told;
 }
 
 }  // extern "C"

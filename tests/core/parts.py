@@ -41,13 +41,17 @@ _SIGNATURES = {
     "exponentials": (None, "p", "p", "i", "p"),
     "exponentials_by_four": (None, "p", "p", "i", "p"),
     "unbounded_exponential": (None, "d", "d", "p"),
+    "exponential": (ctypes.c_double, "d"),
+    "logarithm": (ctypes.c_double, "d"),
+    "logarithm_of_1_plus": (ctypes.c_double, "d"),
+    "logarithms": (None, "p", "i"),
+    "exact_products": (None, "p", "p", "i", "p", "p"),
     "ordered_sum": (ctypes.c_double, "p", "i"),
     "compensated_sum": (ctypes.c_double, "p", "i"),
     "matrix_product": (None, "p", "p", "p", "i", "i", "i", "b"),
     "shift_of": (None, "p", "i", "b", "p", "p"),
     "survivors": (ctypes.c_bool, "p", "i", "b", "p", "p", "p"),
     "absorb_rows": (None, "p", "i", "i", "i", "i", "p", "p", "p"),
-    "listens_while_others_work": (ctypes.c_bool,),
 }
 _TYPES = {
     "p": ctypes.c_void_p,
@@ -158,10 +162,11 @@ class Parts:
         self(f"unbounded_{name}", *operands, result)
         return result
 
-    def exact_difference(self, x, y):
+    def exact_pairs(self, name, x, y):
+        """Return exact differences or products, as sums of two doubles."""
         x, y = np.array(x, float), np.array(y, float)
         high, low = np.empty(len(x)), np.empty(len(x))
-        self("exact_differences", x, y, len(x), high, low)
+        self(f"exact_{name}", x, y, len(x), high, low)
         return high, low
 
     def exponentials(self, high, low, *, by_four=False):
@@ -169,6 +174,11 @@ class Parts:
         results = np.empty(len(high))
         name = "exponentials_by_four" if by_four else "exponentials"
         self(name, high, low, len(high), results)
+        return results
+
+    def logarithms(self, numbers):
+        results = np.array(numbers, float)
+        self("logarithms", results, len(results))
         return results
 
     def ordered_sum(self, numbers):
@@ -219,9 +229,6 @@ class Parts:
              first_order, dead_end)  # fmt: skip
         landing = laid_out[:, others : others + num_left]
         return landing, value_of(product), int(first_order[0]), bool(dead_end[0])
-
-    def listens_while_others_work(self):
-        return self("listens_while_others_work")
 
 
 class SumTree:

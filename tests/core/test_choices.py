@@ -97,7 +97,7 @@ def test_a_table_without_weights_chooses_something_that_exists(parts):
 # ---- fixed-point choices
 
 DOUBLES = [0.0, 5e-324, 2.0**-121, 2.0**-120, 3 * 2.0**-120, 1e-30, 0.1, 0.5, 1 - 2.0**-53, 1.0]
-DOUBLES += [float(m * 2.0**-e) for m, e in zip(np.random.default_rng(3).random(200), range(200))]
+DOUBLES += (np.random.default_rng(3).random(200) * 2.0 ** -np.arange(200)).tolist()
 
 
 def test_fixed_point_numbers_are_rounded_down_to_120_bits(parts):

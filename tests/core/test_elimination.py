@@ -166,10 +166,3 @@ def test_the_shift_of_root_arcs_is_the_largest_exact_difference(parts, order):
         columns, (root, rest) = parts.shift(scores)
         exact = [Fraction(scores[0, j]) - Fraction(columns[j]) for j in range(1, 6)]
         assert Fraction(root) + Fraction(rest) == max(exact)
-
-
-# ---- threads
-
-
-def test_the_caller_listens_while_others_work(parts):
-    assert parts.listens_while_others_work()

@@ -20,10 +20,20 @@ def test_differences_are_exact(parts):
     x, y = generator.normal(size=(2, 2000)) * scale
     x = np.append(x, [1e3, -1e30, 1e15, 0.0, -708.0, 1e300, 5e-324])
     y = np.append(y, [1e-14, 5000.0, -1e-15, 0.1, 2.0**-50, -1e284, 1.0])
-    high, low = parts.exact_difference(x, y)
+    high, low = parts.exact_pairs("differences", x, y)
     np.testing.assert_array_equal(high, x - y)
     for i in range(len(x)):
         assert Fraction(high[i]) + Fraction(low[i]) == Fraction(x[i]) - Fraction(y[i])
+
+
+def test_products_of_two_numbers_are_exact(parts):
+    generator = np.random.default_rng(9)
+    scale = 2.0 ** generator.integers(-200, 200, (2, 2000))
+    x, y = generator.normal(size=(2, 2000)) * scale
+    high, low = parts.exact_pairs("products", x, y)
+    np.testing.assert_array_equal(high, x * y)
+    for i in range(len(x)):
+        assert Fraction(high[i]) + Fraction(low[i]) == Fraction(x[i]) * Fraction(y[i])
 
 
 @pytest.mark.parametrize("count", [0, 1, 2, 3, 4, 5, 7, 8, 9, 11, 12, 13, 16, 23, 100])
@@ -158,6 +168,51 @@ def test_logarithms_are_exact_sums_of_two(parts):
             assert error <= mantissa * mpmath.mpf(2) ** -52 + abs(exact) * mpmath.mpf(2) ** -100
 
 
+def numbers_for_logarithms():
+    generator = np.random.default_rng(10)
+    return np.concatenate(
+        [
+            2.0 ** generator.uniform(-1022, 1023, 2000),
+            1 + generator.normal(size=1000) * 10.0 ** generator.uniform(-16, -1, 1000),
+            [1.0, 2.0, 0.5, np.sqrt(0.5), np.sqrt(2), 1 + 2.0**-52, 1 - 2.0**-53, 5e-324, 1e-310],
+            [np.nextafter(np.sqrt(0.5), 0), np.nextafter(np.sqrt(2), 9), 2.3e-308, 1.7e308],
+        ]
+    )
+
+
+def assert_within(found, exact, units):
+    assert abs(mpmath.mpf(found) - exact) <= units * float(np.spacing(abs(found)))
+
+
+def test_logarithms_are_within_0_67_units_in_the_last_place(parts):
+    with mpmath.workprec(200):
+        for x in numbers_for_logarithms().tolist():
+            assert_within(parts("logarithm", x), mpmath.log(mpmath.mpf(x)), 0.67)
+
+
+def test_vectors_give_the_same_logarithms_as_single_numbers(parts):
+    numbers = numbers_for_logarithms()
+    one_by_one = [parts("logarithm", x) for x in numbers.tolist()]
+    for first in range(4):  # what does not fit a vector may be any of them
+        np.testing.assert_array_equal(parts.logarithms(numbers[first:]), one_by_one[first:])
+
+
+def test_logarithms_of_what_has_none(parts):
+    assert parts("logarithm", 0.0) == -np.inf
+    assert parts("logarithm", np.inf) == np.inf
+    assert np.isnan(parts("logarithm", -1.0))
+    assert np.isnan(parts("logarithm", np.nan))
+
+
+def test_logarithms_near_one_keep_the_digits_of_the_difference(parts):
+    generator = np.random.default_rng(11)
+    numbers = -(10.0 ** generator.uniform(-30, -0.01, 500))
+    with mpmath.workprec(300):
+        for x in [*numbers.tolist(), *(-numbers).tolist(), 1e-300, -1e-300, 1e10]:
+            # The logarithm of the rounded sum and its correction: two roundings more.
+            assert_within(parts("logarithm_of_1_plus", x), mpmath.log1p(mpmath.mpf(x)), 1.7)
+
+
 # ---- exponentials
 
 
@@ -189,6 +244,15 @@ def test_exponentials_are_within_1_4_units_in_the_last_place(parts):
 
 def test_exponentials_of_zero_are_one(parts):
     assert parts.exponentials([0.0], [0.0]) == 1.0
+    assert parts("exponential", 0.0) == 1.0
+
+
+def test_exponentials_become_subnormal_and_then_zero(parts):
+    with mpmath.workprec(200):
+        for x in (-708.5, -720.0, -744.0, -745.1):
+            assert_within(parts("exponential", x), mpmath.exp(mpmath.mpf(x)), 1.0)
+    for x in (-746.0, -1e10, -1e300, -np.inf):
+        assert parts("exponential", x) == 0.0
 
 
 def test_vectors_give_the_same_exponentials_as_single_numbers(parts):
