@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from arborand.distributions import SpanningTrees
+from arborand.paper.illustrations.walks import Walk, walk_to_tree
 from arborand.pictures.arcs import FONT_FAMILY, GREY, VERMILION
 from arborand.pictures.graphs import (
     GraphDrawing,
@@ -27,7 +28,6 @@ from arborand.pictures.graphs import (
 )
 from arborand.pictures.markup import escape, percent, shorten, text_width
 from arborand.pictures.steps import Step, steps_page
-from arborand.pictures.walks import Walk, walk_to_tree
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -236,7 +236,7 @@ def loop_erased_walk(
     log_weights : array_like, shape (n + 1, n + 1)
         Of a small graph, up to 12 words.
     rng : int, numpy.random.Generator, numpy.random.SeedSequence or None
-        The source of randomness; a Generator is used as it is, one number a step.
+        The source of randomness; a Generator is used as it is, one number per step.
     labels : sequence of str, optional
         Names for the words, without the root.
 
