@@ -102,8 +102,8 @@ PACKAGE = (
     Mutant(
         "the threshold tree is evaluated",
         "src/arborand/estimators.py",
-        "    weight, spread = _threshold_weights(log_prob, draws.perturbed_log_prob[num_draws])",
-        "    weight, spread = _threshold_weights(log_prob, draws.perturbed_log_prob[num_draws - 1])",
+        "_threshold_weights(log_prob, draws.perturbed_log_prob[num_draws])",
+        "_threshold_weights(log_prob, draws.perturbed_log_prob[num_draws - 1])",
         ("tests/oracle/test_estimators.py",),
     ),
     Mutant(

@@ -3,16 +3,17 @@
 The core and `digest.cpp` are compiled for this machine by its own compiler, and for ARM by zig's,
 and run here, ARM by QEMU's user mode. Every answer of the core on a few hundred graphs must have
 the same bits everywhere, with each instruction set. For macOS and Windows, which cannot be run
-here, the program is compiled and linked.
+here, the core is compiled, and not linked.
 """
 
 from __future__ import annotations
 
+import json
 import os
+import shlex
 import shutil
 import subprocess
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
@@ -20,55 +21,66 @@ BUILD = ROOT / "build" / "portability"
 SHOWN = 20  # differences, at most
 
 
-@dataclass(frozen=True)
-class Target:
-    """A machine to compile for: zig's name of it, and CMake's words for system and processor."""
-
-    triple: str
-    system: str
-    processor: str
-    emulator: str | None = None
-
-
-TARGETS = (
-    Target("aarch64-linux-musl", "Linux", "aarch64", "qemu-aarch64"),
-    Target("aarch64-macos", "Darwin", "arm64"),
-    Target("x86_64-macos", "Darwin", "x86_64"),
-    Target("x86_64-windows-gnu", "Windows", "AMD64"),
-)
+# zig's names of other machines, and what runs their programs here.
+TARGETS = {
+    "aarch64-linux-musl": "qemu-aarch64",
+    "aarch64-macos": None,
+    "x86_64-macos": None,
+    "x86_64-windows-gnu": None,
+}
 
 
-def build(name: str, *options: str) -> Path:
-    """Compile the program in a folder of its own, with the options of the core itself."""
-    folder = BUILD / name
+def run(command: list[str]) -> str:
+    """Run a compiler; what it says matters only if it fails."""
+    finished = subprocess.run(
+        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False
+    )
+    if finished.returncode != 0:
+        sys.exit(f"{finished.stdout}\n{' '.join(command)} failed")
+    return finished.stdout
+
+
+def build_here() -> Path:
+    """Compile the program for this machine, and write down how; return the folder."""
+    folder = BUILD / "native"
     tools = Path(sys.executable).parent
-    cmake = [str(tools / "cmake")]
-    configure = [
-        *cmake,
-        *("-G", "Ninja", f"-DCMAKE_MAKE_PROGRAM={tools / 'ninja'}", "-DCMAKE_BUILD_TYPE=Release"),
-        *("-DARBORAND_MODULE=OFF", "-DARBORAND_TEST_CORE=ON", *options),
-        *("-S", str(ROOT), "-B", str(folder)),
-    ]
-    for command in (configure, [*cmake, "--build", str(folder), "--target", "digest"]):
-        finished = subprocess.run(
-            command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False
-        )
-        if finished.returncode != 0:
-            sys.exit(f"{finished.stdout}\nit does not compile for {name}")
-    return folder / ("digest.exe" if (folder / "digest.exe").exists() else "digest")
+    cmake = str(tools / "cmake")
+    run(
+        [
+            *(cmake, "-G", "Ninja", f"-DCMAKE_MAKE_PROGRAM={tools / 'ninja'}"),
+            *("-DCMAKE_BUILD_TYPE=Release", "-DCMAKE_EXPORT_COMPILE_COMMANDS=ON"),
+            *("-DARBORAND_MODULE=OFF", "-DARBORAND_TEST_CORE=ON"),
+            *(f"-DCMAKE_CXX_COMPILER={os.environ.get('CXX', 'c++')}", "-S", str(ROOT)),
+            *("-B", str(folder)),
+        ]
+    )
+    run([cmake, "--build", str(folder), "--target", "digest"])
+    return folder
 
 
-def build_for(target: Target) -> Path:
-    """Compile for another machine."""
+def build_for(target: str, native: Path) -> Path:
+    """Compile for another machine with the options used here; link where the result can be run."""
     import ziglang  # part of the dependency group `cross`, and needed for nothing else
 
-    zig = Path(ziglang.__file__).parent / "zig"
-    return build(
-        target.triple,
-        f"-DCMAKE_CXX_COMPILER={zig};c++;-target;{target.triple}",
-        f"-DCMAKE_SYSTEM_NAME={target.system}",
-        f"-DCMAKE_SYSTEM_PROCESSOR={target.processor}",
-    )
+    compiler = [str(Path(ziglang.__file__).parent / "zig"), "c++", "-target", target]
+    folder = BUILD / target
+    folder.mkdir(parents=True, exist_ok=True)
+    objects = []
+    for entry in json.loads((native / "compile_commands.json").read_text()):
+        options = shlex.split(entry["command"])[1:]
+        if "tests/core" in entry["file"] or "fuzz" in entry["file"]:
+            continue
+        if not target.startswith("x86_64"):
+            if "-mavx2" in options:
+                continue
+            options = [option for option in options if option != "-DARBORAND_HAS_AVX2"]
+        output = options.index("-o") + 1
+        options[output] = str(folder / Path(options[output]).as_posix().replace("/", "_"))
+        objects.append(options[output])
+        run([*compiler, *options])
+    if TARGETS[target]:
+        run([*compiler, "-static", *objects, "-o", str(folder / "digest")])
+    return folder
 
 
 def answers(command: list[str]) -> dict[str, str] | None:
@@ -84,19 +96,20 @@ def answers(command: list[str]) -> dict[str, str] | None:
 
 def main() -> None:
     """Compile, run, compare; exit with an error if anything differs."""
-    emulators = {target.emulator for target in TARGETS if target.emulator}
-    missing = sorted(name for name in emulators if shutil.which(name) is None)
+    missing = [name for name in TARGETS.values() if name and shutil.which(name) is None]
     if missing:
         sys.exit(f"{missing[0]} is not installed (Debian, Ubuntu: apt-get install qemu-user)")
-    compiler = os.environ.get("CXX", "c++")
-    native = build("native", f"-DCMAKE_CXX_COMPILER={compiler}")
-    found = {f"this machine, {name}": answers([str(native), name]) for name in ("baseline", "avx2")}
-    for target in TARGETS:
-        program = build_for(target)
-        if target.emulator is None:
-            print(f"{target.triple}: compiled")
+    native = build_here()
+    found = {
+        f"this machine, {name}": answers([str(native / "digest"), name])
+        for name in ("baseline", "avx2")
+    }
+    for target, emulator in TARGETS.items():
+        folder = build_for(target, native)
+        if emulator is None:
+            print(f"{target}: compiled", flush=True)
         else:
-            found[target.triple] = answers([target.emulator, str(program), "baseline"])
+            found[target] = answers([emulator, str(folder / "digest"), "baseline"])
 
     expected = found["this machine, baseline"]
     assert expected is not None

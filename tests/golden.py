@@ -1,7 +1,7 @@
 """Golden draws and numbers: what every method gave for a few graphs, to the last bit.
 
-The values in golden.json are compared exactly by tests/contract/test_golden.py, so that no change of
-the random streams or of the arithmetic goes unnoticed. Where a change is meant, ``make golden``
+The values in golden.json are compared exactly by tests/contract/test_golden.py, so that no change
+of the random streams or of the arithmetic goes unnoticed. Where a change is meant, ``make golden``
 writes the new values under the next version; CHANGELOG.md then has to say so, by that version.
 """
 
