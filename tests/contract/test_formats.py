@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import itertools
 import json
 import pickle
@@ -29,6 +30,7 @@ from arborand.formats import journal as journals
 from arborand.formats import parquet as parquet_out
 from arborand.formats import sentences as runs
 from arborand.formats.conllu import open_annotations
+from arborand.formats.inputs import open_input
 from arborand.formats.journal import Journal, Position
 from arborand.formats.outputs import open_output, output_format
 from arborand.formats.rows import ENTROPY, MARGINALS, TREES, Layout, Rows, scores_layout
@@ -698,3 +700,16 @@ def test_a_missing_extra_is_one_clear_sentence(module, name, tmp_path, monkeypat
         ModuleNotFoundError, match=rf"needs {module}: pip install 'arborand\[cli\]'"
     ):
         list(read_scores(tmp_path / name))
+
+
+# ---- digests
+
+
+def test_digests_are_those_of_whole_files(tmp_path):
+    # Longer than the portions in which files are read, by less than a portion.
+    content = b"\n" * (5 << 19) + b"the end"
+    path = tmp_path / "scores.jsonl"
+    for last in (b".", b"!"):
+        path.write_bytes(content + last)
+        with open_input(path) as file:
+            assert file.sha256 == hashlib.sha256(content + last).hexdigest()
