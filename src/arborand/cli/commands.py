@@ -13,7 +13,8 @@ from arborand.cli.options import Format, Method, OnError
 from arborand.cli.running import list_skipped, note, open_corpus, process
 from arborand.cli.tables import TableOutput
 from arborand.formats import rows as layouts
-from arborand.formats.journal import OutputError, recorded_seed
+from arborand.formats.creating import OutputError
+from arborand.formats.journal import recorded_seed
 from arborand.formats.outputs import is_stream, open_output, output_format
 from arborand.formats.provenance import provenance
 

@@ -132,7 +132,7 @@ def _convert_trees(
             target.finish()
         except BaseException:
             target.reached(START, [])
-            target.abandon([])
+            target.abandon()
             raise
 
 
@@ -183,8 +183,7 @@ class _Tally:
     def finish(self) -> None:
         pass
 
-    def abandon(self, skipped: list[list[str]]) -> bool:
-        del skipped
+    def abandon(self) -> bool:
         return False
 
 

@@ -13,8 +13,8 @@ from arborand.cli import computing, options
 from arborand.cli.commands import check_streams
 from arborand.cli.running import chosen_sentences, note, open_corpus
 from arborand.errors import ArborandError
+from arborand.formats.creating import OutputError
 from arborand.formats.inputs import FormatError, SentenceError
-from arborand.formats.journal import OutputError
 
 Directory = Annotated[
     Path,

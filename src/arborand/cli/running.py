@@ -134,12 +134,14 @@ def process(
             ThreadPoolExecutor(1, "arborand-writer") as writer,
         ):
             waiting: deque[Future[None]] = deque()
+            num_told = len(skipped)
 
             def write(rows: Rows | None, position: Position) -> None:
-                state = list(skipped)
+                nonlocal num_told
+                new, num_told = skipped[num_told:], len(skipped)
                 while len(waiting) >= _WAITING:
                     waiting.popleft().result()
-                waiting.append(writer.submit(_write, output, rows, position, state))
+                waiting.append(writer.submit(_write, output, rows, position, new))
 
             runs = corpus.runs(start.sentences, num_trees=num_trees, scale=workers)
             first_draw = start.draws
@@ -157,7 +159,7 @@ def process(
     except BaseException as error:
         can_continue = False
         with suppress(OSError):  # of the two errors, the first is the one to tell
-            can_continue = output.abandon(skipped)
+            can_continue = output.abandon()
         if isinstance(error, KeyboardInterrupt):
             note("interrupted; continue with --resume" if can_continue else "interrupted")
             raise

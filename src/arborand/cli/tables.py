@@ -78,9 +78,8 @@ class TableOutput:
         parts += [f"{record['input']['name']} sha256 {record['input']['sha256'][:12]}"]
         self._console.print(escape(" · ".join(parts)), style="dim", soft_wrap=True)
 
-    def abandon(self, skipped: list[list[str]]) -> bool:
+    def abandon(self) -> bool:
         """Stop."""
-        del skipped
         self._print_lines()
         return False
 
