@@ -1,5 +1,7 @@
 """Exact random spanning trees and dependency trees of weighted directed graphs."""
 
+import typing
+
 from arborand.distributions import DependencyTrees, SpanningTrees
 from arborand.errors import (
     ArborandError,
@@ -22,4 +24,16 @@ __all__ = [
     "NoTreeError",
     "SpanningTrees",
     "SupportExhaustedError",
+    "__version__",
 ]
+
+if typing.TYPE_CHECKING:
+    __version__: str
+else:
+
+    def __getattr__(name: str) -> str:
+        if name == "__version__":  # looked up when asked for: metadata takes long to import
+            from importlib.metadata import version
+
+            return version("arborand")
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

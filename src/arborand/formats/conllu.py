@@ -1,7 +1,7 @@
 """CoNLL-U: the words and columns of sentences, found by ``sent_id``, and trees written back.
 
-Columns are kept as they are, character by character, so that what is written differs from what was
-read in HEAD alone.
+Columns are kept as they are, character by character (but for white space at the ends of a line), so
+that what is written differs from what was read in HEAD alone.
 """
 
 from __future__ import annotations
@@ -218,7 +218,7 @@ def parse_block(block: list[bytes], name: str) -> Annotation:
         lines = [line.decode("utf-8-sig").rstrip("\r\n") for line in block]
     except UnicodeDecodeError as error:
         raise FormatError(f"{where} is not CoNLL-U: {error}") from error
-    columns = [line.split("\t") for line in lines if not line.startswith("#")]
+    columns = [line.strip(" \t").split("\t") for line in lines if not line.startswith("#")]
     for row in columns:
         if not _ID.fullmatch(row[0]) or not 2 <= len(row) <= _COLUMNS:
             raise FormatError(

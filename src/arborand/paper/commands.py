@@ -1,0 +1,136 @@
+"""The commands that repeat the paper: its runtime experiment and its two illustrations."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+import typer
+
+from arborand.cli import computing, options
+from arborand.cli.messages import note
+from arborand.cli.running import chosen_sentences, open_corpus
+from arborand.cli.streams import check_streams
+from arborand.errors import ArborandError
+from arborand.formats.creating import OutputError
+from arborand.formats.inputs import FormatError, SentenceError
+
+Directory = Annotated[
+    Path,
+    typer.Option(
+        "--output", "-o", metavar="FOLDER", help="Where the files go.", show_default=False
+    ),
+]
+
+
+def experiment(
+    output: Directory,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Smaller graphs and fewer of them: under a minute.")
+    ] = False,
+    seed: options.GraphSeed = 0,
+) -> None:
+    """Repeat the paper's runtime experiment, for every method.
+
+    Random complete graphs of growing size, 20 draws from each: the average
+    time of a draw, with lines of best fit, on the paper's algorithms in plain
+    NumPy and on the core; and draws without replacement over their number.
+    Writes experiment.csv, .png, .svg, and .txt, which sets the slopes beside
+    the paper's and says what they mean. Needs matplotlib (the extra 'plot').
+
+    [bold]Examples[/bold]
+
+      [cyan]arborand experiment --quick -o results[/cyan]
+    """
+    from arborand.paper import experiment as paper
+
+    try:
+        import matplotlib  # noqa: F401, found out before the work instead of after it
+    except ModuleNotFoundError:
+        note("the experiment's figure needs matplotlib: pip install 'arborand[cli,plot]'")
+        raise typer.Exit(1) from None
+    _make_folder(output)
+    plan = paper.QUICK if quick else paper.FULL
+    rng = np.random.default_rng(seed)
+    measured: tuple[list[paper.Measurement], list[paper.Measurement]] = ([], [])
+    for measurements, experiment in zip(
+        measured, (paper.with_replacement, paper.without_replacement), strict=True
+    ):
+        for measurement in experiment(plan, rng):
+            measurements.append(measurement)
+            note(
+                f"{measurement.curve}, size {measurement.size}: {measurement.seconds:.2e} s a draw"
+            )
+    paths = paper.write(output, *measured)
+    typer.echo(paper.report(*map(paper.curves, measured)))
+    typer.echo("\n".join(f"written: {path}" for path in paths))
+
+
+def illustrate(
+    scores: options.Scores,
+    output: Directory,
+    sent_id: Annotated[
+        str | None,
+        typer.Option(
+            "--sent-id",
+            metavar="ID",
+            help="The sentence, of at most 12 words. Default: the first.",
+            show_default=False,
+        ),
+    ] = None,
+    seed: options.FixedSeed = 0,
+    trees: options.Trees = "dependency",
+    weights: options.Weights = False,
+    conllu: options.Conllu = None,
+) -> None:
+    """Draw the paper's two illustrations from an actual run on a small graph.
+
+    A loop-erased walk (walk.svg), with the loops it erases and what remains:
+    a spanning tree, whatever --trees says; and the ancestral sampler step by step
+    (conditioning.svg), with the heads it chooses from. The .html files go through the
+    same runs with the arrow keys.
+    Files of these names that are there already are replaced.
+
+    [bold]Examples[/bold]
+
+      [cyan]arborand illustrate scores.npz --conllu corpus.conllu --sent-id s-3 -o pictures[/cyan]
+    """
+    from arborand.paper.illustrations import conditioning_steps, loop_erased_walk
+
+    check_streams(scores, conllu)
+    setting = computing.Setting(trees == "dependency", weights, 1)
+    with open_corpus(scores, conllu) as corpus:
+        sentence = next(chosen_sentences(corpus, [sent_id] if sent_id else [], 1), None)
+        if sentence is None:
+            raise FormatError(f"{corpus.scores.file.name} has no sentences")
+        if sentence.faults:
+            raise SentenceError(sentence.sent_ids[0], sentence.first, sentence.faults[0])
+        labels = sentence.tokens[0] or None
+        try:
+            distribution = setting.distribution(sentence)[0]
+            walk = loop_erased_walk(distribution.log_weights, rng=seed, labels=labels)
+            steps = conditioning_steps(
+                distribution.log_weights, rng=seed, single_root=setting.single_root, labels=labels
+            )
+        except (ArborandError, ValueError) as error:
+            raise SentenceError(sentence.sent_ids[0], sentence.first, str(error)) from error
+    _make_folder(output)
+    for name, picture in (("walk", walk), ("conditioning", steps)):
+        for suffix in ("svg", "html"):
+            path = output / f"{name}.{suffix}"
+            path.write_text(getattr(picture, suffix), encoding="utf-8")
+            typer.echo(f"written: {path}")
+
+
+def _make_folder(folder: Path) -> None:
+    """Make the folder, and find out whether files can be made in it: before the work, not after."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except FileExistsError:
+        raise OutputError(f"{folder} is a file: -o names a folder") from None
+    except OSError as error:
+        raise OutputError(f"{folder} cannot be written: {error.strerror}") from error

@@ -1,0 +1,326 @@
+"""Wilson's algorithm step by step: walks, the cycles erased from them, and what remains.
+
+After the paper's Fig. 1, for a whole run of its Fig. 2: from each word that is not yet in the tree,
+a walk goes from dependent to head until it meets the tree.  Arrows of walks point where the walk
+goes, up to the head; arcs of the tree point from head to dependent, as in the paper.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from arborand.distributions import SpanningTrees
+from arborand.paper.illustrations.walks import Walk, walk_to_tree
+from arborand.pictures.arcs import FONT_FAMILY, GREY, VERMILION
+from arborand.pictures.graphs import (
+    GraphDrawing,
+    Line,
+    Place,
+    arrow,
+    capsule,
+    check_labels,
+    quoted,
+)
+from arborand.pictures.markup import escape, percent, shorten, text_width
+from arborand.pictures.steps import Step, steps_page
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import ArrayLike, NDArray
+
+    from arborand.randomness import Seed
+
+_ROW_WIDTH = 1000.0
+_LINE_HEIGHT = 58.0
+_HEADING_ROOM = 24.0
+
+
+@dataclass(frozen=True, eq=False)
+class WalkPicture:
+    """A run of Wilson's algorithm, to be looked at.
+
+    Attributes
+    ----------
+    labels : tuple of str
+        The names of all nodes, the root's first.
+    walks : tuple of Walk
+    heads : ndarray of int32, shape (n + 1,)
+        The tree that the remaining paths make up.
+    log_prob : float
+        Its log-probability.
+    transitions : ndarray of float64, shape (n + 1, n + 1)
+        ``transitions[head, dependent]``: the probability of a step from dependent to head.
+    """
+
+    labels: tuple[str, ...]
+    walks: tuple[Walk, ...]
+    heads: NDArray[np.int32]
+    log_prob: float
+    transitions: NDArray[np.float64]
+
+    @property
+    def svg(self) -> str:
+        """Every walk with its erased cycles, what remains of it, and the tree, in one SVG."""
+        parts = []
+        y = 8.0
+        width = 0.0
+        for walk in self.walks:
+            start = quoted(self.labels[walk.path[0]])
+            number = len(walk.cycles)
+            erased = "no cycle" if not number else "1 cycle" if number == 1 else f"{number} cycles"
+            row, row_width, row_height = self._row(walk, len(walk.path))
+            parts.append(_heading(y, f"Walk from {start}, {erased} erased") + _moved(row, y))
+            y += row_height + _HEADING_ROOM
+            width = max(width, row_width)
+            if walk.cycles:
+                rest = Walk(walk.remaining, (), ())
+                row, row_width, row_height = self._row(rest, len(rest.path))
+                parts.append(_heading(y, "What remains") + _moved(row, y))
+                y += row_height + _HEADING_ROOM
+                width = max(width, row_width)
+            y += 10
+        drawing = GraphDrawing(self.labels)
+        tree = drawing.body(self._tree_lines(self._members(len(self.walks))))
+        said = f"The tree, with probability {percent(math.exp(self.log_prob))}"
+        parts.append(_heading(y, said) + _moved(tree, y))
+        height = y + _HEADING_ROOM + drawing.height
+        width = max(width, drawing.width, text_width(said, 14) + 24)
+        label = " ".join(self._walk_in_words(walk) for walk in self.walks)
+        return _svg("walks", label, width, height, "".join(parts))
+
+    @property
+    def html(self) -> str:
+        """A page that goes through the run step by step."""
+        return steps_page(
+            "Loop-erased random walks",
+            "Wilson's algorithm draws a spanning tree: walks from dependent to head until they "
+            "meet the tree; cycles are erased, and what remains joins the tree. The walk's arrows, "
+            "blue, point to the head; the tree's arcs point to the dependent.",
+            self._steps(),
+        )
+
+    def _repr_html_(self) -> str:
+        return self.svg
+
+    # ---- the steps
+
+    def _steps(self) -> list[Step]:
+        drawing = GraphDrawing(self.labels)
+        name = [quoted(label) for label in self.labels].__getitem__
+        steps = [
+            Step(
+                drawing.svg(
+                    [Line(int(j), int(i), "faint") for i, j in np.argwhere(self.transitions > 0)],
+                    label="The tree holds the root alone",
+                    filled=[0],
+                ),
+                "The tree holds the root alone. Faint: the steps that a walk can take.",
+            )
+        ]
+        for index, walk in enumerate(self.walks):
+            members = self._members(index)
+            for length in range(2, len(walk.path) + 1):
+                here, there = walk.path[length - 2], walk.path[length - 1]
+                said = (
+                    f"The walk goes from {name(here)} to {name(there)}, which it does with "
+                    f"probability {percent(walk.chances[length - 2])}."
+                )
+                if length == 2:
+                    said = f"A walk begins at {name(walk.path[0])}. {said}"
+                closing = [cycle for cycle in walk.cycles if cycle[1] == length - 1]
+                if closing:
+                    # The node before the cycle's first position is the one it comes back to.
+                    loop = self._loop(walk, closing[0])
+                    said += (
+                        f" It has been at {name(there)} before: the cycle "
+                        f"{' → '.join(map(name, loop))} is erased."
+                    )
+                elif length == len(walk.path):
+                    joined = " → ".join(map(name, walk.remaining))
+                    said += f" There it meets the tree: {joined} joins it."
+                steps.append(self._step(drawing, walk, length, members, said))
+        said = (
+            "All words are in the tree. A tree comes about with probability "
+            "proportional to the product of its weights; this one with "
+            f"{percent(math.exp(self.log_prob))}."
+        )
+        everyone = self._members(len(self.walks))
+        last = drawing.svg(self._tree_lines(everyone), label=said, filled=everyone)
+        return [*steps, Step(last, said)]
+
+    def _step(
+        self, drawing: GraphDrawing, walk: Walk, length: int, members: set[int], said: str
+    ) -> Step:
+        lines = self._tree_lines(members)
+        closing = [cycle for cycle in walk.cycles if cycle[1] == length - 1]
+        positions = walk.kept(length)
+        lines += [Line(walk.path[a], walk.path[b], "walked") for a, b in pairwise(positions)]
+        if closing:
+            loop = self._loop(walk, closing[0])
+            lines += [Line(a, b, "erased") for a, b in pairwise(loop)]
+        row, width, height = self._row(walk, length)
+        strip = _svg("strip", said, width, height, row)
+        current = walk.path[length - 1]
+        graph = drawing.svg(lines, label=said, filled=members, current=current)
+        return Step(strip + graph, said)
+
+    def _loop(self, walk: Walk, cycle: tuple[int, int]) -> list[int]:
+        """List the nodes of an erased cycle, without the smaller ones inside, closed."""
+        begin, end = cycle
+        before = walk.kept(end)
+        return [walk.path[end], *(walk.path[p] for p in before if p >= begin), walk.path[end]]
+
+    def _members(self, index: int) -> set[int]:
+        """Return the nodes of the tree before a walk."""
+        return {0}.union(*(walk.remaining for walk in self.walks[:index]))
+
+    def _tree_lines(self, members: set[int]) -> list[Line]:
+        return [Line(int(self.heads[j]), j, "drawn") for j in sorted(members - {0})]
+
+    def _walk_in_words(self, walk: Walk) -> str:
+        names = self.labels
+        said = f"The walk {' to '.join(names[node] for node in walk.path)}"
+        if not walk.cycles:
+            return f"{said} has no cycle."
+        return f"{said} becomes {' to '.join(names[node] for node in walk.remaining)}."
+
+    # ---- a walk as a row of nodes
+
+    def _row(self, walk: Walk, length: int) -> tuple[str, float, float]:
+        """Draw the beginning of a walk as a row, over several lines if need be."""
+        names = [shorten(self.labels[node]) for node in walk.path[:length]]
+        halves = [max(14.0, text_width(name, 15) / 2 + 7) for name in names]
+        places: list[Place] = []
+        x, y, width = 16.0, _LINE_HEIGHT / 2, 0.0
+        for half in halves:
+            if x + 2 * half > _ROW_WIDTH and places:
+                x, y = 46.0, y + _LINE_HEIGHT
+            places.append(Place(x + half, y, half))
+            x += 2 * half + 30
+            width = max(width, x - 30 + 16)
+        closed = [cycle for cycle in walk.cycles if cycle[1] < length]
+        kept = set(walk.kept(length))
+        parts = []
+        for begin, end in sorted(closed, key=lambda cycle: cycle[0] - cycle[1]):  # outer ones first
+            depth = sum(b <= begin and end <= e for b, e in closed) - 1
+            parts += _shades(places[begin : end + 1], depth)
+        for before, after in pairwise(places):
+            begin_x = before.x + before.half_width + 2
+            if before.y == after.y:
+                end_x, end_y = after.x - after.half_width - 3, after.y
+            else:  # the last of a line: the arrow is repeated before the next one
+                end_x, end_y = begin_x + 22, before.y
+                left = after.x - after.half_width
+                parts.append(arrow(_straight(left - 24, left - 3, after.y), "walked"))
+            parts.append(arrow(_straight(begin_x, end_x, end_y), "walked"))
+        for position, (place, text) in enumerate(zip(places, names, strict=True)):
+            last = position == len(walk.path) - 1
+            kind = "gone" if position not in kept else "filled" if last else "open"
+            parts.append(capsule(place, text, kind))
+        return "".join(parts), width + 30 * (y > _LINE_HEIGHT), y + _LINE_HEIGHT / 2
+
+
+def loop_erased_walk(
+    log_weights: ArrayLike, *, rng: Seed, labels: Sequence[str] | None = None
+) -> WalkPicture:
+    """Run Wilson's algorithm and keep every step.
+
+    Parameters
+    ----------
+    log_weights : array_like, shape (n + 1, n + 1)
+        Of a small graph, up to 12 words.
+    rng : int, numpy.random.Generator, numpy.random.SeedSequence or None
+        The source of randomness; a Generator is used as it is, one number per step.
+    labels : sequence of str, optional
+        Names for the words, without the root.
+
+    Returns
+    -------
+    WalkPicture
+        With an ``svg`` of all walks and what remains of them, and ``html`` to go through the steps.
+
+    Raises
+    ------
+    ValueError
+        If the walks take more than 300 steps, as they do on graphs with small root weights.
+
+    Examples
+    --------
+    >>> picture = loop_erased_walk([[0, 1, 1], [0, 0, 1], [0, 1, 0]], rng=0)
+    >>> picture.walks[0].path[0], picture.walks[0].remaining[-1]
+    (1, 0)
+    """
+    distribution = SpanningTrees(log_weights)
+    if distribution.batch_shape:
+        raise ValueError(
+            f"log_weights is a batch of shape {distribution.batch_shape}: give one graph"
+        )
+    num_words = int(distribution.lengths)
+    names = check_labels(labels, num_words)
+    generator = (
+        rng if isinstance(rng, np.random.Generator) else np.random.Generator(np.random.Philox(rng))
+    )
+    columns = distribution.log_weights[:, 1:]
+    transitions = np.zeros((num_words + 1, num_words + 1))
+    transitions[:, 1:] = np.exp(columns - columns.max(axis=0))
+    transitions[:, 1:] /= transitions[:, 1:].sum(axis=0)
+    heads = np.full(num_words + 1, -1, dtype=np.int32)
+    members = {0}
+    walks: list[Walk] = []
+    for start in range(1, num_words + 1):
+        if start in members:
+            continue
+        taken = sum(len(walk.chances) for walk in walks)
+        walk = walk_to_tree(transitions, start, members, generator, taken)
+        path = walk.remaining
+        heads[list(path[:-1])] = path[1:]
+        members.update(path)
+        walks.append(walk)
+    log_prob = float(distribution.log_prob(heads))
+    return WalkPicture(names, tuple(walks), heads, log_prob, transitions)
+
+
+def _svg(kind: str, label: str, width: float, height: float, body: str) -> str:
+    return (
+        f'<svg class="{kind}" xmlns="http://www.w3.org/2000/svg" role="img" '
+        f'aria-label="{escape(label)}" width="{width:.0f}" height="{height:.0f}" '
+        f'viewBox="0 0 {width:.0f} {height:.0f}" font-family="{FONT_FAMILY}">'
+        f'<rect class="paper" width="100%" height="100%" fill="#fff"/>{body}</svg>'
+    )
+
+
+def _heading(y: float, words: str) -> str:
+    return (
+        f'<text class="heading" x="12" y="{y + 15:.1f}" font-size="14" fill="{GREY}">'
+        f"{escape(words)}</text>"
+    )
+
+
+def _moved(body: str, y: float) -> str:
+    return f'<g transform="translate(0 {y + _HEADING_ROOM:.1f})">{body}</g>'
+
+
+def _straight(
+    x0: float, x1: float, y: float
+) -> tuple[tuple[float, float], tuple[float, float], tuple[float, float]]:
+    return ((x0, y), ((x0 + x1) / 2, y), (x1, y))
+
+
+def _shades(places: Sequence[Place], depth: int) -> list[str]:
+    """Shade an erased cycle, line by line; inner cycles in lower shades."""
+    half = max(24.0 - 3.0 * depth, 17.0)
+    return [
+        f'<rect class="cycle" x="{line[0].x - line[0].half_width - 8:.1f}" '
+        f'y="{line[0].y - half:.1f}" '
+        f'width="{line[-1].x + line[-1].half_width - line[0].x + line[0].half_width + 16:.1f}" '
+        f'height="{2 * half:.1f}" rx="{half:.1f}" fill="{VERMILION}" fill-opacity="0.13" '
+        f'stroke="{VERMILION}" stroke-opacity="0.6" stroke-dasharray="4 3"/>'
+        for y in sorted({place.y for place in places})
+        if (line := [place for place in places if place.y == y])
+    ]
