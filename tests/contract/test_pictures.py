@@ -230,9 +230,9 @@ def test_bad_arguments_of_diagrams_are_named(arguments, error, message):
         (1 - 1e-16, "> 99.9 %"),
         (0.00312, "0.3 %"),
         (0.000312, "0.031 %"),
-        (9.96e-8, "1.0 \u00d7 10⁻⁷"),
-        (2.1e-9, "2.1 \u00d7 10⁻⁹"),
-        (5e-324, "4.9 \u00d7 10⁻³²⁴"),
+        (9.96e-8, "1.0 \u00d7 10⁻⁵ %"),
+        (2.1e-9, "2.1 \u00d7 10⁻⁷ %"),
+        (5e-324, "4.9 \u00d7 10⁻³²² %"),
     ],
 )
 def test_probabilities_are_written_so_that_none_looks_like_0_or_1(probability, words):
@@ -255,7 +255,7 @@ def test_the_plot_rises_to_what_the_trees_cover():
     # Of a long sentence a draw covers next to nothing: then the scale ends there, and says so.
     little = coverage_plot(np.log(probabilities * 1e-9))
     np.testing.assert_allclose(heights(little) / full, [2 / 7, 6 / 7, 1.0], atol=0.01)
-    assert little.replace("\xa0", " ").count("7.0 \u00d7 10⁻¹⁰") == 3
+    assert little.replace("\xa0", " ").count("7.0 \u00d7 10⁻⁸ %") == 3
     assert "there are no others" in coverage_plot([0.0], exhausted=True)
     assert "0 trees cover" in coverage_plot([])
 

@@ -237,7 +237,7 @@ class Journal:
         return keep
 
 
-def write_aside(path: Path, write: Callable[[IO[bytes]], None]) -> None:
+def write_aside(path: Path, write: Callable[[IO[bytes]], object]) -> None:
     """Write a small output in one go: aside, then under its name."""
     check_target(path)
     new = aside(path)

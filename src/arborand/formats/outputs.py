@@ -112,7 +112,7 @@ def open_output(
     if is_stream(path):
         if resume:
             raise OutputError("a pipe cannot be continued: --resume needs -o with a file's name")
-        stream = standard_output() if path == "-" else open(path, "wb", buffering=0)  # noqa: SIM115
+        stream = sys.stdout.buffer if path == "-" else open(path, "wb", buffering=0)  # noqa: SIM115
         if chosen_format in TEXT_FORMATS:
             return TextStream(stream, chosen_format, layout, provenance)
         return ContainerStream(stream, chosen_format, layout, provenance)
@@ -125,13 +125,6 @@ def open_output(
     except BaseException:
         journal.abandon()
         raise
-
-
-def standard_output() -> IO[bytes]:
-    """Look up standard output, which the shell may have closed."""
-    if sys.stdout is None:
-        raise OutputError("standard output is closed: name a file with -o")
-    return sys.stdout.buffer
 
 
 def is_stream(path: str) -> bool:
