@@ -114,7 +114,8 @@ def damaged_archive(rng: np.random.Generator, data: bytes) -> bytes:
     elif way < 0.9:
         members.append((name, content))
     elif way < 0.95:
-        members[place] = (damaged_bytes(rng, name.encode()).decode("latin-1") or "x", content)
+        other = damaged_bytes(rng, name.encode()).decode("latin-1").replace("\0", "?")
+        members[place] = (other or "x", content)
     else:
         del members[place]
     packed = io.BytesIO()
@@ -262,6 +263,7 @@ def mutant(name: str, kind: Kind, number: int) -> bytes:
 
 def _portion(name: str, numbers: range, folder: str, sender: object) -> None:
     """Examine some mutants in a process that may die."""
+    warnings.simplefilter("error")
     sentences.RUN_VALUES = 2000
     kind = kinds()[name]
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)

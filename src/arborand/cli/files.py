@@ -32,6 +32,9 @@ if TYPE_CHECKING:
     from arborand.formats.inputs import InputFile
     from arborand.formats.scores import ScoresFile
 
+# How many sentences with the same id are listed.
+_LISTED_NUMBERS = 5
+
 
 def convert(
     source: Annotated[
@@ -245,7 +248,9 @@ def check(
     if doubled:
         out.print(f"{len(doubled)} sent_ids stand for more than one sentence:")
         for sent_id, numbers in doubled.items():
-            listed = ", ".join(map(str, numbers))
+            more = len(numbers) - _LISTED_NUMBERS
+            listed = ", ".join(map(str, numbers[:_LISTED_NUMBERS]))
+            listed += f" and {more} more" if more > 0 else ""
             out.print(escape(f"  {visible(sent_id)}: sentences number {listed}"), soft_wrap=True)
     if problems or doubled:
         raise typer.Exit(1)

@@ -77,11 +77,12 @@ class Sentences:
     def padded(self, fill: float) -> NDArray[np.float64]:
         """Make one array of shape (len(self), m, m) of all matrices."""
         size = max(2, int(self.lengths.max()) + 1)
-        if len(self) == 1 and len(self.scores) == size * size:
-            return self.scores.reshape(1, size, size).astype(np.float64)
-        padded = np.full((len(self), size, size), fill)
-        real = np.arange(size) <= self.lengths[:, None]
-        padded[real[:, :, None] & real[:, None, :]] = self.scores
+        with np.errstate(invalid="ignore"):  # some NaNs complain already when they are copied
+            if len(self) == 1 and len(self.scores) == size * size:
+                return self.scores.reshape(1, size, size).astype(np.float64)
+            padded = np.full((len(self), size, size), fill)
+            real = np.arange(size) <= self.lengths[:, None]
+            padded[real[:, :, None] & real[:, None, :]] = self.scores
         return padded
 
     def one_by_one(self) -> Iterator[Sentences]:
