@@ -156,16 +156,16 @@ def test_what_another_tree_has_not_is_told_apart_without_colour_too():
 
 def test_uncertain_words_are_marked_with_the_entropy_of_their_head():
     marginals = DependencyTrees(scores(7, spread=9.0)).arc_marginals()
-    bits = scipy.stats.entropy(marginals[:, 1:], base=2)
-    assert bits.min() < 0.3 < bits.max()
+    entropies = scipy.stats.entropy(marginals[:, 1:])
+    assert entropies.min() < 0.2 < entropies.max()
     svg = arc_diagram(list("abcdefg"), marginals=marginals)
     marked = {}
     for group in ElementTree.fromstring(svg).iter(f"{SVG}g"):
         if group.get("class") == "word":
             texts = {t.get("class"): t.text for t in group.findall(f"{SVG}text")}
-            assert (group.find(f"{SVG}rect") is not None) == ("bits" in texts)
-            marked[int(group.get("data-word"))] = texts.get("bits")
-    expected = {j + 1: f"{b:.1f} bit" if b >= 0.3 else None for j, b in enumerate(bits)}
+            assert (group.find(f"{SVG}rect") is not None) == ("entropy" in texts)
+            marked[int(group.get("data-word"))] = texts.get("entropy")
+    expected = {j + 1: f"{e:.1f} nats" if e >= 0.2 else None for j, e in enumerate(entropies)}
     assert marked == expected
 
 
