@@ -14,13 +14,14 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 # Tests and benchmarks speak of one core a process: keep NumPy's own threads out of the way.
 export OPENBLAS_NUM_THREADS ?= 1
 
-.PHONY: help run test lint format stubs build bench verify clean
+.PHONY: help run test lint format stubs build bench verify fuzz-files clean
 
 help:
 	@echo "make run     build arborand and draw trees from a bundled example"
 	@echo "make test    run the whole test suite"
 	@echo "make lint    check style and types (make format repairs what can be repaired)"
 	@echo "make verify  run the long statistical suite with fresh seeds; report in build/verification"
+	@echo "make fuzz-files  read 10,000 damaged files of every kind"
 	@echo "make bench   measure speed against floors and peers; results in benchmarks/results"
 	@echo "make build   make a source distribution and a wheel in dist/"
 	@echo "make clean   remove everything that was built"
@@ -53,6 +54,10 @@ build: $(VENV)/built
 
 verify: $(VENV)/installed $(VENV)/tested
 	$(BIN)/python -m verification $(VERIFY)
+
+# Ten thousand damaged files of every kind; FUZZ="--count 100 --kind npz" for fewer.
+fuzz-files: $(VENV)/installed $(VENV)/tested
+	$(BIN)/python -m tests.fuzz_files $(FUZZ)
 
 bench: $(VENV)/installed $(VENV)/benched
 	$(BIN)/python -m benchmarks $(if $(SCORES),--scores $(SCORES)) $(BENCH)
