@@ -11,23 +11,34 @@ SOURCES := pyproject.toml CMakeLists.txt README.md \
 # What builds the package, so that a rebuild after an edit compiles only what changed.
 BUILD_TOOLS := "scikit-build-core>=1.0" "nanobind>=3.0" "cmake>=3.18" "ninja>=1.11"
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+# The part of the tests that shows that a wheel is whole; not a second run of the suite.
+WHEEL_TESTS := tests/unit/test_trees.py tests/contract/test_public_names.py tests/oracle/test_enumeration.py
+WHEEL_PYTHON ?= build/wheel-environment/bin/python
+WHEEL_PIP := build/wheel-environment/bin/python -m pip --disable-pip-version-check --quiet
 # Tests and benchmarks speak of one core a process: keep NumPy's own threads out of the way.
 export OPENBLAS_NUM_THREADS ?= 1
 
-.PHONY: help run test lint format stubs build bench verify fuzz-files clean
+.PHONY: help run test lint docs workflows format stubs build wheel wheel-tests bench verify fuzz-files clean
 
 help:
 	@echo "make run     build arborand and draw trees from a bundled example"
 	@echo "make test    run the whole test suite"
 	@echo "make lint    check style and types (make format repairs what can be repaired)"
+	@echo "make docs    make the documentation site in build/docs"
 	@echo "make verify  run the long statistical suite with fresh seeds; report in build/verification"
 	@echo "make fuzz-files  read 10,000 damaged files of every kind"
 	@echo "make bench   measure speed against floors and peers; results in benchmarks/results"
 	@echo "make build   make a source distribution and a wheel in dist/"
+	@echo "make wheel   make a manylinux wheel in dist/ and test it in a fresh environment (Linux)"
+	@echo "make workflows  check the workflows, dependabot's settings, pre-commit's hooks and the citation file"
 	@echo "make clean   remove everything that was built"
 
-run: $(VENV)/installed
+run: $(VENV)/installed $(VENV)/command
 	@$(BIN)/python examples/first_trees.py
+	@echo
+	@echo "Next, distinct readings of each sentence with their probabilities:"
+	@echo
+	@echo "    $(BIN)/arborand sample examples/corpus/sentences.npz -k 3 --without-replacement --seed 1 --conllu examples/corpus/sentences.conllu"
 
 test: $(VENV)/installed $(VENV)/tested
 	# A page's examples build on each other: whole files go to one process.
@@ -41,6 +52,19 @@ lint: $(VENV)/installed $(VENV)/tested $(VENV)/linted
 	$(BIN)/python -m nanobind.stubgen --quiet --module arborand._core --output-file $(VENV)/_core.pyi
 	diff src/arborand/_core.pyi $(VENV)/_core.pyi
 
+workflows: $(VENV)/checked
+	$(BIN)/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml
+	$(BIN)/check-jsonschema --builtin-schema vendor.dependabot .github/dependabot.yml
+	$(BIN)/check-jsonschema --builtin-schema vendor.citation-file-format CITATION.cff --default-filetype yaml
+	$(BIN)/zizmor --offline --quiet --no-progress .github
+	$(BIN)/pre-commit validate-config .pre-commit-config.yaml
+
+# Warnings are errors: a link that leads nowhere, a docstring that cannot be rendered.
+docs: $(VENV)/installed $(VENV)/command $(VENV)/documented
+	$(BIN)/python -m sphinx --quiet --fresh-env --fail-on-warning --keep-going --conf-dir docs \
+	  --doctree-dir build/doctrees . build/docs
+	@echo "the site is in build/docs/index.html"
+
 format: $(VENV)/linted
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
@@ -51,6 +75,24 @@ stubs: $(VENV)/installed
 
 build: $(VENV)/built
 	$(BIN)/python -m build --outdir dist
+
+# The wheel is made from the source distribution, as an installer without a wheel would make it.
+wheel: $(VENV)/wheeled
+	rm -rf build/unrepaired build/wheel-environment
+	$(BIN)/python -m build --no-isolation --outdir build/unrepaired
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m auditwheel repair --wheel-dir build/unrepaired/manylinux build/unrepaired/*.whl
+	$(PYTHON) -m venv build/wheel-environment
+	$(WHEEL_PIP) install --upgrade "pip>=25.1"
+	$(WHEEL_PIP) install --group test build/unrepaired/manylinux/*.whl
+	$(MAKE) wheel-tests
+	mkdir -p dist
+	cp build/unrepaired/*.tar.gz build/unrepaired/manylinux/*.whl dist
+
+# The source tree has no arborand to import (it is in src): what is tested is what is installed.
+wheel-tests:
+	$(WHEEL_PYTHON) -c 'import arborand; assert "site-packages" in arborand.__file__, arborand.__file__'
+	$(WHEEL_PYTHON) examples/first_trees.py
+	$(WHEEL_PYTHON) -m pytest -q $(WHEEL_TESTS)
 
 verify: $(VENV)/installed $(VENV)/tested
 	$(BIN)/python -m verification $(VERIFY)
@@ -81,6 +123,11 @@ $(VENV)/installed: $(VENV)/created $(SOURCES)
 	$(PIP) install --no-build-isolation --no-deps --force-reinstall .
 	@touch $@
 
+# What the arborand command needs beside the library.
+$(VENV)/command: pyproject.toml | $(VENV)/installed
+	$(PIP) install "arborand[cli]"
+	@touch $@
+
 # Dependency groups need pip 25.1; the interpreter's own may be older.
 $(VENV)/pip: $(VENV)/created
 	$(PIP) install --upgrade "pip>=25.1"
@@ -94,10 +141,22 @@ $(VENV)/linted: $(VENV)/pip pyproject.toml
 	$(PIP) install --group lint
 	@touch $@
 
+$(VENV)/documented: $(VENV)/pip pyproject.toml
+	$(PIP) install --group docs
+	@touch $@
+
 $(VENV)/benched: $(VENV)/pip pyproject.toml
 	$(PIP) install --group bench
 	@touch $@
 
 $(VENV)/built: $(VENV)/pip pyproject.toml
 	$(PIP) install --group build
+	@touch $@
+
+$(VENV)/wheeled: $(VENV)/pip pyproject.toml
+	$(PIP) install --group wheel
+	@touch $@
+
+$(VENV)/checked: $(VENV)/pip pyproject.toml
+	$(PIP) install --group workflows
 	@touch $@

@@ -270,6 +270,6 @@ def _go_through(
         )
         if corpus.scores.num_sentences == 0:
             note(f"{corpus.scores.file.name} has no sentences")
-        list_skipped(skipped)
     if run.output is not None:
         say_written(run.output)
+    list_skipped(skipped)

@@ -86,7 +86,6 @@ def convert(
                 restart=restart,
                 on_error=on_error,
             )
-    say_written(output)
 
 
 def _convert_scores(
@@ -111,6 +110,7 @@ def _convert_scores(
             skip=on_error == "skip",
             what="convert",
         )
+    say_written(output)
     list_skipped(skipped)
 
 
@@ -146,6 +146,7 @@ def _convert_trees(
             target.reached(START, [])
             target.abandon()
             raise
+    say_written(output)
 
 
 def _annotated(

@@ -150,8 +150,8 @@ def show(
                 write(stream)
         else:
             write_aside(Path(output), write)
-    list_skipped(skipped)
     say_written(output)
+    list_skipped(skipped)
 
 
 def _picture(run: Sentences, setting: computing.Setting, num_draws: int, seed: int) -> Any:
