@@ -42,7 +42,9 @@ def _holes(scores: FloatArray, rng: np.random.Generator, share: float) -> FloatA
 
 FAMILIES: Mapping[str, Family] = {
     "normal": lambda rng, shape: 3.0 * rng.normal(size=shape),
-    "single precision": lambda rng, shape: rng.normal(size=shape).astype(np.float32).astype(float),
+    "single precision": lambda rng, shape: (
+        rng.normal(size=shape).astype(np.float32).astype(np.float64)
+    ),
     "ties": lambda rng, shape: rng.integers(0, 2, shape).astype(float),
     "zeros": lambda _, shape: np.zeros(shape),
     "decimals": lambda rng, shape: rng.integers(-3, 4, shape) / 10,
@@ -50,11 +52,11 @@ FAMILIES: Mapping[str, Family] = {
         rng.integers(-3, 4, shape) / 10 + rng.integers(-2, 3, shape) * 2.0**-50
     ),
     "sparse": lambda rng, shape: _holes(rng.normal(size=shape), rng, 0.3),
-    "sparse ties": lambda rng, shape: _holes(rng.integers(-2, 3, shape) / 10, rng, 0.3),
+    "sparse ties": lambda rng, shape: _holes(rng.integers(-2, 3, shape) / 10.0, rng, 0.3),
     "1e-300 to 1e300": lambda rng, shape: (
         rng.normal(size=shape) * 10.0 ** rng.integers(-300, 300, shape)
     ),
-    "subnormal": lambda rng, shape: 5e-324 * rng.integers(-3, 4, shape),
+    "subnormal": lambda rng, shape: rng.integers(-3, 4, shape).astype(np.float64) * 5e-324,
     "largest": lambda rng, shape: rng.choice(
         [1.7e308, 1e308, -1e308, -1.7e308, 1.0, 0.0, 1e-320], shape
     ),

@@ -172,17 +172,18 @@ def _contradiction(
     given += [(arc, "heads") for arc in asked.given_heads(graph)]
     head_of: dict[int, tuple[int, str]] = {}
     for (head, dependent), name in given:
-        arc = f"{head} -> {dependent}"
+        arc, both = f"{head} -> {dependent}", (head, dependent) if head else (dependent,)
         if graphs.log_weights[graph, head, dependent] == -np.inf:
-            return error(f"{name} asks for the arc {arc}, which the graph does not have")
+            return error(f"{name} asks for the arc {arc}, which the graph does not have", both)
         if (head, dependent) in asked.exclude:
-            return error(f"{name} asks for the arc {arc}, and exclude forbids it")
+            return error(f"{name} asks for the arc {arc}, and exclude forbids it", both)
         if asked.allowed is not None and not asked.allowed[graph, head, dependent]:
-            return error(f"{name} asks for the arc {arc}, which is not in allowed")
+            return error(f"{name} asks for the arc {arc}, which is not in allowed", both)
         other, other_name = head_of.setdefault(dependent, (head, name))
         if other != head:
             names = name if other_name == name else f"{other_name} and {name}"
-            return error(f"word {dependent} has two heads, {other} and {head}, in {names}")
+            reason = f"word {dependent} has two heads, {other} and {head}, in {names}"
+            return error(reason, (dependent,))
     names = " and ".join(dict.fromkeys(name for _, name in given))
     for start in head_of:
         path = [start]
@@ -198,7 +199,8 @@ def _contradiction(
     if graphs.single_root and len(roots) > 1:
         count = "two" if len(roots) == 2 else str(len(roots))
         arcs = " and ".join(f"0 -> {dependent}" for dependent in roots)
-        return error(f"{names} has {count} root arcs, {arcs}; a dependency tree has one")
+        reason = f"{names} has {count} root arcs, {arcs}; a dependency tree has one"
+        return error(reason, tuple(roots))
     headless = tuple(int(j) for j in 1 + np.flatnonzero((left[:, 1:] == -np.inf).all(axis=0)))
     if headless:
         verb = "are" if len(headless) > 1 else "is"
