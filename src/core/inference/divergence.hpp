@@ -1,0 +1,109 @@
+// The Kullback-Leibler divergence of two distributions over trees, carried through the elimination.
+//
+// A number holds the same sum over forests under both distributions, x_p and x_q, and the
+// divergence of choosing a forest by p from choosing it by q.  Of a product divergences add, of a
+// quotient they subtract, and of a sum whose parts have the shares a, b under p and c, d under q
+//
+//     D(x + y) = a D(x) + b D(y) + a log(a / c) + b log(b / d).
+//
+// Equal weights give equal shares and exactly 0; close ones a sum of small terms, each with its own
+// relative accuracy.
+//
+// Dependency trees: x_p and x_q have orders in epsilon of their own (they differ where one
+// distribution forbids what the other allows, or where one is over spanning trees).  Under p only
+// the leading parts have a share.  Under q a part may be of a higher order than the sum; its share
+// is then c epsilon^k, and -k log epsilon enters the divergence, weighted by the share under p.
+// Its coefficient is carried apart; in the sum over all trees it cancels.
+#pragma once
+
+#include <cmath>
+
+#include "elimination/carrying.hpp"
+#include "numbers/leading_term.hpp"
+#include "numbers/logarithm.hpp"
+
+namespace arborand {
+namespace ARBORAND_ISA {
+
+// u - log(1 + u), without cancellation for small u: with r = u / (2 + u) it is
+// u r - 2 (r^3 / 3 + r^5 / 5 + ..).
+inline double log1p_deficit(double u) {
+    if (std::fabs(u) > 0.125) return u - natural_log1p(u);
+    const double r = u / (2.0 + u), s = r * r;
+    // |r| < 0.067: the first term left out is below 2^-58 of the sum.
+    double series = 1.0 / 17;
+    for (int k = 15; k >= 3; k -= 2) series = 1.0 / k + s * series;
+    return u * r - 2.0 * r * s * series;
+}
+
+template <class Value>
+struct DivergenceAlgebra {
+    struct Number {
+        LeadingTerm<Value> p, q;
+        double divergence = 0.0;
+        double log_epsilon = 0.0;  // the coefficient of log epsilon in the divergence
+    };
+
+    static bool is_zero(const Number& x) { return !is_positive(x.p) && !is_positive(x.q); }
+    static Number multiply(const Number& x, const Number& y) {
+        return {x.p * y.p, x.q * y.q, x.divergence + y.divergence, x.log_epsilon + y.log_epsilon};
+    }
+    static Number divide(const Number& x, const Number& y) {
+        return {x.p / y.p, x.q / y.q, x.divergence - y.divergence, x.log_epsilon - y.log_epsilon};
+    }
+
+    static void add_to(Number& x, const Number& y) {
+        if (is_zero(y)) return;
+        if (is_zero(x)) {
+            x = y;
+            return;
+        }
+        const LeadingTerm<Value> p = x.p + y.p, q = x.q + y.q;
+        const double share_x = share_of(x.p, p), share_y = share_of(y.p, p);
+        if (is_positive(p)) {
+            const Number sum = share_x < share_y ? combined(x, share_x, y, q)
+                                                 : combined(y, share_y, x, q);
+            x.divergence = sum.divergence;
+            x.log_epsilon = sum.log_epsilon;
+        }
+        x.p = p;
+        x.q = q;
+    }
+
+  private:
+    // `small` has the share b <= 1/2 under p; q is the sum under q.
+    static Number combined(const Number& small, double b, const Number& large,
+                           const LeadingTerm<Value>& q) {
+        const double a = 1.0 - b, c = share_of(large.q, q), d = share_of(small.q, q);
+        // Shares of a higher order are coefficients of epsilon^order; c and d are 0 for them.
+        const int large_order = large.q.order - q.order, small_order = small.q.order - q.order;
+        Number sum;
+        sum.divergence = large.divergence;
+        sum.log_epsilon = large.log_epsilon - large_order;
+        if (!(b > 0)) {
+            sum.divergence -= log_share(large.q, q, d);
+            return sum;
+        }
+        sum.divergence += b * (small.divergence - large.divergence);
+        sum.log_epsilon += b * ((small.log_epsilon - small_order) - sum.log_epsilon);
+        const double t = d - b;
+        if (large_order == 0 && small_order == 0 && std::fabs(t) <= 0.125 * b) {
+            // a log(a / c) + b log(b / d) with c = a - t and d = b + t; the terms in t cancel.
+            sum.divergence += b * log1p_deficit(t / b) + a * log1p_deficit(-t / a);
+        } else {
+            sum.divergence += a * (natural_log1p(-b) - log_share(large.q, q, d)) +
+                              b * (natural_log(b) - log_share(small.q, q, c));
+        }
+        return sum;
+    }
+
+    // log(x / q), where `rest` is the share of the other part.
+    static double log_share(const LeadingTerm<Value>& x, const LeadingTerm<Value>& q,
+                            double rest) {
+        if (x.order == q.order && rest < 0.5) return natural_log1p(-rest);
+        return log_of(x.value / q.value);
+    }
+};
+
+}  // namespace ARBORAND_ISA
+}  // namespace arborand
