@@ -35,7 +35,7 @@ test: $(VENV)/installed $(VENV)/tested
 lint: $(VENV)/installed $(VENV)/tested $(VENV)/linted
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/clang-format --dry-run --Werror src/core/*.hpp src/core/*.cpp
+	$(BIN)/clang-format --dry-run --Werror src/core/*/*.hpp src/core/*/*.cpp
 	$(BIN)/mypy
 	$(BIN)/python -m nanobind.stubgen --quiet --module arborand._core --output-file $(VENV)/_core.pyi
 	diff src/arborand/_core.pyi $(VENV)/_core.pyi
@@ -43,7 +43,7 @@ lint: $(VENV)/installed $(VENV)/tested $(VENV)/linted
 format: $(VENV)/linted
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
-	$(BIN)/clang-format -i src/core/*.hpp src/core/*.cpp
+	$(BIN)/clang-format -i src/core/*/*.hpp src/core/*/*.cpp
 
 stubs: $(VENV)/installed
 	$(BIN)/python -m nanobind.stubgen --quiet --module arborand._core --output-file src/arborand/_core.pyi

@@ -26,7 +26,7 @@
 #include <string>
 #include <vector>
 
-#include "sampling.hpp"
+#include "sampling/with_replacement.hpp"
 
 namespace {
 
@@ -48,7 +48,7 @@ __attribute__((noinline)) double time_look_ups(const std::vector<Entry>& table, 
     std::uint64_t node = 0;
     const double begin = nanoseconds();
     for (std::int64_t round = 0; round < rounds; ++round) {
-        const std::uint64_t slot = high_half(static_cast<Wide128>(stream.next()) * count);
+        const std::uint64_t slot = high_half(static_cast<UInt128>(stream.next()) * count);
         node = table[node * count + slot].next;
     }
     const double end = nanoseconds();

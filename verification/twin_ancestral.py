@@ -19,11 +19,11 @@ import numpy as np
 from verification.laws import FloatArray
 from verification.twin_numbers import (
     DOUBLE,
-    WIDE,
+    UNBOUNDED,
     Arithmetic,
     Numbers,
     Stream,
-    Wide,
+    UnboundedDouble,
     draw_index,
     exact_difference,
 )
@@ -99,26 +99,26 @@ def _difference_of_sums(x: tuple[Any, Any], y: tuple[Any, Any]) -> tuple[Any, An
 def in_double_or_wide(
     log_weights: FloatArray, work: Callable[[Numbers, Arithmetic], Answer], *, single_root: bool
 ) -> Answer:
-    """Do some work on the walk in double, and if an operation leaves its range again in Wide."""
+    """Do some work on the walk in double; if an operation leaves its range, again unbounded."""
     try:
         walk = make_walk(log_weights, DOUBLE, single_root=single_root)
         with np.errstate(all="raise"):
             return work(walk, DOUBLE)
     except (OutOfRangeError, FloatingPointError):
-        return work(make_walk(log_weights, WIDE, single_root=single_root), WIDE)
+        return work(make_walk(log_weights, UNBOUNDED, single_root=single_root), UNBOUNDED)
 
 
 # ---- censoring ----
 
 
-def censor(rows: Numbers, numbers: Arithmetic) -> Wide:
+def censor(rows: Numbers, numbers: Arithmetic) -> UnboundedDouble:
     """Take the words of all rows out of the walk, one after the other, in place.
 
     Afterwards row k holds, to the right of the diagonal, the normalised step that leaves k once all
     words before it are out; on the diagonal its pivot; and to the left the weights with which k led
     to each of those. Returns the product of the pivots, which is Z if nothing is left.
     """
-    product = Wide(1.0, 0.0)
+    product = UnboundedDouble(1.0, 0.0)
     for j, row in enumerate(rows):
         for k in range(j):
             row[k + 1 :] += rows[k, k + 1 :] * row[k]
@@ -131,7 +131,7 @@ def censor(rows: Numbers, numbers: Arithmetic) -> Wide:
             # Only the root is left, at order 1: the one factor that a dependency tree has.
             pivot = row[-1]
             row[-2], row[-1] = numbers.one, numbers.zero
-        product = product * Wide.of(pivot)
+        product = product * UnboundedDouble.of(pivot)
     return product
 
 
@@ -326,6 +326,6 @@ def root_child_marginals(log_weights: FloatArray) -> FloatArray:
     return in_double_or_wide(log_weights, marginals, single_root=True)
 
 
-def shifted_partition(log_weights: FloatArray, *, single_root: bool) -> Wide:
+def shifted_partition(log_weights: FloatArray, *, single_root: bool) -> UnboundedDouble:
     """Compute Z of the graph after its scores were shifted."""
     return in_double_or_wide(log_weights, censor, single_root=single_root)

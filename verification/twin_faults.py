@@ -14,7 +14,7 @@ from arborand.randomness import stream_key
 from verification.laws import FloatArray, HeadsArray
 from verification.trials import OrderedSampler, Sampler
 from verification.twin_ancestral import UNDECIDED, draw_heads
-from verification.twin_numbers import Stream, Wide
+from verification.twin_numbers import Stream, UnboundedDouble
 from verification.twin_walks import Method, TreeSampler
 from verification.twin_without_replacement import DistinctTrees, Path, Subspace
 
@@ -92,7 +92,7 @@ class ForgetsAtTheSwitch(DistinctTrees):
 
     def begin_partition(self) -> None:
         """Take nothing out."""
-        self.subspaces = [Subspace([-1], Wide(1.0, 0.0), Wide(1.0, 0.0))]
+        self.subspaces = [Subspace([-1], UnboundedDouble(1.0, 0.0), UnboundedDouble(1.0, 0.0))]
 
 
 class KeepsMasses(DistinctTrees):

@@ -2,8 +2,8 @@
 
 Whatever the core computes in double is computed here in NumPy's float64, with the same operations
 in the same order; whatever it computes in 64 or 128 bits, here in Python's integers, which are
-exact. There are two arithmetics, as in the core: :data:`DOUBLE`, and :data:`WIDE` for numbers that
-leave the range of double. An array is of one of them, by its dtype; the code that works on it
+exact. There are two arithmetics, as in the core: :data:`DOUBLE`, and :data:`UNBOUNDED` for numbers
+that leave the range of double. An array is of one of them, by its dtype; the code that works on it
 only adds, multiplies and divides, and does not ask which.
 """
 
@@ -21,7 +21,7 @@ import numpy.typing as npt
 from verification.laws import FloatArray
 
 Numbers = npt.NDArray[Any]
-"""An array of float64, or of :class:`Wide` objects."""
+"""An array of float64, or of :class:`UnboundedDouble` objects."""
 
 BoolArray = npt.NDArray[np.bool_]
 Key = tuple[int, int]
@@ -73,7 +73,7 @@ LN2_HIGH = 6.93147180369123816490e-01  # 33 bits, so that small multiples of it 
 LN2_LOW = 1.90821492927058770002e-10
 SHIFTER = 6755399441055744.0  # 1.5 * 2^52: adding it rounds to an integer
 SMALLEST_EXPONENT = -708.0  # e^-708 is the last normal double
-SMALLEST_WIDE_EXPONENT = -1e307
+SMALLEST_UNBOUNDED_EXPONENT = -1e307
 
 
 def exact_difference(x: Any, y: Any) -> tuple[Any, Any]:
@@ -110,11 +110,11 @@ def exp_in_range(high: FloatArray, low: FloatArray) -> FloatArray:
 
 
 STEP = 512
-"""The exponent of a wide number counts powers of 2^512."""
+"""The exponent of an unbounded number counts powers of 2^512."""
 
 
 @dataclass(frozen=True)
-class Wide:
+class UnboundedDouble:
     """mantissa * 2^(512 * exponent), with 2^-256 <= mantissa < 2^256; zero is the default.
 
     It can be added, multiplied and divided, and like the numbers it stands for is never negative.
@@ -125,16 +125,16 @@ class Wide:
     exponent: float = -math.inf
 
     @classmethod
-    def of(cls, number: Any) -> Wide:
-        """Convert a float; what is wide already stays as it is."""
-        if isinstance(number, Wide):
+    def of(cls, number: Any) -> UnboundedDouble:
+        """Convert a float; what is unbounded already stays as it is."""
+        if isinstance(number, UnboundedDouble):
             return number
         if not number > 0:
             return cls()
         return cls._of_parts(float(number), 0.0)
 
     @classmethod
-    def _of_parts(cls, mantissa: float, exponent: float) -> Wide:
+    def _of_parts(cls, mantissa: float, exponent: float) -> UnboundedDouble:
         """Bring a mantissa back into its bounds."""
         while mantissa >= 2.0 ** (STEP // 2):
             mantissa, exponent = math.ldexp(mantissa, -STEP), exponent + 1
@@ -150,18 +150,22 @@ class Wide:
             return 0.0
         return math.ldexp(self.mantissa, STEP * int(self.exponent))
 
-    def __add__(self, other: Wide) -> Wide:
+    def __add__(self, other: UnboundedDouble) -> UnboundedDouble:
         large, small = (self, other) if self.exponent >= other.exponent else (other, self)
         if small.exponent + 1 < large.exponent or not small:  # below 2^-512 times the larger
             return large
         lowered = math.ldexp(small.mantissa, STEP * int(small.exponent - large.exponent))
-        return Wide._of_parts(large.mantissa + lowered, large.exponent)
+        return UnboundedDouble._of_parts(large.mantissa + lowered, large.exponent)
 
-    def __mul__(self, other: Wide) -> Wide:
-        return Wide._of_parts(self.mantissa * other.mantissa, self.exponent + other.exponent)
+    def __mul__(self, other: UnboundedDouble) -> UnboundedDouble:
+        return UnboundedDouble._of_parts(
+            self.mantissa * other.mantissa, self.exponent + other.exponent
+        )
 
-    def __truediv__(self, other: Wide) -> Wide:
-        return Wide._of_parts(self.mantissa / other.mantissa, self.exponent - other.exponent)
+    def __truediv__(self, other: UnboundedDouble) -> UnboundedDouble:
+        return UnboundedDouble._of_parts(
+            self.mantissa / other.mantissa, self.exponent - other.exponent
+        )
 
     def log_terms(self) -> tuple[float, float, float]:
         """Take the natural logarithm, of a positive number, as a sum of three."""
@@ -173,10 +177,10 @@ class Wide:
         return math.fsum(self.log_terms())
 
 
-def wide_exp(high: float, low: float) -> Wide:
+def unbounded_exp(high: float, low: float) -> UnboundedDouble:
     """Exponentiate high + low <= 0, however far below."""
-    if not high > SMALLEST_WIDE_EXPONENT:
-        high, low = SMALLEST_WIDE_EXPONENT, 0.0
+    if not high > SMALLEST_UNBOUNDED_EXPONENT:
+        high, low = SMALLEST_UNBOUNDED_EXPONENT, 0.0
     k = float(np.rint(high * LOG2_E))
     product = k * LN2_HIGH
     error = float(Fraction(k) * Fraction(LN2_HIGH) - Fraction(product))  # what the core's fma gives
@@ -184,8 +188,8 @@ def wide_exp(high: float, low: float) -> Wide:
     steps = float(np.rint(k / STEP))
     rest = k - STEP * steps
     if not (abs(rest) <= STEP // 2 and abs(r) < 0.35):  # beyond 1e15 there is no fraction
-        return Wide(1.0, steps)
-    return Wide._of_parts(math.ldexp(float(reduced_exp(r)), int(rest)), steps)
+        return UnboundedDouble(1.0, steps)
+    return UnboundedDouble._of_parts(math.ldexp(float(reduced_exp(r)), int(rest)), steps)
 
 
 # ---- the two arithmetics ----
@@ -233,23 +237,23 @@ class _Double:
         )
 
 
-class _Wide:
+class _Unbounded:
     dtype = object
-    zero, one = Wide(), Wide(1.0, 0.0)
+    zero, one = UnboundedDouble(), UnboundedDouble(1.0, 0.0)
 
     def exp(self, high: FloatArray, low: FloatArray, is_arc: BoolArray) -> tuple[Numbers, bool]:
-        weights = np.full(high.shape, Wide(), dtype=object)
+        weights = np.full(high.shape, UnboundedDouble(), dtype=object)
         for arc in zip(*np.nonzero(is_arc), strict=True):
-            weights[arc] = wide_exp(float(high[arc]), float(low[arc]))
+            weights[arc] = unbounded_exp(float(high[arc]), float(low[arc]))
         return weights, True
 
     def total(self, numbers: Numbers) -> Any:
         """Add one after the other."""
-        return sum(numbers, Wide())
+        return sum(numbers, UnboundedDouble())
 
 
 DOUBLE: Arithmetic = _Double()
-WIDE: Arithmetic = _Wide()
+UNBOUNDED: Arithmetic = _Unbounded()
 
 
 # ---- choices ----

@@ -27,7 +27,7 @@ from verification.twin_numbers import (
     Key,
     Numbers,
     Stream,
-    Wide,
+    UnboundedDouble,
     draw_index,
 )
 from verification.twin_walks import TreeSampler
@@ -52,17 +52,17 @@ class Subspace:
     ----------
     heads : list of int
         The heads of nodes 0 to some node; the next one is open.
-    chance : Wide
+    chance : UnboundedDouble
         The chance of those heads.
     continued : dict
         From each head of the open node that is taken to the index of the subspace behind it.
-    mass : Wide
+    mass : UnboundedDouble
         The chance of all that is left.
     """
 
     heads: list[int]
-    chance: Wide
-    mass: Wide
+    chance: UnboundedDouble
+    mass: UnboundedDouble
     continued: dict[int, int] = field(default_factory=dict)
 
 
@@ -70,8 +70,8 @@ class Path(NamedTuple):
     """A tree drawn in a subspace, and for every open word what was passed by."""
 
     heads: list[int]
-    kept: list[Wide]  # the conditional of its head
-    passed: list[Wide]  # the sum of the conditionals of all heads that are still open
+    kept: list[UnboundedDouble]  # the conditional of its head
+    passed: list[UnboundedDouble]  # the sum of the conditionals of all heads that are still open
 
 
 class DistinctTrees:
@@ -178,7 +178,7 @@ class DistinctTrees:
 
     def begin_partition(self) -> None:
         """Start with all trees, and take out those drawn so far as if they had been drawn here."""
-        self.subspaces = [Subspace([-1], Wide(1.0, 0.0), Wide(1.0, 0.0))]
+        self.subspaces = [Subspace([-1], UnboundedDouble(1.0, 0.0), UnboundedDouble(1.0, 0.0))]
         for heads in self.trees:
             at = self.subspace_of(heads)
             self.split(at, self.follow(self.subspaces[at], heads))
@@ -219,9 +219,9 @@ class DistinctTrees:
                     head = draw_index(chances / numbers.total(chances), source)
                 else:
                     head = draw_index(chances, source)
-                path.kept.append(Wide.of(chances[head]))
+                path.kept.append(UnboundedDouble.of(chances[head]))
                 chances[head] = numbers.zero
-                path.passed.append(Wide.of(numbers.total(chances)))
+                path.passed.append(UnboundedDouble.of(numbers.total(chances)))
                 return head
 
             decide_heads(walk, numbers, heads, choose)
@@ -240,7 +240,7 @@ class DistinctTrees:
                 subspace.continued[path.heads[word]] = -1
                 return
             subspace.continued[path.heads[word]] = len(self.subspaces)
-            subspace = Subspace(path.heads[: word + 1], subspace.chance * kept, Wide())
+            subspace = Subspace(path.heads[: word + 1], subspace.chance * kept, UnboundedDouble())
             self.subspaces.append(subspace)
 
 
@@ -249,20 +249,20 @@ class SumTree:
 
     Parameters
     ----------
-    masses : list of Wide
+    masses : list of UnboundedDouble
         The masses.
     """
 
-    def __init__(self, masses: list[Wide]) -> None:
+    def __init__(self, masses: list[UnboundedDouble]) -> None:
         self._levels = [masses]
         while len(masses) > 1:
-            masses = [*masses, Wide()] if len(masses) % 2 else masses
+            masses = [*masses, UnboundedDouble()] if len(masses) % 2 else masses
             self._levels[-1] = masses
             masses = [masses[i] + masses[i + 1] for i in range(0, len(masses), 2)]
             self._levels.append(masses)
 
     @property
-    def total(self) -> Wide:
+    def total(self) -> UnboundedDouble:
         """The sum of all masses."""
         return self._levels[-1][0]
 

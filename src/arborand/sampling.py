@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from arborand.validation import Graphs
 
-# The order of enum class Method in kernels.hpp.
+# The order of enum class Method in src/core/types/draws.hpp.
 METHODS = ("wilson", "wilson_reject", "colbourn", "wilson_rc")
 # Those that only make sense where a single arc leaves the root.
 _SINGLE_ROOT_ONLY = ("wilson_reject", "wilson_rc")

@@ -3,7 +3,8 @@
 Everything that enters arborand as weights becomes :class:`Graphs`: a read-only copy, float64 in C
 order, with -inf wherever nothing is ever read (column 0, the diagonal, padding), known to be free
 of NaN and +inf and to have at least one tree of the kind asked for.  The look at every entry is
-done by the core (``gate.hpp``); this module turns what it finds into errors that name it.
+done by the core (``python/inspection.hpp``); this module turns what it finds into errors that name
+it.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike, NDArray
 
-# What _core.inspect finds; the order of enum class Finding in gate.hpp.
+# What _core.inspect finds; the order of enum class Finding in src/core/python/inspection.hpp.
 _NONE, _NOT_A_NUMBER, _PLUS_INFINITY, _UNREACHABLE, _NO_SINGLE_ROOT = range(5)
 
 

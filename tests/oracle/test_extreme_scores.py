@@ -2,7 +2,7 @@
 
 log Z within 1e-12 of the larger of 1 and itself, every marginal above 1e-290 within 1e-12 of
 itself, entropies likewise: on ordinary, sparse, skewed and hostile graphs, on both sides of the
-switch from doubles to the wide scalar, and for masks and scores that no exponential can hold.
+switch from doubles to unbounded doubles, and for masks and scores that no exponential can hold.
 """
 
 import math
@@ -237,7 +237,7 @@ def test_entropy_of_a_single_tree_is_zero(kind):
 # ---- both sides of the switch -------------------------------------------------------------------
 
 # Doubles suffice for certain while scores within a column differ by less than 230; e^-708 is the
-# last normal double, so that from there on the wide scalar is needed for certain.
+# last normal double, so that from there on unbounded doubles are needed for certain.
 RANGES = [100, 200, 229, 231, 260, 350, 353, 354, 355, 400, 470, 500, 600, 700, 707, 708, 709, 710]
 
 

@@ -354,7 +354,7 @@ def test_log_prob_outside_the_support_is_minus_infinity():
 
 
 def mixed_batch(num_graphs=24, most_words=20):
-    """Graphs of all lengths, half of them for the wide scalar; padding full of junk."""
+    """Graphs of all lengths, half of them for unbounded doubles; padding full of junk."""
     generator = np.random.default_rng(0)
     size = most_words + 1
     scores = generator.normal(size=(num_graphs, size, size))
@@ -426,7 +426,7 @@ def baseline_kernels():
 @KINDS
 @pytest.mark.parametrize("num_words", [1, 2, 3, 4, 5, 6, 7, 8, 9, 17, 40, 150, 300])
 def test_instruction_sets_give_the_same_bits(kind, num_words, baseline_kernels):
-    # 300 words: enough for the blocked and packed loops. The second graph needs the wide scalar.
+    # 300 words: enough for the blocked and packed loops. The second graph needs unbounded doubles.
     graphs = [sparse_scores(1, num_words, 0.8), mutual_pairs(2, min(num_words, 50), 800)]
     usual = [everything(kind(scores)) for scores in graphs]
     baseline_kernels()
@@ -480,7 +480,7 @@ def test_a_forked_process_can_go_on():
 # How much work the library may still do after Ctrl-C, in seconds of processor time of all threads,
 # because a busy machine must not fail the test. Each of the calls below takes more than five times
 # as much when it is left alone. One score of -1e4 is enough to make a graph leave the range of
-# doubles, so that it needs the wide scalar, which is slow.
+# doubles, so that it needs unbounded doubles, which is slow.
 PATIENCE = 2.0
 GIVE_UP = 30.0  # seconds on the clock
 
@@ -489,7 +489,7 @@ LONG_CALLS = {
         distribution = SpanningTrees(np.zeros((4001, 4001), np.float32))
         call = distribution.entropy
     """,
-    "one large graph in the wide scalar": """
+    "one large graph in unbounded doubles": """
         scores = np.zeros((2501, 2501))
         scores[1, 2] = -1e4
         call = SpanningTrees(scores).arc_marginals

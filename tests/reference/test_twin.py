@@ -23,7 +23,7 @@ from tests.random_graphs import (
     sparse_scores,
 )
 from verification import twin, twin_ancestral, twin_numbers
-from verification.twin_numbers import Wide
+from verification.twin_numbers import UnboundedDouble
 from verification.twin_walks import AliasTable, TreeSampler, default_budget
 
 EPSILON = np.finfo(np.float64).eps
@@ -39,7 +39,7 @@ KINDS_AND_METHODS = [
 each_kind_and_method = pytest.mark.parametrize(("kind", "method"), KINDS_AND_METHODS)
 
 # What leaves the range of double, on the way or in the weights already.
-WIDE_GRAPHS = {
+UNBOUNDED_GRAPHS = {
     "pairs bound by e^400": mutual_pairs(3, 6, 400.0),
     "pairs bound by e^800": mutual_pairs(3, 5, 800.0),
     "heavy tails": heavy_tails(4, 4, 300.0),
@@ -50,7 +50,7 @@ HOSTILE_GRAPHS = {
     "roots of e^-300": negligible_roots(1, 6, -300.0),
     "pairs bound by e^60": mutual_pairs(2, 6, 60.0),
     "nested traps": nested_traps(2, 5, 150.0),
-    **WIDE_GRAPHS,
+    **UNBOUNDED_GRAPHS,
 }
 
 
@@ -168,9 +168,9 @@ def assert_same_marginals(distribution):
 
 
 @KINDS
-@pytest.mark.parametrize("scores", WIDE_GRAPHS.values(), ids=WIDE_GRAPHS)
-def test_wide_graphs_are_wide(kind, scores):
-    # Where double is enough for all of it, nothing above would have compared the wide arithmetic.
+@pytest.mark.parametrize("scores", UNBOUNDED_GRAPHS.values(), ids=UNBOUNDED_GRAPHS)
+def test_unbounded_graphs_leave_the_range_of_double(kind, scores):
+    # Where double is enough for all of it, nothing above compares the unbounded arithmetic.
     def read(walk, numbers):
         undecided = [twin_ancestral.UNDECIDED] * len(walk)
         twin_ancestral.decide_heads(walk, numbers, [-1, *undecided], lambda *_: undecided[0])
@@ -179,7 +179,7 @@ def test_wide_graphs_are_wide(kind, scores):
     used = twin_ancestral.in_double_or_wide(
         kind(scores).log_weights, read, single_root=is_single_root(kind)
     )
-    assert used is twin_numbers.WIDE
+    assert used is twin_numbers.UNBOUNDED
 
 
 # ---- without replacement ----
@@ -251,7 +251,7 @@ def test_same_sequence_wherever_it_switches(kind, switch_after):
 
 @KINDS
 @EACH_METHOD
-@pytest.mark.parametrize("scores", WIDE_GRAPHS.values(), ids=WIDE_GRAPHS)
+@pytest.mark.parametrize("scores", UNBOUNDED_GRAPHS.values(), ids=UNBOUNDED_GRAPHS)
 def test_same_sequence_of_wide_graphs(kind, method, scores):
     assert_same_sequence(kind(scores), 4, method=method)
 
@@ -291,13 +291,13 @@ def test_exponential_is_right_in_the_last_place():
             assert ulps_off(value, mpmath.exp(mpmath.mpf(x))) < 1
 
 
-def test_wide_exponential_is_right_in_the_last_place():
+def test_unbounded_exponential_is_right_in_the_last_place():
     generator = np.random.default_rng(1)
     with mpmath.workdps(40):
         # Up to 1e8: from there on the product with the lower part of log(2) is what is rounded.
         for x in [0.0, -1e-300, *(-(10 ** generator.uniform(-3, 8, 2000)))]:
             rest = 0.5 * float(np.spacing(x)) * generator.uniform(-1, 1)
-            value = twin_numbers.wide_exp(float(x), rest)
+            value = twin_numbers.unbounded_exp(float(x), rest)
             exact = mpmath.exp(mpmath.mpf(x) + mpmath.mpf(rest))
             mantissa = exact / mpmath.mpf(2) ** (512 * int(value.exponent))
             assert 2.0**-256 <= value.mantissa < 2.0**256
@@ -319,20 +319,20 @@ def test_wide_numbers_agree_with_fractions():
     generator = np.random.default_rng(3)
     values = np.exp(generator.normal(size=300) * 10)
 
-    def exactly(wide):
-        return Fraction(wide.mantissa) * Fraction(2) ** (512 * int(wide.exponent))
+    def exactly(unbounded):
+        return Fraction(unbounded.mantissa) * Fraction(2) ** (512 * int(unbounded.exponent))
 
     for x, y in zip(values[::2], values[1::2], strict=True):
         for operation in ("__add__", "__mul__", "__truediv__"):
-            wide = getattr(Wide.of(x), operation)(Wide.of(y))
+            unbounded = getattr(UnboundedDouble.of(x), operation)(UnboundedDouble.of(y))
             exact = getattr(Fraction(x), operation)(Fraction(y))
-            assert abs(exactly(wide) / exact - 1) <= EPSILON / 2
+            assert abs(exactly(unbounded) / exact - 1) <= EPSILON / 2
             # In the range of double they are double's own results.
-            assert exactly(wide) == Fraction(getattr(float(x), operation)(float(y)))
-    assert not Wide()
-    assert not Wide() * Wide.of(3.0)
-    assert Wide() + Wide() == Wide()
-    assert float(Wide(1.5, -4.0)) == 0.0
+            assert exactly(unbounded) == Fraction(getattr(float(x), operation)(float(y)))
+    assert not UnboundedDouble()
+    assert not UnboundedDouble() * UnboundedDouble.of(3.0)
+    assert UnboundedDouble() + UnboundedDouble() == UnboundedDouble()
+    assert float(UnboundedDouble(1.5, -4.0)) == 0.0
 
 
 # ---- alias tables ----

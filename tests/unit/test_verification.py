@@ -334,8 +334,8 @@ def test_a_page_without_markers_is_refused():
 
 def make_sources(root):
     for name in (
-        "src/core/walk.hpp",
-        "src/core/module.cpp",
+        "src/core/walk/rows.hpp",
+        "src/core/python/module.cpp",
         "src/arborand/deep/down.py",
         "verification/laws.py",
         "CMakeLists.txt",
@@ -349,8 +349,8 @@ def make_sources(root):
 @pytest.mark.parametrize(
     ("name", "changed"),
     [
-        ("src/core/walk.hpp", {"library"}),
-        ("src/core/module.cpp", {"library"}),
+        ("src/core/walk/rows.hpp", {"library"}),
+        ("src/core/python/module.cpp", {"library"}),
         ("src/arborand/deep/down.py", {"library"}),
         ("CMakeLists.txt", {"library"}),
         ("verification/laws.py", {"harness"}),

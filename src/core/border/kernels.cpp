@@ -1,0 +1,110 @@
+// The table of kernels.hpp for one instruction set.
+#include "border/kernels.hpp"
+
+#include <new>
+
+#include "inference/entropy.hpp"
+#include "inference/hitting_times.hpp"
+#include "inference/log_partition.hpp"
+#include "inference/marginals.hpp"
+#include "sampling/with_replacement.hpp"
+#include "sampling/without_replacement.hpp"
+
+namespace arborand {
+namespace ARBORAND_ISA {
+namespace {
+
+template <class Work>
+Status run(const Graph& graph, Scratch& scratch, const Interrupt& interrupt, Work& work) {
+    Arena arena(scratch);
+    return solve(graph, work, arena, interrupt);
+}
+
+Status log_partition(const Graph& graph, Scratch& scratch, const Interrupt& interrupt,
+                     PartitionOutput& output) {
+    LogPartition work{output};
+    return run(graph, scratch, interrupt, work);
+}
+
+double log_prob(const Graph& graph, const PartitionOutput& partition, const std::int32_t* heads) {
+    return log_prob_of(graph, partition, heads);
+}
+
+Status arc_marginals(const Graph& graph, Scratch& scratch, const Interrupt& interrupt,
+                     double* marginals, Index stride) {
+    ArcMarginals work{marginals, stride};
+    return run(graph, scratch, interrupt, work);
+}
+
+Status root_marginals(const Graph& graph, Scratch& scratch, const Interrupt& interrupt,
+                      double* marginals, double* expected_steps) {
+    if (graph.single_root) {
+        DependencyRootMarginals work{marginals};
+        return run(graph, scratch, interrupt, work);
+    }
+    SpanningRootMarginals work{marginals, 0.0};
+    const Status status = run(graph, scratch, interrupt, work);
+    *expected_steps = work.expected_steps;
+    return status;
+}
+
+Status entropy(const Graph& graph, Scratch& scratch, const Interrupt& interrupt, double* entropy) {
+    Entropy work{0.0};
+    const Status status = run(graph, scratch, interrupt, work);
+    *entropy = work.entropy;
+    return status;
+}
+
+Status mean_hitting_time(const Graph& graph, Scratch& scratch, const Interrupt& interrupt,
+                         double* mean) {
+    MeanHittingTime work{0.0};
+    const Status status = run(graph, scratch, interrupt, work);
+    *mean = work.mean;
+    return status;
+}
+
+Status prepare(const Graph& graph, Method method, std::int64_t budget, Scratch& memory,
+               Scratch& work, const Interrupt& interrupt) {
+    return Sampler::prepare(graph, method, budget, memory, work, interrupt);
+}
+
+Status draw(const Scratch& memory, const StreamKey& key, const DrawRange& range,
+            std::int32_t* heads, Index stride, Scratch& work, const Interrupt& interrupt,
+            SampleCounts& counts) {
+    return draw_trees(Sampler::in(memory), key, range, heads, stride, work, interrupt, counts);
+}
+
+void* make_distinct(const Graph& graph, const StreamKey& key, std::uint64_t graph_index,
+                    const SwitchRule& rule) {
+    return new (std::nothrow) DistinctTrees(graph, key, graph_index, rule);
+}
+
+Status next_distinct(void* sequence, const Interrupt& interrupt, DistinctTree& output) {
+    return static_cast<DistinctTrees*>(sequence)->next(interrupt, output);
+}
+
+void free_distinct(void* sequence) { delete static_cast<DistinctTrees*>(sequence); }
+
+}  // namespace
+
+#define ARBORAND_STRING(name) #name
+#define ARBORAND_NAME(name) ARBORAND_STRING(name)
+
+const Kernels& kernels() {
+    static const Kernels table = {ARBORAND_NAME(ARBORAND_ISA),
+                                  log_partition,
+                                  log_prob,
+                                  arc_marginals,
+                                  root_marginals,
+                                  entropy,
+                                  mean_hitting_time,
+                                  prepare,
+                                  draw,
+                                  make_distinct,
+                                  next_distinct,
+                                  free_distinct};
+    return table;
+}
+
+}  // namespace ARBORAND_ISA
+}  // namespace arborand

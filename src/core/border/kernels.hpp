@@ -1,0 +1,55 @@
+// What the core offers to module.cpp: functions on one graph, in plain types.
+//
+// kernels.cpp is compiled once per instruction set (CMakeLists.txt), each time with another
+// ARBORAND_ISA namespace, and the best one the machine can run is chosen when the module is loaded.
+// All of them give the same bits: vectors run over independent entries, and nothing is fused.
+// Whatever kernels.cpp includes lives in that namespace or is always inlined: a function shared by
+// two instruction sets would be merged by the linker, and might then hold instructions that an
+// older machine does not have.
+#pragma once
+
+#include <cstdint>
+
+#include "types/draws.hpp"
+#include "types/graph.hpp"
+#include "types/index.hpp"
+#include "types/interrupt.hpp"
+#include "types/partition.hpp"
+#include "types/scratch.hpp"
+#include "types/status.hpp"
+
+namespace arborand {
+
+struct Kernels {
+    const char* name;
+    Status (*log_partition)(const Graph&, Scratch&, const Interrupt&, PartitionOutput&);
+    // The log-probability of a tree in the support; -inf for one that uses a forbidden arc.
+    double (*log_prob)(const Graph&, const PartitionOutput&, const std::int32_t* heads);
+    // marginals[head * stride + dependent]
+    Status (*arc_marginals)(const Graph&, Scratch&, const Interrupt&, double* marginals,
+                            Index stride);
+    // marginals[dependent]; expected_steps is written for spanning trees only
+    Status (*root_marginals)(const Graph&, Scratch&, const Interrupt&, double* marginals,
+                             double* expected_steps);
+    Status (*entropy)(const Graph&, Scratch&, const Interrupt&, double* entropy);
+    Status (*mean_hitting_time)(const Graph&, Scratch&, const Interrupt&, double* mean);
+    // Prepare in `memory`, which starts with the sampler; a negative budget means the default.
+    Status (*prepare)(const Graph&, Method, std::int64_t budget, Scratch& memory, Scratch& work,
+                      const Interrupt&);
+    // heads[draw * stride + node]
+    Status (*draw)(const Scratch& memory, const StreamKey&, const DrawRange&, std::int32_t* heads,
+                   Index stride, Scratch& work, const Interrupt&, SampleCounts&);
+    // A sequence of distinct trees; null: no memory.
+    void* (*make_distinct)(const Graph&, const StreamKey&, std::uint64_t graph, const SwitchRule&);
+    Status (*next_distinct)(void* sequence, const Interrupt&, DistinctTree&);
+    void (*free_distinct)(void* sequence);
+};
+
+namespace baseline {
+const Kernels& kernels();
+}
+namespace avx2 {
+const Kernels& kernels();
+}
+
+}  // namespace arborand

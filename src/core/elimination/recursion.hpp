@@ -1,0 +1,318 @@
+// One recursion for all marginals and for the ancestral sampler.
+//
+// Halve the nodes.  Censor the right half and recurse on the left; censor the left half and recurse
+// on the right.  On the way down, `landing` carries, for every node i outside the current ones,
+// where its walk first lands among them, and the chance h_i that it reaches the root before it
+// does.  When one node j is left, the chance of each head follows from the tree's own structure: i
+// is the head of j in a tree if the walk uses the arc and i's path to the root avoids j, so
+//
+//     P(i -> j)    is proportional to w_ij * h_i,
+//     P(root -> j) is proportional to the root weight of j.
+//
+// Both in the leading order (see censoring.hpp): order 0 if j can reach the root at order 0, which
+// its column a tells, else order 1.
+//
+// The leaf decides what happens there.  One that only reads gives all marginals.  One that draws a
+// head gives the ancestral sampler of Colbourn, Myrvold and Neufeld (Journal of Algorithms 20,
+// 1996): leaves come in the order of the nodes, and `head` of the leaf makes the recursion replace
+// the row of each node already decided by the walk of its head, which is the walk of the graph
+// conditioned on that arc.  The recursion thus visits node j with exactly the conditionals p(e_j |
+// e_1 .. e_j-1) of the paper's Sherman-Morrison version, in O(n^3) too, but without its
+// cancellation.
+//
+// Cost: about 2.2 n^3 floating-point operations, nearly all in matrix products, and 2 n^2 numbers
+// of scratch memory.  Nodes are numbered from 0 here: node j is word j + 1, and `root` is -1.
+#pragma once
+
+#include "elimination/censoring.hpp"
+#include "elimination/small_sets.hpp"
+#include "memory/arena.hpp"
+#include "numbers/four_doubles.hpp"
+#include "numbers/matrix_product.hpp"
+#include "types/interrupt.hpp"
+#include "walk/rows.hpp"
+
+namespace arborand {
+namespace ARBORAND_ISA {
+
+constexpr Index root = -1;
+constexpr Index undecided = -2;
+
+// What a leaf sees of its node j.
+template <class Scalar>
+struct LeafView {
+    const Scalar* row;   // the original row of j: weights of the heads 0 .. n - 1
+    const Scalar* h;     // h_i of the leading order, 0 for j itself; for leaves that need landing
+    Scalar root_weight;  // of the leading order
+    Scalar escape;       // the weight with which j reaches the root: the sum of all of the above
+};
+
+// What the last levels work on: four nodes side by side where they can.
+template <class Scalar, bool decides>
+struct AtOnce {
+    using Number = Scalar;
+};
+template <>
+struct AtOnce<double, false> {
+    using Number = FourDoubles;
+};
+
+template <class Scalar, class Leaf>
+class Recursion {
+  public:
+    Recursion(const Scalar* walk, Index num_nodes, Leaf& leaf, Arena& arena,
+              const Interrupt& interrupt)
+        : walk_(walk),
+          n_(num_nodes),
+          landing_stride_(padded(num_nodes)),
+          leaf_(leaf),
+          arena_(arena),
+          interrupt_(interrupt) {
+        pivots_.wants_product = false;  // of many eliminations it means nothing
+    }
+
+    // Scratch memory that `run` takes from the arena.
+    static std::size_t workspace(Index num_nodes) {
+        std::size_t bytes = Arena::rounded<Scalar>(num_nodes + num_root_columns) +
+                            Arena::rounded<Scalar>(vector_length * padded(num_nodes));
+        for (Index size = num_nodes; size > largest_small_set; size -= size / 2) {
+            const Index larger_half = size - size / 2;
+            bytes += Arena::rounded<Scalar>(larger_half * walk_stride(larger_half));
+            if (Leaf::needs_landing) {
+                bytes +=
+                    Arena::rounded<Scalar>((larger_half + num_root_columns) * padded(num_nodes));
+            }
+            if (size == num_nodes) {
+                bytes += Arena::rounded<Scalar>(larger_half *
+                                                (padded(larger_half) + walk_stride(larger_half)));
+            }
+        }
+        return bytes;
+    }
+
+    // False: interrupted, or there is no tree.
+    bool run() {
+        decided_row_ = arena_.take<Scalar>(n_ + num_root_columns);
+        root_landing_ = arena_.take<Scalar>(vector_length * landing_stride_);
+        if (leaf_.wants(0, n_)) descend(0, n_, walk_, nullptr);
+        // Matrix products of large graphs also stop when asked to, and leave it to us to notice.
+        return !pivots_.dead_end && !interrupted_ && !interrupt_.requested(n_);
+    }
+
+  private:
+    // Of the current nodes [begin, begin + size), where those that stay and those to be censored
+    // begin, and how many they are.
+    struct Split {
+        Index begin, size, kept, num_kept, censored, num_censored;
+    };
+
+    void descend(Index begin, Index size, const Scalar* rows, const Scalar* landing) {
+        if (size <= largest_small_set) return visit_small_set(begin, size, rows, landing);
+        const Index left = size / 2, middle = begin + left;
+        censor_half({begin, size, begin, left, middle, size - left}, rows, landing);
+        censor_half({begin, size, middle, size - left, begin, left}, rows, landing);
+    }
+
+    // Censor one half, recurse on the other.  `rows` and `landing` are of the current nodes;
+    // landing is null at the top, where no node is outside.
+    void censor_half(const Split& split, const Scalar* rows, const Scalar* landing) {
+        if (interrupted_ || (interrupted_ = interrupt_.requested(split.size))) return;
+        if (!leaf_.wants(split.kept, split.kept + split.num_kept)) return;
+        const std::size_t mark = arena_.mark();
+        Scalar* kept_rows = arena_.take<Scalar>(split.num_kept * walk_stride(split.num_kept));
+        Scalar* kept_landing = nullptr;
+        if (Leaf::needs_landing) {
+            kept_landing =
+                arena_.take<Scalar>((split.num_kept + num_root_columns) * landing_stride_);
+        }
+        const std::size_t scratch = arena_.mark();
+        const Index others = padded(split.num_censored);
+        const Index stride = others + walk_stride(split.num_kept);
+        const Rows<Scalar> dropped{arena_.take<Scalar>(split.num_censored * stride),
+                                   split.num_censored, others,
+                                   others + split.num_kept + num_root_columns, stride};
+        for (Index j = 0; j < split.num_censored; ++j) {
+            fill_censored(split, split.censored + j, rows, landing, dropped[j], others, stride);
+        }
+        absorb(dropped, pivots_, interrupt_);
+        fill_kept_rows(split, rows, dropped, kept_rows);
+        if (Leaf::needs_landing) fill_kept_landing(split, landing, dropped, kept_landing);
+        arena_.release(scratch);
+        descend(split.kept, split.num_kept, kept_rows, kept_landing);
+        arena_.release(mark);
+    }
+
+    // The row of a node to be censored, reordered: censored nodes, zeros up to `others`, kept
+    // nodes, root, zeros up to `stride`.
+    void fill_censored(const Split& split, Index node, const Scalar* rows, const Scalar* landing,
+                       Scalar* to, Index others, Index stride) const {
+        for (Index i = 0; i < stride; ++i) to[i] = Scalar(0.0);
+        const Scalar* from = steps_of(node, split.begin, split.size, rows, landing, decided_row_);
+        const Index first_censored = split.censored - split.begin, kept = split.kept - split.begin;
+        for (Index i = 0; i < split.num_censored; ++i) to[i] = from[first_censored + i];
+        to += others;
+        for (Index i = 0; i < split.num_kept; ++i) to[i] = from[kept + i];
+        to += split.num_kept;
+        for (Index i = 0; i < num_root_columns; ++i) to[i] = from[split.size + i];
+    }
+
+    // The steps that leave one of the current nodes: its row, or, if its head is decided, the walk
+    // of its head, for which there is `room`.
+    const Scalar* steps_of(Index node, Index begin, Index size, const Scalar* rows,
+                           const Scalar* landing, Scalar* room) const {
+        const Index head = leaf_.head(node);
+        if (head == undecided) return rows + (node - begin) * walk_stride(size);
+        const bool is_outside = head != root && (head < begin || head >= begin + size);
+        for (Index i = 0; i < size + num_root_columns; ++i) {
+            room[i] = is_outside ? landing[i * landing_stride_ + head] : Scalar(0.0);
+        }
+        if (!is_outside) room[head == root ? size : head - begin] = Scalar(1.0);
+        return room;
+    }
+
+    // Rows of the kept nodes: what they had, and what reaches them through the censored ones.
+    void fill_kept_rows(const Split& split, const Scalar* rows, const Rows<Scalar>& dropped,
+                        Scalar* kept_rows) const {
+        const Index stride = walk_stride(split.size), kept_stride = walk_stride(split.num_kept);
+        const Index first_censored = split.censored - split.begin, kept = split.kept - split.begin;
+        for (Index j = 0; j < split.num_kept; ++j) {
+            const Scalar* from = rows + (kept + j) * stride;
+            Scalar* to = kept_rows + j * kept_stride;
+            for (Index i = 0; i < split.num_kept; ++i) to[i] = from[kept + i];
+            to += split.num_kept;
+            for (Index i = 0; i < num_root_columns; ++i) to[i] = from[split.size + i];
+            for (Index i = num_root_columns; i < kept_stride - split.num_kept; ++i) {
+                to[i] = Scalar(0.0);
+            }
+        }
+        add_product(kept_rows, kept_stride,
+                    Strided<Scalar>{rows + kept * stride + first_censored, stride, 1},
+                    dropped.data + dropped.others, dropped.stride, split.num_kept,
+                    split.num_censored, kept_stride, interrupt_);
+    }
+
+    // Landings among the kept nodes, one row per place to land and one column per node.
+    void fill_kept_landing(const Split& split, const Scalar* landing, const Rows<Scalar>& dropped,
+                           Scalar* kept_landing) const {
+        const Index num_places = split.num_kept + num_root_columns;
+        const Scalar* absorption = dropped.data + dropped.others;
+        for (Index i = 0; i < num_places; ++i) {
+            Scalar* to = kept_landing + i * landing_stride_;
+            const Index from =
+                i < split.num_kept ? split.kept - split.begin + i : split.size + i - split.num_kept;
+            for (Index k = 0; k < landing_stride_; ++k) {
+                to[k] = landing == nullptr ? Scalar(0.0) : landing[from * landing_stride_ + k];
+            }
+        }
+        // Nodes before the current ones and after them, each rounded to whole vectors that may
+        // reach into the columns of the current nodes, which hold zeros.  There are enough of these
+        // for the two not to meet.
+        static_assert(largest_small_set >= 2 * vector_length - 3, "the two may overlap");
+        const Index end = split.begin + split.size;
+        const Index before = padded(split.begin);
+        const Index after = end < n_ ? end / vector_length * vector_length : landing_stride_;
+        const Index ranges[2][2] = {{0, before}, {after, landing_stride_}};
+        for (const auto& range : ranges) {
+            if (range[0] >= range[1]) continue;
+            add_product(kept_landing + range[0], landing_stride_,
+                        Strided<Scalar>{absorption, 1, dropped.stride},
+                        landing + (split.censored - split.begin) * landing_stride_ + range[0],
+                        landing_stride_, num_places, split.num_censored, range[1] - range[0],
+                        interrupt_);
+        }
+        for (Index i = 0; i < num_places; ++i) {
+            for (Index j = 0; j < split.num_censored; ++j) {
+                kept_landing[i * landing_stride_ + split.censored + j] =
+                    absorption[j * dropped.stride + i];
+            }
+        }
+    }
+
+    // The last levels at once: each node of a small set survives in turn.  Where visits decide
+    // nothing, four choices of the survivor are worked on side by side.
+    void visit_small_set(Index begin, Index size, const Scalar* rows, const Scalar* landing) {
+        using Number = typename AtOnce<Scalar, Leaf::decides>::Number;
+        constexpr Index group = choices_at_once<Number>;
+        for (Index first = 0; first < size; first += group) {
+            if (!leaf_.wants(begin + first, begin + first + 1)) continue;
+            Scalar decided[largest_small_set][small_set_columns];
+            const Scalar* steps[largest_small_set];
+            for (Index j = 0; j < size; ++j) {
+                steps[j] = steps_of(begin + j, begin, size, rows, landing, decided[j]);
+            }
+            Survivor<Scalar> survivors[group];
+            Scalar chance[group][largest_small_set];
+            for (Index r = 0; r < group; ++r)
+                survivors[r].node = first + r < size ? first + r : first;
+            censor_all_but_one<Number>(steps, size, survivors, chance, pivots_);
+            if (pivots_.dead_end) return;
+            const Index num_survivors = size - first < group ? size - first : group;
+            if (Leaf::needs_landing) {
+                find_root_landing(begin, size, landing, survivors, chance, num_survivors);
+            }
+            for (Index r = 0; r < num_survivors; ++r) {
+                const Index j = begin + survivors[r].node;
+                const Scalar* row = walk_ + j * walk_stride(n_);
+                leaf_.visit(j, LeafView<Scalar>{row, root_landing_ + r * landing_stride_,
+                                                row[n_ + survivors[r].order], survivors[r].escape});
+            }
+        }
+    }
+
+    // h of all nodes, one row per survivor: straight to the root, or by way of a node whose
+    // own h is known.
+    void find_root_landing(Index begin, Index size, const Scalar* landing,
+                           const Survivor<Scalar>* survivors,
+                           const Scalar (*chance)[largest_small_set], Index num_survivors) const {
+        if (landing != nullptr) {
+            for (Index r = 0; r < num_survivors; ++r) {
+                const Scalar* direct = landing + (size + survivors[r].order) * landing_stride_;
+                Scalar* h = root_landing_ + r * landing_stride_;
+                for (Index i = 0; i < landing_stride_; ++i) h[i] = direct[i];
+            }
+            add_product(root_landing_, landing_stride_,
+                        Strided<Scalar>{chance[0], largest_small_set, 1}, landing, landing_stride_,
+                        num_survivors, size, landing_stride_);
+        }
+        for (Index r = 0; r < num_survivors; ++r) {
+            Scalar* h = root_landing_ + r * landing_stride_ + begin;
+            for (Index j = 0; j < size; ++j) h[j] = chance[r][j];
+        }
+    }
+
+    const Scalar* walk_;
+    Index n_, landing_stride_;
+    Leaf& leaf_;
+    Arena& arena_;
+    const Interrupt& interrupt_;
+    Scalar* decided_row_ = nullptr;   // room for steps_of
+    Scalar* root_landing_ = nullptr;  // h of the leaves being visited, one row each
+    Pivots pivots_;
+    bool interrupted_ = false;
+};
+
+// A base for leaves that never decide anything.
+struct ReadingLeaf {
+    static constexpr bool decides = false;
+    static constexpr bool needs_landing = true;
+    static Index head(Index) { return undecided; }
+    static bool wants(Index, Index) { return true; }
+};
+
+// A base for leaves that decide the heads of nodes one after the other.
+struct DecidingLeaf {
+    static constexpr bool decides = true;
+    static constexpr bool needs_landing = true;
+    Index* heads;  // of all nodes; `undecided` where the leaf has to be visited
+
+    Index head(Index j) const { return heads[j]; }
+    bool wants(Index begin, Index end) const {
+        for (; begin < end; ++begin) {
+            if (heads[begin] == undecided) return true;
+        }
+        return false;
+    }
+};
+
+}  // namespace ARBORAND_ISA
+}  // namespace arborand

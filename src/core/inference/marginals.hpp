@@ -1,0 +1,153 @@
+// The probabilities of arcs: all of them, or those of the root alone.
+#pragma once
+
+#include "elimination/censoring.hpp"
+#include "elimination/recursion.hpp"
+#include "numbers/sums.hpp"
+#include "walk/problem.hpp"
+
+namespace arborand {
+namespace ARBORAND_ISA {
+
+// The chances of all heads of one node: chance[0] the root, chance[i + 1] node i.
+template <class Scalar>
+inline void head_chances(Index n, const LeafView<Scalar>& leaf, Scalar* chance) {
+    chance[0] = leaf.root_weight;
+    for (Index i = 0; i < n; ++i) chance[i + 1] = leaf.row[i] * leaf.h[i];
+    normalise(chance, n + 1);
+}
+
+template <class Scalar>
+struct MarginalLeaf : ReadingLeaf {
+    Index n;
+    Scalar* chance;     // n + 1
+    double* marginals;  // row j: the heads of node j
+    Index stride;
+
+    void visit(Index j, const LeafView<Scalar>& leaf) {
+        head_chances(n, leaf, chance);
+        for (Index i = 0; i <= n; ++i) marginals[j * stride + i] = to_double(chance[i]);
+    }
+};
+
+template <class Scalar>
+bool marginals_by_dependent(Problem<Scalar>& problem, double* marginals, Index stride) {
+    const Index n = problem.graph.num_words;
+    MarginalLeaf<Scalar> leaf{{}, n, problem.arena.template take<Scalar>(n + 1), marginals, stride};
+    return Recursion<Scalar, MarginalLeaf<Scalar>>(problem.walk, n, leaf, problem.arena,
+                                                   problem.interrupt)
+        .run();
+}
+
+struct ArcMarginals {
+    double* marginals;  // [head * stride + dependent], all other entries left alone
+    Index stride;
+
+    template <class Scalar>
+    static std::size_t workspace(Index n) {
+        return Arena::rounded<double>(n * (n + 1)) + Arena::rounded<Scalar>(n + 1) +
+               Recursion<Scalar, MarginalLeaf<Scalar>>::workspace(n);
+    }
+
+    template <class Scalar>
+    bool operator()(Problem<Scalar>& problem) {
+        const Index n = problem.graph.num_words;
+        double* by_dependent = problem.arena.template take<double>(n * (n + 1));
+        if (!marginals_by_dependent(problem, by_dependent, n + 1)) return false;
+        constexpr Index block = 16;  // transposed block by block, to use whole cache lines
+        for (Index j = 0; j < n; j += block) {
+            const Index j_end = j + block < n ? j + block : n;
+            for (Index i = 0; i <= n; ++i) {
+                for (Index k = j; k < j_end; ++k) {
+                    marginals[i * stride + k + 1] = by_dependent[k * (n + 1) + i];
+                }
+            }
+        }
+        return true;
+    }
+};
+
+// The root's arcs alone, spanning trees: P(root -> j) is the share of the root's weight in the
+// weight with which j reaches the root at all.  No landing is needed, so this is less work.
+struct SpanningRootMarginals {
+    double* marginals;      // [dependent], entries 1 .. n
+    double expected_steps;  // of Wilson's walk, all nodes together
+
+    template <class Scalar>
+    struct Leaf {
+        static constexpr bool needs_landing = false;
+        static constexpr bool decides = false;
+        Index n;
+        SpanningRootMarginals& out;
+        static Index head(Index) { return undecided; }
+        static bool wants(Index, Index) { return true; }
+        void visit(Index j, const LeafView<Scalar>& leaf) {
+            out.marginals[j + 1] = to_double(leaf.root_weight / leaf.escape);
+            // From j the walk leaves for good with chance escape / (weight of all steps).
+            Scalar steps = leaf.root_weight;
+            for (Index i = 0; i < n; ++i) steps += leaf.row[i];
+            out.expected_steps += to_double(steps / leaf.escape);
+        }
+    };
+
+    template <class Scalar>
+    static std::size_t workspace(Index n) {
+        return Recursion<Scalar, Leaf<Scalar>>::workspace(n);
+    }
+
+    template <class Scalar>
+    bool operator()(Problem<Scalar>& problem) {
+        expected_steps = 0.0;
+        Leaf<Scalar> leaf{problem.graph.num_words, *this};
+        return Recursion<Scalar, Leaf<Scalar>>(problem.walk, problem.graph.num_words, leaf,
+                                               problem.arena, problem.interrupt)
+            .run();
+    }
+};
+
+// The root's arcs alone, dependency trees: one censoring.  The weight of all trees of the words
+// rooted at word j is proportional to the stationary flow x_j of the walk among the words (the
+// Markov chain tree theorem), so P(root -> j) is proportional to the root weight of j times x_j.
+// What flows into node k from the nodes that outlived it flows out of it: x_k times its pivot.  The
+// flow starts at the node whose pivot vanished at order 0: the last node of the part of the graph
+// that the walk cannot leave.
+struct DependencyRootMarginals {
+    double* marginals;  // [dependent], entries 1 .. n
+
+    template <class Scalar>
+    static std::size_t workspace(Index n) {
+        return 2 * Arena::rounded<Scalar>(n);
+    }
+
+    template <class Scalar>
+    bool operator()(Problem<Scalar>& problem) {
+        const Index n = problem.graph.num_words;
+        const Index stride = walk_stride(n);
+        Scalar* chance = problem.arena.template take<Scalar>(n);  // first the root weights
+        Scalar* flow = problem.arena.template take<Scalar>(n);
+        for (Index j = 0; j < n; ++j) chance[j] = problem.walk[j * stride + n + 1];
+        Pivots pivots;
+        censor(Rows<Scalar>{problem.walk, n, n, n + num_root_columns, stride}, pivots,
+               problem.interrupt);
+        if (pivots.dead_end || pivots.first_order != 1 || problem.interrupt.requested(n)) {
+            return false;
+        }
+        for (Index j = 0; j < n; ++j) flow[j] = Scalar(0.0);
+        bool started = false;
+        for (Index j = n - 1; j >= 0; --j) {
+            const Scalar* row = problem.walk + j * stride;
+            const bool starts = !is_positive(row[j]);
+            started |= starts;
+            flow[j] = starts ? Scalar(1.0) : flow[j] / row[j];
+            if (!started) flow[j] = Scalar(0.0);
+            for (Index k = 0; k < j; ++k) flow[k] += flow[j] * row[k];
+            chance[j] = chance[j] * flow[j];
+        }
+        normalise(chance, n);
+        for (Index j = 0; j < n; ++j) marginals[j + 1] = to_double(chance[j]);
+        return true;
+    }
+};
+
+}  // namespace ARBORAND_ISA
+}  // namespace arborand

@@ -1,0 +1,61 @@
+// Sums: in an order that every vector width can follow, and with the rounding errors kept.
+#pragma once
+
+#include <cmath>
+
+#include "numbers/four_doubles.hpp"
+#include "numbers/unbounded_double.hpp"
+
+namespace arborand {
+namespace ARBORAND_ISA {
+
+// Eight running sums: a fixed order that every vector width can follow.
+inline double sum(const double* x, Index count) {
+    FourDoubles low = broadcast(0.0), high = broadcast(0.0);
+    Index i = 0;
+    for (; i + 2 * vector_length <= count; i += 2 * vector_length) {
+        low += load(x + i);
+        high += load(x + i + vector_length);
+    }
+    FourDoubles* last = &low;
+    if (i + vector_length <= count) {
+        low += load(x + i);
+        i += vector_length;
+        last = &high;
+    }
+    const Index left = count - i;
+    *last += FourDoubles{left > 0 ? x[i] : 0.0, left > 1 ? x[i + 1] : 0.0,
+                         left > 2 ? x[i + 2] : 0.0, 0.0};
+    const FourDoubles both = low + high;
+    return (both[0] + both[2]) + (both[1] + both[3]);
+}
+
+inline UnboundedDouble sum(const UnboundedDouble* x, Index count) {
+    UnboundedDouble total;
+    for (Index i = 0; i < count; ++i) total += x[i];
+    return total;
+}
+
+// Divide numbers by their sum.
+template <class Scalar>
+inline void normalise(Scalar* x, Index count) {
+    const Scalar total = sum(x, count);
+    for (Index i = 0; i < count; ++i) x[i] = x[i] / total;
+}
+
+// A sum of doubles that keeps the rounding errors (Neumaier).
+class CompensatedSum {
+  public:
+    void add(double x) {
+        const double sum = high_ + x;
+        low_ += std::fabs(high_) >= std::fabs(x) ? (high_ - sum) + x : (x - sum) + high_;
+        high_ = sum;
+    }
+    double value() const { return std::isinf(high_) ? high_ : high_ + low_; }
+
+  private:
+    double high_ = 0.0, low_ = 0.0;
+};
+
+}  // namespace ARBORAND_ISA
+}  // namespace arborand

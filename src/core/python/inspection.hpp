@@ -1,0 +1,109 @@
+// A look at every entry of the scores, and whether there is a tree: validation.py turns what is
+// found here into an error that names it.
+#pragma once
+
+#include <cmath>
+#include <vector>
+
+#include "types/graph.hpp"
+
+namespace arborand {
+
+enum class Finding { none, not_a_number, plus_infinity, unreachable, no_single_root };
+
+struct Inspection {
+    Finding finding = Finding::none;
+    Index head = 0, dependent = 0;
+};
+
+// Write -inf where nothing is read (column 0, the diagonal, padding) and look for bad entries among
+// the others: in one pass over all, because -inf is never bad.
+inline Inspection clean(double* log_weights, Index size, Index num_words) {
+    for (Index i = 0; i < size; ++i) {
+        double* row = log_weights + i * size;
+        row[0] = -HUGE_VAL;
+        row[i] = -HUGE_VAL;
+        for (Index j = i > num_words ? 0 : num_words + 1; j < size; ++j) row[j] = -HUGE_VAL;
+    }
+    int bad = 0;
+    for (Index k = 0; k < size * size; ++k) bad |= !(log_weights[k] < HUGE_VAL);
+    if (!bad) return {};
+    Index k = 0;
+    while (log_weights[k] < HUGE_VAL) ++k;
+    return {std::isnan(log_weights[k]) ? Finding::not_a_number : Finding::plus_infinity, k / size,
+            k % size};
+}
+
+// Search of a graph's nodes along its arcs.
+class Search {
+  public:
+    explicit Search(const Graph& graph)
+        : graph_(graph), seen_(static_cast<std::size_t>(graph.num_words + 1), 0) {}
+
+    bool seen(Index node) const { return seen_[static_cast<std::size_t>(node)] != 0; }
+
+    // Mark what can be reached from `start` (which is a word, or the root) through words.
+    void reach(Index start) {
+        push(start);
+        while (!queue_.empty()) {
+            const Index node = queue_.back();
+            queue_.pop_back();
+            for (Index other = 1; other <= graph_.num_words; ++other) {
+                if (seen(other)) continue;
+                if (graph_.score(node, other) > -HUGE_VAL) push(other);
+            }
+        }
+    }
+
+    bool all_words() const {
+        for (Index j = 1; j <= graph_.num_words; ++j) {
+            if (!seen(j)) return false;
+        }
+        return true;
+    }
+
+  private:
+    void push(Index node) {
+        seen_[static_cast<std::size_t>(node)] = 1;
+        queue_.push_back(node);
+    }
+
+    const Graph& graph_;
+    std::vector<char> seen_;
+    std::vector<Index> queue_;
+};
+
+// Does the graph have a tree of its kind?  O(n^2), and O(n) where the root has an arc to every word
+// (and, for dependency trees, a word has an arc to every other).
+inline Finding find_trees(const Graph& graph) {
+    const Index n = graph.num_words;
+    bool complete = true;
+    for (Index j = 1; j <= n; ++j) complete &= graph.score(0, j) > -HUGE_VAL;
+    if (!complete) {
+        Search from_root(graph);
+        from_root.reach(0);
+        if (!from_root.all_words()) return Finding::unreachable;
+    }
+    if (!graph.single_root) return Finding::none;
+    if (complete) {
+        bool first_reaches_all = true;
+        for (Index j = 2; j <= n; ++j) first_reaches_all &= graph.score(1, j) > -HUGE_VAL;
+        if (first_reaches_all) return Finding::none;
+    }
+
+    // A dependency tree hangs on one word that has an arc from the root and reaches all others.
+    // Search from every word not yet seen: if any word reaches all, the last one searched from
+    // does. Then so does the first word on the root's path to it, which has an arc from the root.
+    Search forward(graph);
+    Index mother = 0;
+    for (Index j = 1; j <= n; ++j) {
+        if (forward.seen(j)) continue;
+        forward.reach(j);
+        mother = j;
+    }
+    Search check(graph);
+    check.reach(mother);
+    return check.all_words() ? Finding::none : Finding::no_single_root;
+}
+
+}  // namespace arborand

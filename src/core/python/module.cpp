@@ -1,0 +1,373 @@
+// The only file that knows both Python and the core: it wires, and loops over batches.
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/tuple.h>
+
+#include <chrono>
+#include <stdexcept>
+#include <tuple>
+
+#include "border/kernels.hpp"
+#include "python/inspection.hpp"
+#include "python/parallel.hpp"
+
+namespace nb = nanobind;
+
+namespace arborand {
+namespace {
+
+const Kernels& chosen_kernels() {
+#ifdef ARBORAND_HAS_AVX2
+    static const bool has_avx2 = __builtin_cpu_supports("avx2");
+    if (has_avx2) return avx2::kernels();
+#endif
+    return baseline::kernels();
+}
+
+const Kernels* kernels = &chosen_kernels();
+
+template <class Number, int Dimensions>
+using Array = nb::ndarray<Number, nb::ndim<Dimensions>, nb::c_contig, nb::device::cpu>;
+using LogWeights = Array<const double, 3>;
+using Lengths = Array<const std::int32_t, 1>;
+
+// A batch as Python passes it: (graphs, m, m) log-weights and the number of words of each graph.
+struct Batch {
+    const double* log_weights;
+    const std::int32_t* lengths;
+    Index count, size;
+    bool single_root;
+
+    Batch(const LogWeights& log_weights, const Lengths& lengths, bool single_root)
+        : log_weights(log_weights.data()),
+          lengths(lengths.data()),
+          count(static_cast<Index>(log_weights.shape(0))),
+          size(static_cast<Index>(log_weights.shape(1))),
+          single_root(single_root) {}
+
+    Graph operator[](Index g) const {
+        return {log_weights + g * size * size, size, lengths[g], single_root};
+    }
+};
+
+// Looks for Ctrl-C at most twenty times a second, because that needs the GIL.
+class SignalPoll {
+  public:
+    static bool poll(void* self) { return static_cast<SignalPoll*>(self)->check(); }
+    bool raised() const { return raised_; }
+
+  private:
+    using Clock = std::chrono::steady_clock;
+
+    bool check() {
+        const Clock::time_point now = Clock::now();
+        if (now - last_ < std::chrono::milliseconds(50)) return false;
+        last_ = now;
+        nb::gil_scoped_acquire gil;
+        raised_ = raised_ || PyErr_CheckSignals() != 0;
+        return raised_;
+    }
+
+    Clock::time_point last_ = Clock::now();
+    bool raised_ = false;
+};
+
+// Run body(index, workspace, interrupt) for all pieces without the GIL; raise what went wrong.
+template <class Body>
+void run(Index count, int workers, const Body& body) {
+    SignalPoll signals;
+    Outcome outcome;
+    {
+        nb::gil_scoped_release release;
+        outcome = for_each(count, workers, &SignalPoll::poll, &signals, body);
+    }
+    if (signals.raised()) throw nb::python_error();
+    if (outcome.status == Status::no_memory) throw std::bad_alloc();
+    if (outcome.status != Status::ok) {
+        throw std::runtime_error("the core could not solve graph " + std::to_string(outcome.index) +
+                                 " (status " + std::to_string(static_cast<int>(outcome.status)) +
+                                 "); this is a bug in arborand");
+    }
+}
+
+// Clean every graph in place; the first finding as (code, graph, head, dependent).
+std::tuple<int, Index, Index, Index> inspect(Array<double, 3> log_weights, Lengths lengths,
+                                             bool single_root) {
+    const Index count = static_cast<Index>(log_weights.shape(0));
+    const Index size = static_cast<Index>(log_weights.shape(1));
+    for (Index g = 0; g < count; ++g) {
+        double* data = log_weights.data() + g * size * size;
+        const Index n = lengths.data()[g];
+        Inspection found = clean(data, size, n);
+        if (found.finding == Finding::none) {
+            found.finding = find_trees(Graph{data, size, n, single_root});
+        }
+        if (found.finding != Finding::none) {
+            return {static_cast<int>(found.finding), g, found.head, found.dependent};
+        }
+    }
+    return {0, 0, 0, 0};
+}
+
+// parts[graph]: log Z, and the numbers of PartitionOutput that log_prob needs.
+void log_partition(LogWeights log_weights, Lengths lengths, bool single_root, int workers,
+                   Array<double, 2> parts, Array<double, 2> column_shift) {
+    const Batch batch(log_weights, lengths, single_root);
+    run(batch.count, workers, [&](Index g, Workspace& workspace, const Interrupt& interrupt) {
+        PartitionOutput output{0, 0, 0, 0, column_shift.data() + g * batch.size};
+        const Status status =
+            kernels->log_partition(batch[g], workspace.scratch, interrupt, output);
+        double* part = parts.data() + g * 4;
+        part[0] = output.log_partition;
+        part[1] = output.reduced;
+        part[2] = output.reduced_error;
+        part[3] = output.root_shift;
+        return status;
+    });
+}
+
+// out[tree, graph] for heads[tree, graph, node], known to be trees.
+void log_prob(LogWeights log_weights, Lengths lengths, bool single_root,
+              Array<const double, 2> parts, Array<double, 2> column_shift,
+              Array<const std::int32_t, 3> heads, Array<double, 2> out) {
+    const Batch batch(log_weights, lengths, single_root);
+    for (Index i = 0; i < static_cast<Index>(heads.shape(0)) * batch.count; ++i) {
+        const Index g = i % batch.count;
+        const double* part = parts.data() + g * 4;
+        const PartitionOutput partition{part[0], part[1], part[2], part[3],
+                                        column_shift.data() + g * batch.size};
+        out.data()[i] = kernels->log_prob(batch[g], partition, heads.data() + i * batch.size);
+    }
+}
+
+void arc_marginals(LogWeights log_weights, Lengths lengths, bool single_root, int workers,
+                   Array<double, 3> out) {
+    const Batch batch(log_weights, lengths, single_root);
+    run(batch.count, workers, [&](Index g, Workspace& workspace, const Interrupt& interrupt) {
+        return kernels->arc_marginals(batch[g], workspace.scratch, interrupt,
+                                      out.data() + g * batch.size * batch.size, batch.size);
+    });
+}
+
+void root_marginals(LogWeights log_weights, Lengths lengths, bool single_root, int workers,
+                    Array<double, 2> out, Array<double, 1> expected_steps) {
+    const Batch batch(log_weights, lengths, single_root);
+    run(batch.count, workers, [&](Index g, Workspace& workspace, const Interrupt& interrupt) {
+        return kernels->root_marginals(batch[g], workspace.scratch, interrupt,
+                                       out.data() + g * batch.size, expected_steps.data() + g);
+    });
+}
+
+void entropy(LogWeights log_weights, Lengths lengths, bool single_root, int workers,
+             Array<double, 1> out) {
+    const Batch batch(log_weights, lengths, single_root);
+    run(batch.count, workers, [&](Index g, Workspace& workspace, const Interrupt& interrupt) {
+        return kernels->entropy(batch[g], workspace.scratch, interrupt, out.data() + g);
+    });
+}
+
+void mean_hitting_time(LogWeights log_weights, Lengths lengths, int workers, Array<double, 1> out) {
+    const Batch batch(log_weights, lengths, true);
+    run(batch.count, workers, [&](Index g, Workspace& workspace, const Interrupt& interrupt) {
+        return kernels->mean_hitting_time(batch[g], workspace.scratch, interrupt, out.data() + g);
+    });
+}
+
+// Draw trees: heads[draw, graph, node].  Graph g of the batch reads the streams of graph
+// first_graph + g.  Counts, one row for the whole call: steps, walks, ancestral draws.
+std::tuple<std::int64_t, std::int64_t, std::int64_t> sample(
+    LogWeights log_weights, Lengths lengths, bool single_root, int workers, int method,
+    std::uint64_t key0, std::uint64_t key1, std::uint64_t first_graph, std::uint64_t first_draw,
+    std::int64_t step_budget, Array<std::int32_t, 3> heads) {
+    const Batch batch(log_weights, lengths, single_root);
+    const Index num_draws = static_cast<Index>(heads.shape(0));
+    const Index stride = batch.count * batch.size;
+    const StreamKey key{{key0, key1}};
+    std::atomic<std::int64_t> steps{0}, walks{0}, ancestral{0};
+
+    const auto draw = [&](Index g, Index first, Index count, const Scratch& prepared,
+                          Scratch& scratch, const Interrupt& interrupt) {
+        SampleCounts counts;
+        std::int32_t* const target = heads.data() + first * stride + g * batch.size;
+        const Status status =
+            kernels->draw(prepared, key,
+                          DrawRange{first_graph + static_cast<std::uint64_t>(g),
+                                    first_draw + static_cast<std::uint64_t>(first), count},
+                          target, stride, scratch, interrupt, counts);
+        for (Index i = 0; i < count; ++i) {
+            for (Index j = batch.lengths[g] + 1; j < batch.size; ++j) target[i * stride + j] = -1;
+        }
+        steps += counts.steps;
+        walks += counts.walks;
+        ancestral += counts.ancestral;
+        return status;
+    };
+    const auto prepare = [&](Index g, Scratch& memory, Scratch& scratch,
+                             const Interrupt& interrupt) {
+        return kernels->prepare(batch[g], static_cast<Method>(method), step_budget, memory, scratch,
+                                interrupt);
+    };
+
+    if (batch.count >= 2 * workers || workers == 1) {
+        run(batch.count, workers, [&](Index g, Workspace& workspace, const Interrupt& interrupt) {
+            const Status status = prepare(g, workspace.prepared, workspace.scratch, interrupt);
+            if (status != Status::ok) return status;
+            return draw(g, 0, num_draws, workspace.prepared, workspace.scratch, interrupt);
+        });
+    } else {
+        // Few graphs: prepare one after the other, and share out the draws of each.
+        constexpr Index draws_at_once = 64;
+        for (Index g = 0; g < batch.count; ++g) {
+            Workspace shared;
+            run(1, 1, [&](Index, Workspace& workspace, const Interrupt& interrupt) {
+                return prepare(g, shared.prepared, workspace.scratch, interrupt);
+            });
+            const Index num_pieces = (num_draws + draws_at_once - 1) / draws_at_once;
+            run(num_pieces, workers,
+                [&](Index piece, Workspace& workspace, const Interrupt& interrupt) {
+                    const Index first = piece * draws_at_once;
+                    const Index left = num_draws - first;
+                    return draw(g, first, left < draws_at_once ? left : draws_at_once,
+                                shared.prepared, workspace.scratch, interrupt);
+                });
+        }
+    }
+    return {steps.load(), walks.load(), ancestral.load()};
+}
+
+// Owns a sequence of distinct trees of the core.
+class DistinctSequence {
+  public:
+    DistinctSequence(const Graph& graph, const StreamKey& key, std::uint64_t graph_index,
+                     const SwitchRule& rule)
+        : kernels_(kernels), sequence_(kernels->make_distinct(graph, key, graph_index, rule)) {}
+    ~DistinctSequence() { kernels_->free_distinct(sequence_); }
+    DistinctSequence(const DistinctSequence&) = delete;
+    DistinctSequence& operator=(const DistinctSequence&) = delete;
+
+    Status next(const Interrupt& interrupt, DistinctTree& tree) const {
+        return sequence_ == nullptr ? Status::no_memory
+                                    : kernels_->next_distinct(sequence_, interrupt, tree);
+    }
+
+  private:
+    const Kernels* kernels_;  // those that made it, should others be chosen meanwhile
+    void* sequence_;
+};
+
+// Draw into heads[draw, node] and numbers[draw, 3] until `count` trees are drawn or none is left.
+Status draw_distinct(const DistinctSequence& sequence, const Graph& graph,
+                     const Interrupt& interrupt, Index count, std::int32_t* heads, double* numbers,
+                     std::int64_t& num_drawn) {
+    for (num_drawn = 0; num_drawn < count; ++num_drawn) {
+        DistinctTree tree;
+        const Status status = sequence.next(interrupt, tree);
+        if (status != Status::ok) return status;
+        if (tree.exhausted) break;
+        std::int32_t* row = heads + num_drawn * graph.stride;
+        for (Index j = 0; j < graph.stride; ++j) row[j] = j <= graph.num_words ? tree.heads[j] : -1;
+        double* number = numbers + num_drawn * 3;
+        number[0] = tree.log_prob;
+        number[1] = tree.log_remaining;
+        number[2] = tree.perturbed_log_prob;
+    }
+    return Status::ok;
+}
+
+// Draws without replacement: heads[graph, draw, node] and three numbers each (log-probability, log
+// of the remaining mass, perturbed log-probability); num_drawn[graph] tells how many there were.
+void sample_distinct(LogWeights log_weights, Lengths lengths, bool single_root, int workers,
+                     std::uint64_t key0, std::uint64_t key1, std::uint64_t first_graph,
+                     Array<const double, 1> switch_below, Index switch_after,
+                     Array<std::int32_t, 3> heads, Array<double, 3> numbers,
+                     Array<std::int64_t, 1> num_drawn) {
+    const Batch batch(log_weights, lengths, single_root);
+    const Index num_draws = static_cast<Index>(heads.shape(1));
+    run(batch.count, workers, [&](Index g, Workspace&, const Interrupt& interrupt) {
+        const Graph graph = batch[g];
+        const DistinctSequence sequence(graph, StreamKey{{key0, key1}},
+                                        first_graph + static_cast<std::uint64_t>(g),
+                                        SwitchRule{switch_below.data()[g], switch_after});
+        return draw_distinct(sequence, graph, interrupt, num_draws,
+                             heads.data() + g * num_draws * batch.size,
+                             numbers.data() + g * num_draws * 3, num_drawn.data()[g]);
+    });
+}
+
+// The same for one graph, a few draws at a time.
+class DistinctIterator {
+  public:
+    DistinctIterator(LogWeights log_weights, Lengths lengths, bool single_root, std::uint64_t key0,
+                     std::uint64_t key1, std::uint64_t graph, double switch_below,
+                     Index switch_after)
+        : log_weights_(log_weights),
+          graph_(Batch(log_weights, lengths, single_root)[0]),
+          sequence_(graph_, StreamKey{{key0, key1}}, graph,
+                    SwitchRule{switch_below, switch_after}) {}
+
+    std::int64_t draw(Array<std::int32_t, 2> heads, Array<double, 2> numbers) {
+        std::int64_t count = 0;
+        run(1, 1, [&](Index, Workspace&, const Interrupt& interrupt) {
+            return draw_distinct(sequence_, graph_, interrupt, static_cast<Index>(heads.shape(0)),
+                                 heads.data(), numbers.data(), count);
+        });
+        return count;
+    }
+
+  private:
+    LogWeights log_weights_;  // keeps the array alive
+    Graph graph_;
+    DistinctSequence sequence_;
+};
+
+}  // namespace
+
+NB_MODULE(_core, m) {
+    m.doc() =
+        "The compiled core of arborand.  Arguments are not checked: validation.py is the gate.";
+    m.def(
+        "instruction_set", [] { return kernels->name; },
+        "The name of the instruction set the kernels were compiled for.");
+    m.def(
+        "use_instruction_set",
+        [](const char* name) {
+            const std::string wanted(name);
+            if (wanted == "baseline") {
+                kernels = &baseline::kernels();
+            } else if (wanted == chosen_kernels().name) {
+                kernels = &chosen_kernels();
+            } else {
+                throw std::invalid_argument("name: this machine has no kernels called " + wanted);
+            }
+        },
+        nb::arg("name"), "Choose the kernels by name; for tests that compare instruction sets.");
+    m.def("inspect", &inspect, nb::arg("log_weights"), nb::arg("lengths"), nb::arg("single_root"));
+    m.def("log_partition", &log_partition, nb::arg("log_weights"), nb::arg("lengths"),
+          nb::arg("single_root"), nb::arg("workers"), nb::arg("parts"), nb::arg("column_shift"));
+    m.def("log_prob", &log_prob, nb::arg("log_weights"), nb::arg("lengths"), nb::arg("single_root"),
+          nb::arg("parts"), nb::arg("column_shift"), nb::arg("heads"), nb::arg("out"));
+    m.def("arc_marginals", &arc_marginals, nb::arg("log_weights"), nb::arg("lengths"),
+          nb::arg("single_root"), nb::arg("workers"), nb::arg("out"));
+    m.def("root_marginals", &root_marginals, nb::arg("log_weights"), nb::arg("lengths"),
+          nb::arg("single_root"), nb::arg("workers"), nb::arg("out"), nb::arg("expected_steps"));
+    m.def("entropy", &entropy, nb::arg("log_weights"), nb::arg("lengths"), nb::arg("single_root"),
+          nb::arg("workers"), nb::arg("out"));
+    m.def("mean_hitting_time", &mean_hitting_time, nb::arg("log_weights"), nb::arg("lengths"),
+          nb::arg("workers"), nb::arg("out"));
+    m.def("sample", &sample, nb::arg("log_weights"), nb::arg("lengths"), nb::arg("single_root"),
+          nb::arg("workers"), nb::arg("method"), nb::arg("key0"), nb::arg("key1"),
+          nb::arg("first_graph"), nb::arg("first_draw"), nb::arg("step_budget"), nb::arg("heads"));
+    m.def("sample_distinct", &sample_distinct, nb::arg("log_weights"), nb::arg("lengths"),
+          nb::arg("single_root"), nb::arg("workers"), nb::arg("key0"), nb::arg("key1"),
+          nb::arg("first_graph"), nb::arg("switch_below"), nb::arg("switch_after"),
+          nb::arg("heads"), nb::arg("numbers"), nb::arg("num_drawn"));
+    nb::class_<DistinctIterator>(m, "DistinctIterator",
+                                 "Draws without replacement from one graph, a few at a time.")
+        .def(nb::init<LogWeights, Lengths, bool, std::uint64_t, std::uint64_t, std::uint64_t,
+                      double, Index>(),
+             nb::arg("log_weights"), nb::arg("lengths"), nb::arg("single_root"), nb::arg("key0"),
+             nb::arg("key1"), nb::arg("graph"), nb::arg("switch_below"), nb::arg("switch_after"))
+        .def("draw", &DistinctIterator::draw, nb::arg("heads"), nb::arg("numbers"));
+}
+
+}  // namespace arborand

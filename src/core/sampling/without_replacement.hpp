@@ -1,0 +1,312 @@
+// Distinct trees in the order of sequential sampling without replacement, to the last one.
+//
+// While little of the mass has been drawn, draws with replacement are made and repeats dropped.
+// When that stops paying (or at once), the trees not yet drawn are held as a disjoint union of
+// subspaces
+//
+//     "the heads of nodes 1 .. j - 1 are these, the head of j is none of X",
+//
+// one for every prefix that a drawn tree has, so that the prefixes form a trie.  A draw picks a
+// subspace in proportion to its mass, draws a tree in it by the ancestral sampler, and splits it
+// along the tree's path.  The mass of each new subspace is the chance of its prefix times a *sum*
+// of the conditionals of the heads not in X: never 1 - p, so nothing cancels.  Where the paper's
+// `swor` subtracts the weights of the drawn trees from Z, a tree of probability 1 - 1e-19 leaves it
+// nothing; here the other trees keep their full relative accuracy, and the support is exhausted
+// exactly when all masses are 0.
+//
+// The switch is exact because the state of both ways is the same, the set of trees drawn: the next
+// tree that is not in it has the law P(t) / (mass not drawn), whether it is found by rejection or
+// by subspaces.  It depends on the trees drawn alone, so that a longer sequence continues a shorter
+// one.
+//
+// Cost: O(n^3) per tree at most, O(n) memory per tree.
+#pragma once
+
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
+
+#include "inference/log_partition.hpp"
+#include "memory/growing_array.hpp"
+#include "numbers/logarithm.hpp"
+#include "numbers/sums.hpp"
+#include "randomness/philox.hpp"
+#include "randomness/sum_tree.hpp"
+#include "sampling/subspaces.hpp"
+#include "sampling/with_replacement.hpp"
+#include "types/draws.hpp"
+
+namespace arborand {
+namespace ARBORAND_ISA {
+
+// The streams of the contract (randomness/philox.hpp) in counter word 1: draws with replacement,
+// draws from subspaces, and the perturbations that go with the order.
+constexpr std::uint64_t partition_stream = 1;
+constexpr std::uint64_t perturbation_stream = 2;
+
+// The sequence of distinct trees of one graph.
+class DistinctTrees {
+  public:
+    DistinctTrees(const Graph& graph, const StreamKey& key, std::uint64_t graph_index,
+                  const SwitchRule& rule)
+        : graph_(graph), key_(key), graph_index_(graph_index), rule_(rule) {}
+
+    ~DistinctTrees() {
+        std::free(prepared_.memory);
+        std::free(work_.memory);
+    }
+
+    // The next tree; output.exhausted if there is none.  After any status but ok the sequence is
+    // over: it may not be asked again.
+    Status next(const Interrupt& interrupt, DistinctTree& output) {
+        if (!started_) {
+            const Status status = start(interrupt);
+            if (status != Status::ok) return status;
+        }
+        if (!partitioned_ && !stops_rejecting()) {
+            const double log_remaining = std::log1p(-covered_.value());
+            bool is_new = false;
+            const Status status = draw_new(interrupt, is_new);
+            if (status != Status::ok) return status;
+            if (is_new) return describe_last(log_remaining, output);
+        }
+        if (!partitioned_) {
+            const Status status = begin_partition(interrupt);
+            if (status != Status::ok) return status;
+        }
+        output.exhausted = !is_positive(masses_.total());
+        if (output.exhausted) return Status::ok;
+        const double log_remaining = log_of(masses_.total());
+        const Status status = draw_in_partition(interrupt);
+        return status == Status::ok ? describe_last(log_remaining, output) : status;
+    }
+
+  private:
+    Index num_nodes() const { return graph_.num_words + 1; }
+    std::int32_t* tree(Index t) { return &trees_[t * num_nodes()]; }
+
+    Status start(const Interrupt& interrupt) {
+        if (!column_shift_.resize(num_nodes())) return Status::no_memory;
+        partition_.column_shift = &column_shift_[0];
+        LogPartition log_partition{partition_};
+        Arena arena(work_);
+        Status status = solve(graph_, log_partition, arena, interrupt);
+        if (status != Status::ok) return status;
+        const bool rejects = rule_.below < 1.0 && rule_.after != 0;
+        status = Sampler::prepare(graph_, rejects ? Method::wilson : Method::colbourn, -1,
+                                  prepared_, work_, interrupt);
+        started_ = status == Status::ok;
+        return status;
+    }
+
+    // Write down what is known of the last tree.
+    Status describe_last(double log_remaining, DistinctTree& output) {
+        const std::int32_t* heads = tree(num_trees_ - 1);
+        output.exhausted = false;
+        output.log_remaining = log_remaining < 0 ? log_remaining : 0.0;
+        output.heads = heads;
+        output.log_prob = log_prob_of(graph_, partition_, heads);
+        covered_.add(std::exp(output.log_prob));
+        perturb(output);
+        return Status::ok;
+    }
+
+    bool stops_rejecting() const {
+        const double remaining = 1.0 - covered_.value();
+        return remaining <= rule_.below || (rule_.after >= 0 && num_trees_ >= rule_.after);
+    }
+
+    // In the exponential race behind the order, the trees not yet drawn arrive at the rate of their
+    // mass; -log of the arrival time is the tree's log-probability plus a Gumbel variable.
+    void perturb(DistinctTree& output) {
+        Stream stream(key_, graph_index_, static_cast<std::uint64_t>(num_trees_ - 1),
+                      perturbation_stream);
+        // In (0, 1): neither 0 nor 1, whose logarithms would be infinite or leave no wait.
+        const double uniform =
+            (static_cast<double>(stream.next() >> 12) + 0.5) * (1.0 / 4503599627370496.0);
+        const double log_wait = std::log(-std::log(uniform)) - output.log_remaining;
+        const double gap = log_wait - log_arrival_;
+        log_arrival_ = gap > 0 ? log_wait + std::log1p(std::exp(-gap))
+                               : log_arrival_ + std::log1p(std::exp(gap));
+        output.perturbed_log_prob = -log_arrival_;
+    }
+
+    // ---- rejection
+
+    // So many repeats in a row never happen while some mass is left, but for scores so large that
+    // the mass itself is not known.  To give up then leaves the law as it is: what was drawn in
+    // vain says nothing about the next new tree.
+    static constexpr int most_repeats = 1 << 16;
+
+    Status draw_new(const Interrupt& interrupt, bool& is_new) {
+        if (!trees_.resize((num_trees_ + 1) * num_nodes())) return Status::no_memory;
+        std::int32_t* heads = tree(num_trees_);
+        is_new = false;
+        for (int repeats = 0; !is_new; ++repeats) {
+            if (repeats == most_repeats) return Status::ok;
+            SampleCounts counts;
+            const DrawRange range{graph_index_, tries_++, 1};
+            const Status status = draw_trees(Sampler::in(prepared_), key_, range, heads,
+                                             graph_.stride, work_, interrupt, counts);
+            if (status != Status::ok) return status;
+            if ((tries_ % 64 == 0 || num_nodes() >= 128) && interrupt.requested()) {
+                return Status::interrupted;
+            }
+            if (!insert(num_trees_, is_new)) return Status::no_memory;
+        }
+        ++num_trees_;
+        return Status::ok;
+    }
+
+    std::uint64_t hash(const std::int32_t* heads) const {
+        std::uint64_t h = 0;
+        for (Index j = 1; j < num_nodes(); ++j) {
+            h = (h ^ static_cast<std::uint32_t>(heads[j])) * 0x9E3779B97F4A7C15u;
+            h ^= h >> 29;
+        }
+        return h;
+    }
+
+    // Open addressing, at most half full.
+    bool insert(Index t, bool& is_new) {
+        if (2 * (t + 1) > seen_.size()) {
+            const Index old = seen_.size();
+            const Index size = old == 0 ? 64 : 2 * old;
+            if (!seen_.resize(size)) return false;
+            for (Index i = 0; i < size; ++i) seen_[i] = -1;
+            for (Index i = 0; i < t; ++i) seen_[place(i)] = static_cast<std::int32_t>(i);
+        }
+        const Index slot = place(t);
+        is_new = seen_[slot] < 0;
+        if (is_new) seen_[slot] = static_cast<std::int32_t>(t);
+        return true;
+    }
+
+    // Where tree t is, or where it belongs.
+    Index place(Index t) {
+        const std::int32_t* heads = tree(t);
+        const Index mask = seen_.size() - 1;
+        Index slot = static_cast<Index>(hash(heads)) & mask;
+        const std::size_t bytes = static_cast<std::size_t>(num_nodes()) * sizeof(std::int32_t);
+        while (seen_[slot] >= 0 && std::memcmp(tree(seen_[slot]), heads, bytes) != 0) {
+            slot = (slot + 1) & mask;
+        }
+        return slot;
+    }
+
+    // ---- partition
+
+    Status begin_partition(const Interrupt& interrupt) {
+        if (!prefixes_.resize(1) || !masses_.reserve(1)) return Status::no_memory;
+        prefixes_[0] = {UnboundedDouble(1.0, 0.0), 0, 0, -1};
+        masses_.set(0, UnboundedDouble(1.0, 0.0));
+        // Take out the trees drawn so far, as if they had been drawn here.
+        for (Index t = 0; t < num_trees_; ++t) {
+            if (interrupt.requested()) return Status::interrupted;
+            const Status status = split(subspace_of(tree(t)), t, tree(t), interrupt);
+            if (status != Status::ok) return status;
+        }
+        partitioned_ = true;
+        return Status::ok;
+    }
+
+    Index subspace_of(const std::int32_t* heads) const {
+        Index prefix = 0;
+        for (;;) {
+            std::int32_t link = prefixes_[prefix].first_link;
+            const std::int32_t head = heads[prefixes_[prefix].position + 1] - 1;
+            while (link >= 0 && links_[link].head != head) link = links_[link].next;
+            if (link < 0) return prefix;
+            prefix = links_[link].prefix;
+        }
+    }
+
+    Status draw_in_partition(const Interrupt& interrupt) {
+        if (!trees_.resize((num_trees_ + 1) * num_nodes())) return Status::no_memory;
+        if (interrupt.requested()) return Status::interrupted;
+        stream_ =
+            Stream(key_, graph_index_, static_cast<std::uint64_t>(num_trees_), partition_stream);
+        const Index prefix = masses_.draw(stream_);
+        const Status status = split(prefix, num_trees_, nullptr, interrupt);
+        if (status == Status::ok) ++num_trees_;
+        return status;
+    }
+
+    // Draw a tree in a subspace (or take the given one), write it as tree t, and replace the
+    // subspace by what is left of it.
+    Status split(Index at, Index t, const std::int32_t* given, const Interrupt& interrupt) {
+        const Prefix prefix = prefixes_[at];
+        SplittingDraw draw{prefix,  tree(prefix.tree), given,   links_,
+                           stream_, nullptr,           nullptr, nullptr};
+        const Status status = run(draw, interrupt);
+        if (status != Status::ok) return status;
+
+        const Index n = graph_.num_words;
+        const Index added = n - prefix.position - 1;  // new prefixes, one for each later node
+        const Index first_new = prefixes_.size();
+        const Index first_link = links_.size();
+        if (!prefixes_.resize(first_new + added) || !links_.resize(first_link + added + 1) ||
+            !masses_.reserve(first_new + added)) {
+            return Status::no_memory;
+        }
+        std::int32_t* heads = tree(t);
+        heads[0] = -1;
+        for (Index j = 0; j < n; ++j) heads[j + 1] = static_cast<std::int32_t>(draw.heads[j] + 1);
+        UnboundedDouble chance = prefix.chance;
+        Index current = at;
+        for (Index j = prefix.position; j < n; ++j) {
+            const Index step = j - prefix.position;
+            const Index following = j + 1 < n ? first_new + step : -1;
+            links_[first_link + step] = {static_cast<std::int32_t>(draw.heads[j]),
+                                         static_cast<std::int32_t>(following),
+                                         prefixes_[current].first_link};
+            prefixes_[current].first_link = static_cast<std::int32_t>(first_link + step);
+            masses_.set(current, chance * draw.passed[j]);
+            chance = chance * draw.kept[j];
+            if (following >= 0) {
+                prefixes_[following] = {chance, static_cast<std::int32_t>(t),
+                                        static_cast<std::int32_t>(j + 1), -1};
+                current = following;
+            }
+        }
+        return Status::ok;
+    }
+
+    Status run(SplittingDraw& draw, const Interrupt& interrupt) {
+        const Sampler& sampler = Sampler::in(prepared_);
+        Arena arena(work_);
+        FloatingPointGuard guard;
+        Status status = Status::left_range;
+        if (sampler.fits) {
+            const Index n = graph_.num_words;
+            if (!arena.reserve(SplittingDraw::workspace<double>(n))) return Status::no_memory;
+            Problem<double> problem{graph_, {nullptr}, sampler.rows, arena, interrupt};
+            status = finish(problem, draw, guard);
+        }
+        if (status == Status::left_range)
+            status = attempt<UnboundedDouble>(graph_, draw, arena, interrupt, guard);
+        return status;
+    }
+
+    Graph graph_;
+    StreamKey key_;
+    std::uint64_t graph_index_;
+    SwitchRule rule_;
+    bool started_ = false, partitioned_ = false;
+    Scratch prepared_, work_;
+    PartitionOutput partition_{};
+    GrowingArray<double> column_shift_;
+    GrowingArray<std::int32_t> trees_;  // num_nodes heads each
+    Index num_trees_ = 0;
+    CompensatedSum covered_;  // the mass of the trees drawn, for the switch
+    double log_arrival_ = -HUGE_VAL;
+    std::uint64_t tries_ = 0;
+    GrowingArray<std::int32_t> seen_;  // hash table of trees
+    GrowingArray<Prefix> prefixes_;
+    GrowingArray<Link> links_;
+    SumTree masses_;
+    Stream stream_{key_, 0, 0};
+};
+
+}  // namespace ARBORAND_ISA
+}  // namespace arborand

@@ -1,0 +1,47 @@
+// What is asked of a sampler, and what it tells.
+#pragma once
+
+#include <cstdint>
+
+#include "types/index.hpp"
+
+namespace arborand {
+
+// The key of the random numbers of one call; see randomness/philox.hpp.
+struct StreamKey {
+    std::uint64_t words[2];
+};
+
+// Which draws of which graph to make.
+struct DrawRange {
+    std::uint64_t graph;
+    std::uint64_t first;
+    Index count;
+};
+
+enum class Method { wilson, wilson_reject, colbourn, wilson_rc };
+
+// How the draws went; the tests count on it.
+struct SampleCounts {
+    std::int64_t steps = 0;      // of all walks
+    std::int64_t walks = 0;      // more than one per tree where trees are rejected
+    std::int64_t ancestral = 0;  // trees drawn by the ancestral sampler
+};
+
+// When draws without replacement stop rejecting repeats: once no more than `below` of the mass is
+// left, or after so many trees (negative: no such limit).
+struct SwitchRule {
+    double below;
+    Index after;
+};
+
+// One draw without replacement.
+struct DistinctTree {
+    const std::int32_t* heads;  // valid until the next draw
+    double log_prob;
+    double log_remaining;  // of the mass not drawn before this draw
+    double perturbed_log_prob;
+    bool exhausted;  // there was no tree left
+};
+
+}  // namespace arborand

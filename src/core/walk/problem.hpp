@@ -1,0 +1,66 @@
+// One graph, made ready for work: in double where that is enough, in UnboundedDouble where it is
+// not.
+#pragma once
+
+#include <type_traits>
+
+#include "memory/arena.hpp"
+#include "numbers/floating_point_guard.hpp"
+#include "types/graph.hpp"
+#include "types/interrupt.hpp"
+#include "types/status.hpp"
+#include "walk/rows.hpp"
+#include "walk/shift.hpp"
+
+namespace arborand {
+namespace ARBORAND_ISA {
+
+template <class Scalar>
+struct Problem {
+    const Graph& graph;
+    Shift shift;
+    Scalar* walk;  // num_words rows, walk_stride(num_words) apart
+    Arena& arena;
+    const Interrupt& interrupt;
+};
+
+// A Work has `template <class Scalar> static std::size_t workspace(Index num_words)` and a call
+// operator that takes a Problem<Scalar>& and returns false if it could not finish.
+template <class Scalar, class Work>
+Status finish(Problem<Scalar>& problem, Work& work, FloatingPointGuard& guard) {
+    guard.watch();
+    const bool finished = work(problem);
+    // With UnboundedDouble, flags tell of conversions of tiny results to double, which do not
+    // matter.
+    if (std::is_same<Scalar, double>::value && guard.left_range()) return Status::left_range;
+    if (finished) return Status::ok;
+    return problem.interrupt.requested() ? Status::interrupted : Status::no_tree;
+}
+
+template <class Scalar, class Work>
+Status attempt(const Graph& graph, Work& work, Arena& arena, const Interrupt& interrupt,
+               FloatingPointGuard& guard) {
+    const Index n = graph.num_words;
+    const std::size_t bytes = Arena::rounded<double>(n + 1) + Arena::rounded<Scalar>(n) +
+                              Arena::rounded<Scalar>(n * walk_stride(n)) +
+                              Work::template workspace<Scalar>(n);
+    if (!arena.reserve(bytes)) return Status::no_memory;
+    Problem<Scalar> problem{graph, {arena.take<double>(n + 1)}, nullptr, arena, interrupt};
+    Scalar* buffer = arena.take<Scalar>(n);
+    problem.walk = arena.take<Scalar>(n * walk_stride(n));
+    compute_shift(graph, problem.shift);
+    if (!fill_walk(graph, problem.shift, problem.walk, buffer)) return Status::left_range;
+    return finish(problem, work, guard);
+}
+
+template <class Work>
+Status solve(const Graph& graph, Work& work, Arena& arena, const Interrupt& interrupt) {
+    FloatingPointGuard guard;
+    const Status status = attempt<double>(graph, work, arena, interrupt, guard);
+    return status == Status::left_range
+               ? attempt<UnboundedDouble>(graph, work, arena, interrupt, guard)
+               : status;
+}
+
+}  // namespace ARBORAND_ISA
+}  // namespace arborand
