@@ -76,14 +76,14 @@ Status draw(const Scratch& memory, const StreamKey& key, const DrawRange& range,
 
 void* make_distinct(const Graph& graph, const StreamKey& key, std::uint64_t graph_index,
                     const SwitchRule& rule) {
-    return new (std::nothrow) DistinctTrees(graph, key, graph_index, rule);
+    return make_tree_sequence(graph, key, graph_index, rule);
 }
 
 Status next_distinct(void* sequence, const Interrupt& interrupt, DistinctTree& output) {
-    return static_cast<DistinctTrees*>(sequence)->next(interrupt, output);
+    return static_cast<TreeSequence*>(sequence)->next(interrupt, output);
 }
 
-void free_distinct(void* sequence) { delete static_cast<DistinctTrees*>(sequence); }
+void free_distinct(void* sequence) { delete static_cast<TreeSequence*>(sequence); }
 
 }  // namespace
 

@@ -12,8 +12,10 @@
 // O(n^3) operations, each some ten times as slow as one of doubles.
 #pragma once
 
+#include "numbers/leading_term.hpp"
 #include "types/index.hpp"
 #include "types/interrupt.hpp"
+#include "walk/rows.hpp"
 
 namespace arborand {
 namespace ARBORAND_ISA {
@@ -44,6 +46,15 @@ bool eliminate_carrying(const Algebra& algebra, typename Algebra::Number* rows, 
         }
     }
     return true;
+}
+
+// The step from node j to node i of a walk (walk/rows.hpp), or to the root for i = n.
+template <class Scalar>
+LeadingTerm<Scalar> leading_term(const Scalar* walk, Index n, Index j, Index i) {
+    const Scalar* row = walk + j * walk_stride(n);
+    if (i == j) return LeadingTerm<Scalar>();
+    if (i < n || is_positive(row[n])) return {row[i], 0};
+    return {row[n + 1], 1};
 }
 
 }  // namespace ARBORAND_ISA

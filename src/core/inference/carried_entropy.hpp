@@ -18,7 +18,9 @@
 
 #include "elimination/carrying.hpp"
 #include "numbers/leading_term.hpp"
+#include "numbers/elementary.hpp"
 #include "numbers/logarithm.hpp"
+#include "walk/problem.hpp"
 
 namespace arborand {
 namespace ARBORAND_ISA {
@@ -73,6 +75,36 @@ struct EntropyAlgebra {
         const double top = large > small ? large : small;
         const double gap = large > small ? small - large : large - small;
         return (top + natural_log1p(natural_exp(gap))) / delta;
+    }
+};
+
+// The Renyi entropy of one order (1: Shannon's), for UnboundedDouble and ExactlyScaled.
+struct CarriedEntropy {
+    double order;
+    double entropy;
+
+    template <class Scalar>
+    using Number = typename EntropyAlgebra<Scalar>::Number;
+
+    template <class Scalar>
+    static std::size_t workspace(Index n) {
+        return Arena::rounded<Number<Scalar>>(n * (n + 1));
+    }
+
+    template <class Scalar>
+    bool operator()(Problem<Scalar>& problem) {
+        const Index n = problem.graph.num_words;
+        Number<Scalar>* rows = problem.arena.template take<Number<Scalar>>(n * (n + 1));
+        for (Index j = 0; j < n; ++j) {
+            for (Index i = 0; i <= n; ++i) {
+                rows[j * (n + 1) + i] = {leading_term(problem.walk, n, j, i), 0.0};
+            }
+        }
+        Number<Scalar> total;
+        const EntropyAlgebra<Scalar> algebra{order, 1.0 - order};
+        if (!eliminate_carrying(algebra, rows, n, total, problem.interrupt)) return false;
+        entropy = total.entropy > 0 ? total.entropy : 0.0;
+        return true;
     }
 };
 

@@ -20,7 +20,9 @@
 
 #include "elimination/carrying.hpp"
 #include "numbers/leading_term.hpp"
+#include "numbers/elementary.hpp"
 #include "numbers/logarithm.hpp"
+#include "walk/problem.hpp"
 
 namespace arborand {
 namespace ARBORAND_ISA {
@@ -104,6 +106,58 @@ struct DivergenceAlgebra {
         return log_of(x.value / q.value);
     }
 };
+
+// KL(p || q) of the trees of one graph under the scores of two, where q allows every arc that p does.
+// The Problem is that of p; for UnboundedDouble and ExactlyScaled.
+struct Divergence {
+    const Graph& other;
+    double divergence;
+
+    template <class Scalar>
+    using Number = typename DivergenceAlgebra<Scalar>::Number;
+
+    template <class Scalar>
+    static std::size_t workspace(Index n) {
+        return Arena::rounded<double>(n + 1) + Arena::rounded<Scalar>(n) +
+               Arena::rounded<Scalar>(n * walk_stride(n)) +
+               Arena::rounded<Number<Scalar>>(n * (n + 1));
+    }
+
+    template <class Scalar>
+    bool operator()(Problem<Scalar>& problem) {
+        const Index n = problem.graph.num_words;
+        Shift shift{problem.arena.template take<double>(n + 1)};
+        Scalar* buffer = problem.arena.template take<Scalar>(n);
+        Scalar* walk = problem.arena.template take<Scalar>(n * walk_stride(n));
+        compute_shift(other, shift);
+        fits = fill_walk(other, shift, walk, buffer);
+        if (!fits) return false;
+        Number<Scalar>* rows = problem.arena.template take<Number<Scalar>>(n * (n + 1));
+        for (Index j = 0; j < n; ++j) {
+            for (Index i = 0; i <= n; ++i) {
+                rows[j * (n + 1) + i] = {leading_term(problem.walk, n, j, i),
+                                         leading_term(walk, n, j, i), 0.0, 0.0};
+            }
+        }
+        Number<Scalar> total;
+        if (!eliminate_carrying(DivergenceAlgebra<Scalar>(), rows, n, total, problem.interrupt)) {
+            return false;
+        }
+        divergence = total.divergence > 0 ? total.divergence : 0.0;
+        return true;
+    }
+
+    bool fits = true;  // whether the other graph's scores fit the Scalar
+};
+
+inline Status find_divergence(const Graph& graph, Divergence& work, Arena& arena,
+                              const Interrupt& interrupt) {
+    FloatingPointGuard guard;
+    const Status status = attempt<UnboundedDouble>(graph, work, arena, interrupt, guard);
+    return status == Status::left_range || !work.fits
+               ? attempt<ExactlyScaled>(graph, work, arena, interrupt, guard)
+               : status;
+}
 
 }  // namespace ARBORAND_ISA
 }  // namespace arborand

@@ -73,6 +73,10 @@ inline double to_double(const ExactlyScaled& x) {
     return is_positive(x) ? to_double(x.mantissa * clamped_exp(x.log_scale.rounded())) : 0.0;
 }
 
+inline UnboundedDouble to_unbounded(const ExactlyScaled& x) {
+    return x.mantissa * clamped_exp(x.log_scale.rounded());
+}
+
 inline double log_of(const ExactlyScaled& x) {
     const Difference d = x.log_scale.rounded();
     return std::isinf(d.high) ? d.high : d.high + (d.low + log_of(x.mantissa));

@@ -10,6 +10,7 @@
 
 #include <cmath>
 
+#include "numbers/elementary.hpp"
 #include "numbers/exactly_scaled.hpp"
 #include "numbers/unbounded_double.hpp"
 

@@ -113,7 +113,7 @@ inline Status Sampler::prepare(const Graph& graph, Method method, std::int64_t b
 }
 
 inline Status draw_ancestral(const Sampler& sampler, Stream& stream, std::int32_t* heads,
-                             double& log_prob, Scratch& work, const Interrupt& interrupt) {
+                             Scratch& work, const Interrupt& interrupt) {
     const Index n = sampler.graph.num_words;
     Arena arena(work);
     AncestralDraw draw(heads, stream);
@@ -127,12 +127,11 @@ inline Status draw_ancestral(const Sampler& sampler, Stream& stream, std::int32_
         status = finish(problem, draw, guard);
     }
     if (status == Status::left_range) {
-        status = attempt<UnboundedDouble>(sampler.graph, draw, arena, interrupt, guard);
+        status = attempt_beyond_double(sampler.graph, draw, arena, interrupt, guard);
     }
     if (status != Status::ok) return status;
     for (Index j = 0; j < n; ++j) heads[j + 1] = static_cast<std::int32_t>(draw.drawn[j] + 1);
     stream = draw.stream;
-    log_prob = draw.log_prob;
     return Status::ok;
 }
 
@@ -171,8 +170,7 @@ inline Status draw_tree(const Sampler& sampler, Stream& stream, std::int32_t* he
     for (Index j = 1; j < num_nodes; ++j) heads[j] = undecided;
     if (child > 0) heads[child] = 0;
     ++counts.ancestral;
-    double log_prob;
-    return draw_ancestral(sampler, stream, heads, log_prob, work, interrupt);
+    return draw_ancestral(sampler, stream, heads, work, interrupt);
 }
 
 template <class Nodes>

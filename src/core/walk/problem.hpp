@@ -54,11 +54,28 @@ Status attempt(const Graph& graph, Work& work, Arena& arena, const Interrupt& in
 }
 
 template <class Work>
+Status attempt_beyond_double(const Graph& graph, Work& work, Arena& arena,
+                             const Interrupt& interrupt, FloatingPointGuard& guard) {
+    const Status status = attempt<UnboundedDouble>(graph, work, arena, interrupt, guard);
+    return status == Status::left_range
+               ? attempt<ExactlyScaled>(graph, work, arena, interrupt, guard)
+               : status;
+}
+
+// For work that has no use for plain doubles.
+template <class Work>
+Status solve_beyond_double(const Graph& graph, Work& work, Arena& arena,
+                           const Interrupt& interrupt) {
+    FloatingPointGuard guard;
+    return attempt_beyond_double(graph, work, arena, interrupt, guard);
+}
+
+template <class Work>
 Status solve(const Graph& graph, Work& work, Arena& arena, const Interrupt& interrupt) {
     FloatingPointGuard guard;
     const Status status = attempt<double>(graph, work, arena, interrupt, guard);
     return status == Status::left_range
-               ? attempt<UnboundedDouble>(graph, work, arena, interrupt, guard)
+               ? attempt_beyond_double(graph, work, arena, interrupt, guard)
                : status;
 }
 
