@@ -3,8 +3,12 @@
 
 #include <new>
 
+#include "inference/covariances.hpp"
+#include "inference/divergence.hpp"
 #include "inference/entropy.hpp"
+#include "inference/entropy_gradient.hpp"
 #include "inference/hitting_times.hpp"
+#include "inference/joint_marginals.hpp"
 #include "inference/log_partition.hpp"
 #include "inference/marginals.hpp"
 #include "sampling/with_replacement.hpp"
@@ -49,10 +53,45 @@ Status root_marginals(const Graph& graph, Scratch& scratch, const Interrupt& int
 }
 
 Status entropy(const Graph& graph, Scratch& scratch, const Interrupt& interrupt, double* entropy) {
-    Entropy work{0.0};
-    const Status status = run(graph, scratch, interrupt, work);
+    Arena arena(scratch);
+    return find_entropy(graph, *entropy, arena, interrupt);
+}
+
+Status renyi_entropy(const Graph& graph, Scratch& scratch, const Interrupt& interrupt, double order,
+                     double* entropy) {
+    CarriedEntropy work{order, 0.0};
+    Arena arena(scratch);
+    const Status status = solve_beyond_double(graph, work, arena, interrupt);
     *entropy = work.entropy;
     return status;
+}
+
+Status divergence(const Graph& graph, const Graph& other, Scratch& scratch,
+                  const Interrupt& interrupt, double* divergence) {
+    Divergence work{other, 0.0};
+    Arena arena(scratch);
+    const Status status = find_divergence(graph, work, arena, interrupt);
+    *divergence = work.divergence;
+    return status;
+}
+
+Status arc_covariances(const Graph& graph, Scratch& scratch, const Interrupt& interrupt,
+                       const double* direction, double* covariances, Index stride) {
+    ArcCovariances work{direction, covariances, stride};
+    return run(graph, scratch, interrupt, work);
+}
+
+Status entropy_gradient(const Graph& graph, Scratch& scratch, const Interrupt& interrupt,
+                        double* gradient, Index stride) {
+    CarriedEntropyGradient work{gradient, stride};
+    Arena arena(scratch);
+    return solve_beyond_double(graph, work, arena, interrupt);
+}
+
+Status joint_marginals(const Graph& graph, Scratch& scratch, const Interrupt& interrupt,
+                       double* joint, Index size) {
+    JointMarginals work{joint, size};
+    return run(graph, scratch, interrupt, work);
 }
 
 Status mean_hitting_time(const Graph& graph, Scratch& scratch, const Interrupt& interrupt,
@@ -97,6 +136,11 @@ const Kernels& kernels() {
                                   arc_marginals,
                                   root_marginals,
                                   entropy,
+                                  renyi_entropy,
+                                  divergence,
+                                  arc_covariances,
+                                  entropy_gradient,
+                                  joint_marginals,
                                   mean_hitting_time,
                                   prepare,
                                   draw,

@@ -32,6 +32,20 @@ struct Kernels {
     Status (*root_marginals)(const Graph&, Scratch&, const Interrupt&, double* marginals,
                              double* expected_steps);
     Status (*entropy)(const Graph&, Scratch&, const Interrupt&, double* entropy);
+    // The Renyi entropy of an order that is neither negative nor infinite.
+    Status (*renyi_entropy)(const Graph&, Scratch&, const Interrupt&, double order,
+                            double* entropy);
+    // KL(graph || other); `other` must allow every arc that `graph` does.
+    Status (*divergence)(const Graph& graph, const Graph& other, Scratch&, const Interrupt&,
+                         double* divergence);
+    // covariances[head * stride + dependent] with the sum of direction[head * stride + dependent]
+    Status (*arc_covariances)(const Graph&, Scratch&, const Interrupt&, const double* direction,
+                              double* covariances, Index stride);
+    // gradient[head * stride + dependent], whatever the scores
+    Status (*entropy_gradient)(const Graph&, Scratch&, const Interrupt&, double* gradient,
+                               Index stride);
+    // joint[i, j, k, l], each axis `size` long, zeros on entry: the probability of i -> j and k -> l
+    Status (*joint_marginals)(const Graph&, Scratch&, const Interrupt&, double* joint, Index size);
     Status (*mean_hitting_time)(const Graph&, Scratch&, const Interrupt&, double* mean);
     // Prepare in `memory`, which starts with the sampler; a negative budget means the default.
     Status (*prepare)(const Graph&, Method, std::int64_t budget, Scratch& memory, Scratch& work,
@@ -41,6 +55,7 @@ struct Kernels {
                    Index stride, Scratch& work, const Interrupt&, SampleCounts&);
     // A sequence of distinct trees; null: no memory.
     void* (*make_distinct)(const Graph&, const StreamKey&, std::uint64_t graph, const SwitchRule&);
+    // After any status but ok the sequence is over: it may only be freed.
     Status (*next_distinct)(void* sequence, const Interrupt&, DistinctTree&);
     void (*free_distinct)(void* sequence);
 };

@@ -80,9 +80,9 @@ struct ArcCovariances {
         const Index n = problem.graph.num_words;
         Number<Scalar>* walk = problem.arena.template take<Number<Scalar>>(n * walk_stride(n));
         double* gauge = problem.arena.template take<double>(n + 1);
-        const int exponent = largest_exponent(problem.graph);
+        const int exponent = common_exponent(problem.graph);
         find_gauge(problem.graph, gauge);
-        fill(problem, gauge, exponent, walk);
+        fill(problem, gauge, power_of_two(-exponent), walk);
         Number<Scalar>* weight = problem.arena.template take<Number<Scalar>>(n + 1);
         double* chance = problem.arena.template take<double>(n + 1);
         double* by_dependent = problem.arena.template take<double>(n * (n + 1));
@@ -92,7 +92,8 @@ struct ArcCovariances {
                  .run()) {
             return false;
         }
-        for (Index i = 0; i < n * (n + 1); ++i) by_dependent[i] = scaled(by_dependent[i], exponent);
+        const double scale = power_of_two(exponent);
+        for (Index i = 0; i < n * (n + 1); ++i) by_dependent[i] *= scale;
         write_by_head(by_dependent, n, covariances, stride);
         return true;
     }
@@ -101,7 +102,7 @@ struct ArcCovariances {
     double at(Index head, Index dependent) const { return direction[head * stride + dependent]; }
 
     // Directions are divided by a power of two, so that neither huge nor tiny ones leave the range.
-    int largest_exponent(const Graph& graph) const {
+    int common_exponent(const Graph& graph) const {
         double largest = 0.0;
         for (Index i = 0; i <= graph.num_words; ++i) {
             for (Index j = 1; j <= graph.num_words; ++j) {
@@ -110,7 +111,8 @@ struct ArcCovariances {
                 largest = x > largest ? x : largest;
             }
         }
-        return largest > 0 ? std::ilogb(largest) : 0;
+        const int exponent = largest > 0 ? std::ilogb(largest) : 0;
+        return exponent < -1000 ? -1000 : exponent > 1000 ? 1000 : exponent;
     }
 
     // All trees have one arc into a node, so that a constant may be subtracted from a column.  That
@@ -126,7 +128,7 @@ struct ArcCovariances {
     }
 
     template <class Scalar>
-    void fill(const Problem<Scalar>& problem, const double* gauge, int exponent,
+    void fill(const Problem<Scalar>& problem, const double* gauge, double scale,
               Number<Scalar>* walk) const {
         const Index n = problem.graph.num_words, width = walk_stride(n);
         for (Index j = 0; j < n; ++j) {
@@ -135,8 +137,7 @@ struct ArcCovariances {
             const auto make = [&](Index i, Index head) {
                 const bool is_arc = head != j + 1 && is_positive(from[i]);
                 const double relative =
-                    is_arc ? scaled(at(head, j + 1), -exponent) - scaled(gauge[j + 1], -exponent)
-                           : 0.0;
+                    is_arc ? at(head, j + 1) * scale - gauge[j + 1] * scale : 0.0;
                 to[i] = is_arc ? TangentOf<Scalar>::make(from[i], relative) : Number<Scalar>();
             };
             for (Index i = 0; i < n; ++i) make(i, i + 1);

@@ -14,6 +14,7 @@
 // so that they say where their walk first lands.  About 0.75 n^3 operations for each j.
 #pragma once
 
+#include "elimination/carrying.hpp"
 #include "inference/marginals.hpp"
 #include "memory/arena.hpp"
 #include "numbers/leading_term.hpp"
@@ -32,7 +33,7 @@ class PairRecursion {
           arena_(arena) {}
 
     static std::size_t workspace(Index n) {
-        std::size_t bytes = Arena::rounded<Index>(n) + 2 * Arena::rounded<Number>(n + 1);
+        std::size_t bytes = Arena::rounded<Index>(n) + Arena::rounded<Number>(n + 1);
         bytes += Arena::rounded<Number>(n * (n + 1));
         for (Index count = n - 1; count > 1; count -= count / 2) {
             // The widest copy on each level, and room for the words it still has.
@@ -47,11 +48,9 @@ class PairRecursion {
         for (Index l = 0; l < n_; ++l) {
             if (l != j_) words[count++] = l;
         }
-        reaches_root_ = arena_.take<Number>(n_ + 1);
         chance_ = arena_.take<Number>(n_ + 1);
         Number* rows = arena_.take<Number>(n_ * (n_ + 1));
-        for (Index x = 0; x < n_; ++x) {
-            if (x == j_) continue;
+        for (Index x = 0; x < n_; ++x) {  // the row of j itself is there, but never read
             Number* row = rows + x * (count + 2);
             for (Index c = 0; c < count; ++c) row[c] = step(x, words[c]);
             row[count] = step(x, j_);
@@ -120,8 +119,9 @@ class PairRecursion {
         return true;
     }
 
-    // rows: gamma (to l), beta (to j), alpha (to the root) of all words but j; that of l itself is
-    // not needed.
+    // The columns that are left: gamma, beta and alpha.
+    static constexpr Index to_l = 0, to_j = 1, to_root = 2;
+
     void visit(Index l, const Number* rows) {
         for (Index i = -1; i < n_; ++i) {  // the head of j; -1 is the root
             const double given = marginals_[j_ * (n_ + 1) + i + 1];
@@ -129,7 +129,8 @@ class PairRecursion {
             const Number returns = root_chance(i, l, rows);
             chance_[0] = step(l, n_);
             for (Index k = 0; k < n_; ++k) {
-                Number e = k == j_ ? returns : rows[3 * k + 2] + rows[3 * k + 1] * returns;
+                const Number* ends = rows + 3 * k;
+                const Number e = k == j_ ? returns : ends[to_root] + ends[to_j] * returns;
                 chance_[k + 1] = k == l ? Number() : step(l, k) * e;
             }
             write(i, l, given);
@@ -140,8 +141,8 @@ class PairRecursion {
     Number root_chance(Index i, Index l, const Number* rows) const {
         if (i < 0) return Number(1.0);
         if (i == l) return Number();
-        const Number alpha = rows[3 * i + 2];
-        const Number total = alpha + rows[3 * i];
+        const Number alpha = rows[3 * i + to_root];
+        const Number total = alpha + rows[3 * i + to_l];
         // A walk that only ever returns to j: no tree has this head.
         return is_positive(total) ? alpha / total : Number();
     }
@@ -151,15 +152,9 @@ class PairRecursion {
         for (Index k = 1; k <= n_; ++k) total += chance_[k];
         if (!is_positive(total)) return;
         for (Index k = 0; k <= n_; ++k) {
-            const double conditional = share(chance_[k], total);
+            const double conditional = share_of(chance_[k], total);
             joint_[(((i + 1) * size_ + j_ + 1) * size_ + k) * size_ + l + 1] = given * conditional;
         }
-    }
-
-    static double share(double x, double total) { return x / total; }
-    template <class Value>
-    static double share(const LeadingTerm<Value>& x, const LeadingTerm<Value>& total) {
-        return share_of(x, total);
     }
 
     const Number* walk_;  // n rows of n + 1 steps, the last to the root
@@ -168,8 +163,46 @@ class PairRecursion {
     double* joint_;            // [i, j, k, l], each axis `size_` long
     Index size_;
     Arena& arena_;
-    Number* reaches_root_ = nullptr;
     Number* chance_ = nullptr;
+};
+
+struct JointMarginals {
+    double* joint;  // [i, j, k, l], each axis `size` long; entries that are not written must be 0
+    Index size;
+
+    template <class Scalar>
+    static std::size_t workspace(Index n) {
+        using Number = LeadingTerm<Scalar>;
+        return Arena::rounded<double>(n * (n + 1)) + Arena::rounded<Number>(n * (n + 1)) +
+               Arena::rounded<Scalar>(n + 1) +
+               Recursion<Scalar, MarginalLeaf<Scalar>>::workspace(n) +
+               PairRecursion<Number>::workspace(n);
+    }
+
+    template <class Scalar>
+    bool operator()(Problem<Scalar>& problem) {
+        using Number = LeadingTerm<Scalar>;
+        const Index n = problem.graph.num_words;
+        double* marginals = problem.arena.template take<double>(n * (n + 1));
+        Number* walk = problem.arena.template take<Number>(n * (n + 1));
+        const std::size_t mark = problem.arena.mark();
+        if (!marginals_by_dependent(problem, marginals, n + 1)) return false;
+        for (Index j = 0; j < n; ++j) {
+            for (Index i = 0; i <= n; ++i) {
+                walk[j * (n + 1) + i] = leading_term(problem.walk, n, j, i);
+            }
+        }
+        for (Index j = 0; j < n; ++j) {
+            if (problem.interrupt.requested()) return false;
+            for (Index i = 0; i <= n; ++i) {
+                joint[((i * size + j + 1) * size + i) * size + j + 1] = marginals[j * (n + 1) + i];
+            }
+            problem.arena.release(mark);
+            PairRecursion<Number> pairs(walk, n, j, marginals, joint, size, problem.arena);
+            if (!pairs.run()) return false;
+        }
+        return true;
+    }
 };
 
 }  // namespace ARBORAND_ISA

@@ -50,8 +50,7 @@ class TreeSequence {
   public:
     virtual ~TreeSequence() = default;
 
-    // The next tree; output.exhausted if there is none.  After any status but ok the sequence is
-    // over: it may not be asked again.
+    // The next tree; output.exhausted if there is none.
     virtual Status next(const Interrupt& interrupt, DistinctTree& output) = 0;
 };
 
