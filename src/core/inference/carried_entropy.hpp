@@ -53,7 +53,7 @@ struct EntropyAlgebra {
         const double share_x = share_of(x.value, total);
         const Number& large = share_x < 0.5 ? y : x;
         const Number& small = share_x < 0.5 ? x : y;
-        const Value small_share = small.value.value / total.value.value;
+        const Value small_share = small.value.value / total.value;
         x.entropy = large.entropy + combined(to_double(small_share), log_of(small_share),
                                              small.entropy - large.entropy);
         x.value = total;
@@ -71,7 +71,9 @@ struct EntropyAlgebra {
             const double excess = (1.0 - q) * expm1_of(-delta * log_p) + q * expm1_of(exponent);
             return natural_log1p(excess) / delta;
         }
-        const double large = order * log_p, small = order * log_q + delta * r;
+        // A part beyond the range of double still counts at order 0.
+        const double large = order * log_p;
+        const double small = (order > 0 ? order * log_q : 0.0) + delta * r;
         const double top = large > small ? large : small;
         const double gap = large > small ? small - large : large - small;
         return (top + natural_log1p(natural_exp(gap))) / delta;

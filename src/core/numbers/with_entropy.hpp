@@ -61,6 +61,10 @@ template <class Value>
 inline bool is_positive(const WithEntropy<Value>& x) {
     return is_positive(x.value);
 }
+template <class Value>
+inline UnboundedDouble to_unbounded(const WithEntropy<Value>& x) {
+    return to_unbounded(x.value);
+}
 
 }  // namespace ARBORAND_ISA
 }  // namespace arborand

@@ -41,6 +41,7 @@ inline DoubleWithTangent operator/(DoubleWithTangent x, DoubleWithTangent y) {
     return {quotient, (x.tangent - quotient * y.tangent) / y.value};
 }
 inline bool is_positive(DoubleWithTangent x) { return x.value > 0; }
+inline UnboundedDouble to_unbounded(DoubleWithTangent x) { return to_unbounded(x.value); }
 
 // Beyond that range: the value and its logarithmic derivative, which never leaves it.
 template <class Value>
@@ -78,6 +79,10 @@ inline WithRate<Value> operator/(const WithRate<Value>& x, const WithRate<Value>
 template <class Value>
 inline bool is_positive(const WithRate<Value>& x) {
     return is_positive(x.value);
+}
+template <class Value>
+inline UnboundedDouble to_unbounded(const WithRate<Value>& x) {
+    return to_unbounded(x.value);
 }
 
 inline double rate_of(DoubleWithTangent x) { return x.value > 0 ? x.tangent / x.value : 0.0; }
