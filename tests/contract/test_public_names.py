@@ -82,7 +82,7 @@ def test_public_names():
         for name, value in vars(arborand).items()
         if not name.startswith("_") and not inspect.ismodule(value)
     }
-    assert others == PUBLIC_NAMES - {"__version__"} | {"TYPE_CHECKING"}
+    assert others == PUBLIC_NAMES - {"__version__"}
 
 
 def test_the_version_is_that_of_the_installed_package():

@@ -1,7 +1,7 @@
 """CoNLL-U: the words and columns of sentences, found by ``sent_id``, and trees written back.
 
-Columns are kept as they are, character by character, so that what is written differs from what was
-read in HEAD alone.
+Columns are kept as they are, character by character (but for white space at the ends of a line), so
+that what is written differs from what was read in HEAD alone.
 """
 
 from __future__ import annotations
@@ -197,7 +197,7 @@ def parse_block(block: list[bytes], name: str) -> Annotation:
     for line in lines:
         if line.startswith("#"):
             continue
-        row = line.split("\t")[:_NUM_COLUMNS]
+        row = line.strip().split("\t")[:_NUM_COLUMNS]
         if len(row) == 1:
             raise FormatError(f"{begins}: the line {line[:60]!r} has no tabs between its columns")
         columns.append(row + ["_"] * (_NUM_COLUMNS - len(row)))
