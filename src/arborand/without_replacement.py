@@ -7,7 +7,7 @@ Here a *partition* is a union of disjoint parts, which together are the trees no
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -218,9 +218,7 @@ def _bounded(k: int, graphs: Graphs) -> int:
     """Lower a large k to about the number of trees there are, so that no memory is wasted on it."""
     if k <= 1000 or not len(graphs.lengths):
         return k
-    ones = replace(graphs, log_weights=np.where(graphs.log_weights > -np.inf, 0.0, -np.inf))
-    log_count = float(inference.log_partition(ones, inference.normalise(ones)).max())
+    log_count = float(np.max(inference.log_num_trees(graphs)))
     if log_count > math.log(k) + 1e-6:
         return k
-    # log Z of unit weights is the logarithm of the number of trees, to 1e-13 or so.
     return min(k, math.ceil(math.exp(log_count + 1e-6)) + 1)

@@ -77,15 +77,14 @@ Status divergence(const Graph& graph, const Graph& other, Scratch& scratch,
 
 Status arc_covariances(const Graph& graph, Scratch& scratch, const Interrupt& interrupt,
                        const double* direction, double* covariances, Index stride) {
-    ArcCovariances work{direction, covariances, stride};
+    ArcCovariances work{direction, stride, covariances, stride};
     return run(graph, scratch, interrupt, work);
 }
 
 Status entropy_gradient(const Graph& graph, Scratch& scratch, const Interrupt& interrupt,
                         double* gradient, Index stride) {
-    CarriedEntropyGradient work{gradient, stride};
     Arena arena(scratch);
-    return solve_beyond_double(graph, work, arena, interrupt);
+    return find_entropy_gradient(graph, gradient, stride, arena, interrupt);
 }
 
 Status joint_marginals(const Graph& graph, Scratch& scratch, const Interrupt& interrupt,

@@ -60,8 +60,9 @@ struct CovarianceLeaf : ReadingLeaf {
 };
 
 struct ArcCovariances {
-    const double* direction;  // [head * stride + dependent], finite where there is an arc
-    double* covariances;      // likewise; all other entries are left alone
+    const double* direction;  // [head * direction_stride + dependent], finite on every arc
+    Index direction_stride;
+    double* covariances;  // [head * stride + dependent]; all other entries are left alone
     Index stride;
 
     template <class Scalar>
@@ -99,7 +100,7 @@ struct ArcCovariances {
     }
 
   private:
-    double at(Index head, Index dependent) const { return direction[head * stride + dependent]; }
+    double at(Index head, Index dependent) const { return direction[head * direction_stride + dependent]; }
 
     // Directions are divided by a power of two, so that neither huge nor tiny ones leave the range.
     int common_exponent(const Graph& graph) const {
