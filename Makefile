@@ -11,10 +11,14 @@ SOURCES := pyproject.toml CMakeLists.txt README.md \
 # What builds the package, so that a rebuild after an edit compiles only what changed.
 BUILD_TOOLS := "scikit-build-core>=1.0" "nanobind>=3.0" "cmake>=3.18" "ninja>=1.11"
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+# The part of the tests that shows that a wheel is whole; not a second run of the suite.
+WHEEL_TESTS := tests/unit/test_trees.py tests/contract/test_public_names.py tests/oracle/test_enumeration.py
+WHEEL_PYTHON ?= build/wheel-environment/bin/python
+WHEEL_PIP := build/wheel-environment/bin/python -m pip --disable-pip-version-check --quiet
 # Tests and benchmarks speak of one core a process: keep NumPy's own threads out of the way.
 export OPENBLAS_NUM_THREADS ?= 1
 
-.PHONY: help run test lint format stubs build bench verify clean
+.PHONY: help run test lint workflows format stubs build wheel wheel-tests bench verify clean
 
 help:
 	@echo "make run     build arborand and draw trees from a bundled example"
@@ -23,6 +27,8 @@ help:
 	@echo "make verify  run the long statistical suite with fresh seeds; report in build/verification"
 	@echo "make bench   measure speed against floors and peers; results in benchmarks/results"
 	@echo "make build   make a source distribution and a wheel in dist/"
+	@echo "make wheel   make a manylinux wheel in dist/ and test it in a fresh environment (Linux)"
+	@echo "make workflows  check the workflows, dependabot's settings, pre-commit's hooks and the citation file"
 	@echo "make clean   remove everything that was built"
 
 run: $(VENV)/installed
@@ -40,6 +46,13 @@ lint: $(VENV)/installed $(VENV)/tested $(VENV)/linted
 	$(BIN)/python -m nanobind.stubgen --quiet --module arborand._core --output-file $(VENV)/_core.pyi
 	diff src/arborand/_core.pyi $(VENV)/_core.pyi
 
+workflows: $(VENV)/checked
+	$(BIN)/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml
+	$(BIN)/check-jsonschema --builtin-schema vendor.dependabot .github/dependabot.yml
+	$(BIN)/check-jsonschema --builtin-schema vendor.citation-file-format CITATION.cff --default-filetype yaml
+	$(BIN)/zizmor --offline --quiet --no-progress .github
+	$(BIN)/pre-commit validate-config .pre-commit-config.yaml
+
 format: $(VENV)/linted
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
@@ -50,6 +63,24 @@ stubs: $(VENV)/installed
 
 build: $(VENV)/built
 	$(BIN)/python -m build --outdir dist
+
+# The wheel is made from the source distribution, as an installer without a wheel would make it.
+wheel: $(VENV)/wheeled
+	rm -rf build/unrepaired build/wheel-environment
+	$(BIN)/python -m build --no-isolation --outdir build/unrepaired
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m auditwheel repair --wheel-dir build/unrepaired/manylinux build/unrepaired/*.whl
+	$(PYTHON) -m venv build/wheel-environment
+	$(WHEEL_PIP) install --upgrade "pip>=25.1"
+	$(WHEEL_PIP) install --group test build/unrepaired/manylinux/*.whl
+	$(MAKE) wheel-tests
+	mkdir -p dist
+	cp build/unrepaired/*.tar.gz build/unrepaired/manylinux/*.whl dist
+
+# The source tree has no arborand to import (it is in src): what is tested is what is installed.
+wheel-tests:
+	$(WHEEL_PYTHON) -c 'import arborand; assert "site-packages" in arborand.__file__, arborand.__file__'
+	$(WHEEL_PYTHON) examples/first_trees.py
+	$(WHEEL_PYTHON) -m pytest -q $(WHEEL_TESTS)
 
 verify: $(VENV)/installed $(VENV)/tested
 	$(BIN)/python -m verification $(VERIFY)
@@ -95,4 +126,12 @@ $(VENV)/benched: $(VENV)/pip pyproject.toml
 
 $(VENV)/built: $(VENV)/pip pyproject.toml
 	$(PIP) install --group build
+	@touch $@
+
+$(VENV)/wheeled: $(VENV)/pip pyproject.toml
+	$(PIP) install --group wheel
+	@touch $@
+
+$(VENV)/checked: $(VENV)/pip pyproject.toml
+	$(PIP) install --group workflows
 	@touch $@
