@@ -11,6 +11,8 @@
 #include "inference/joint_marginals.hpp"
 #include "inference/log_partition.hpp"
 #include "inference/marginals.hpp"
+#include "numbers/floating_point_guard.hpp"
+#include "numbers/logarithm.hpp"
 #include "sampling/with_replacement.hpp"
 #include "sampling/without_replacement.hpp"
 
@@ -18,8 +20,14 @@ namespace arborand {
 namespace ARBORAND_ISA {
 namespace {
 
+void logarithms(double* x, Index count) {
+    const FloatingPointGuard guard;
+    take_logarithms(x, count);
+}
+
 template <class Work>
 Status run(const Graph& graph, Scratch& scratch, const Interrupt& interrupt, Work& work) {
+    const FloatingPointGuard guard;
     Arena arena(scratch);
     return solve(graph, work, arena, interrupt);
 }
@@ -30,8 +38,12 @@ Status log_partition(const Graph& graph, Scratch& scratch, const Interrupt& inte
     return run(graph, scratch, interrupt, work);
 }
 
-double log_prob(const Graph& graph, const PartitionOutput& partition, const std::int32_t* heads) {
-    return log_prob_of(graph, partition, heads);
+void log_prob(const Graph& graph, const PartitionOutput& partition, const std::int32_t* heads,
+              Index stride, Index count, double* out, Index out_stride) {
+    const FloatingPointGuard guard;
+    for (Index i = 0; i < count; ++i) {
+        out[i * out_stride] = log_prob_of(graph, partition, heads + i * stride);
+    }
 }
 
 Status arc_marginals(const Graph& graph, Scratch& scratch, const Interrupt& interrupt,
@@ -53,12 +65,14 @@ Status root_marginals(const Graph& graph, Scratch& scratch, const Interrupt& int
 }
 
 Status entropy(const Graph& graph, Scratch& scratch, const Interrupt& interrupt, double* entropy) {
+    const FloatingPointGuard guard;
     Arena arena(scratch);
     return find_entropy(graph, *entropy, arena, interrupt);
 }
 
 Status renyi_entropy(const Graph& graph, Scratch& scratch, const Interrupt& interrupt, double order,
                      double* entropy) {
+    const FloatingPointGuard guard;
     CarriedEntropy work{order, 0.0};
     Arena arena(scratch);
     const Status status = solve_beyond_double(graph, work, arena, interrupt);
@@ -68,6 +82,7 @@ Status renyi_entropy(const Graph& graph, Scratch& scratch, const Interrupt& inte
 
 Status divergence(const Graph& graph, const Graph& other, Scratch& scratch,
                   const Interrupt& interrupt, double* divergence) {
+    const FloatingPointGuard guard;
     Divergence work{other, 0.0};
     Arena arena(scratch);
     const Status status = find_divergence(graph, work, arena, interrupt);
@@ -83,6 +98,7 @@ Status arc_covariances(const Graph& graph, Scratch& scratch, const Interrupt& in
 
 Status entropy_gradient(const Graph& graph, Scratch& scratch, const Interrupt& interrupt,
                         double* gradient, Index stride) {
+    const FloatingPointGuard guard;
     Arena arena(scratch);
     return find_entropy_gradient(graph, gradient, stride, arena, interrupt);
 }
@@ -103,12 +119,14 @@ Status mean_hitting_time(const Graph& graph, Scratch& scratch, const Interrupt& 
 
 Status prepare(const Graph& graph, Method method, std::int64_t budget, Scratch& memory,
                Scratch& work, const Interrupt& interrupt) {
+    const FloatingPointGuard guard;
     return Sampler::prepare(graph, method, budget, memory, work, interrupt);
 }
 
 Status draw(const Scratch& memory, const StreamKey& key, const DrawRange& range,
             std::int32_t* heads, Index stride, Scratch& work, const Interrupt& interrupt,
             SampleCounts& counts) {
+    const FloatingPointGuard guard;
     return draw_trees(Sampler::in(memory), key, range, heads, stride, work, interrupt, counts);
 }
 
@@ -118,6 +136,7 @@ void* make_distinct(const Graph& graph, const StreamKey& key, std::uint64_t grap
 }
 
 Status next_distinct(void* sequence, const Interrupt& interrupt, DistinctTree& output) {
+    const FloatingPointGuard guard;
     return static_cast<TreeSequence*>(sequence)->next(interrupt, output);
 }
 
@@ -130,6 +149,7 @@ void free_distinct(void* sequence) { delete static_cast<TreeSequence*>(sequence)
 
 const Kernels& kernels() {
     static const Kernels table = {ARBORAND_NAME(ARBORAND_ISA),
+                                  logarithms,
                                   log_partition,
                                   log_prob,
                                   arc_marginals,

@@ -17,8 +17,8 @@
 #include <cmath>
 
 #include "elimination/carrying.hpp"
+#include "numbers/exponential.hpp"
 #include "numbers/leading_term.hpp"
-#include "numbers/elementary.hpp"
 #include "numbers/logarithm.hpp"
 #include "walk/problem.hpp"
 
@@ -62,21 +62,21 @@ struct EntropyAlgebra {
   private:
     // Of a part of share q <= 1/2 that carries the entropy r, and of the rest, which carries 0.
     double combined(double q, double log_q, double r) const {
-        const double log_p = natural_log1p(-q);
+        const double log_p = log1p_of(-q);
         const double rest = (1.0 - q) * -log_p;
         if (delta == 0.0) return rest + (q > 0 ? q * (r - log_q) : 0.0);
         const double exponent = delta * (r - log_q);
-        if (std::fabs(exponent) < 0.5 && std::fabs(delta * log_p) < 0.5) {
+        if (std::fabs(exponent) < largest_expm1 && std::fabs(delta * log_p) < largest_expm1) {
             // p e^(-delta log p) + q e^exponent, minus 1, without cancellation.
             const double excess = (1.0 - q) * expm1_of(-delta * log_p) + q * expm1_of(exponent);
-            return natural_log1p(excess) / delta;
+            return log1p_of(excess) / delta;
         }
         // A part beyond the range of double still counts at order 0.
         const double large = order * log_p;
         const double small = (order > 0 ? order * log_q : 0.0) + delta * r;
         const double top = large > small ? large : small;
         const double gap = large > small ? small - large : large - small;
-        return (top + natural_log1p(natural_exp(gap))) / delta;
+        return (top + log1p_of(exp_of(gap))) / delta;
     }
 };
 

@@ -20,7 +20,6 @@
 
 #include "elimination/carrying.hpp"
 #include "numbers/leading_term.hpp"
-#include "numbers/elementary.hpp"
 #include "numbers/logarithm.hpp"
 #include "walk/problem.hpp"
 
@@ -30,7 +29,7 @@ namespace ARBORAND_ISA {
 // u - log(1 + u), without cancellation for small u: with r = u / (2 + u) it is
 // u r - 2 (r^3 / 3 + r^5 / 5 + ..).
 inline double log1p_deficit(double u) {
-    if (std::fabs(u) > 0.125) return u - natural_log1p(u);
+    if (std::fabs(u) > 0.125) return u - log1p_of(u);
     const double r = u / (2.0 + u), s = r * r;
     // |r| < 0.067: the first term left out is below 2^-58 of the sum.
     double series = 1.0 / 17;
@@ -93,8 +92,8 @@ struct DivergenceAlgebra {
             // a log(a / c) + b log(b / d) with c = a - t and d = b + t; the terms in t cancel.
             sum.divergence += b * log1p_deficit(t / b) + a * log1p_deficit(-t / a);
         } else {
-            sum.divergence += a * (natural_log1p(-b) - log_share(large.q, q, d)) +
-                              b * (natural_log(b) - log_share(small.q, q, c));
+            sum.divergence += a * (log1p_of(-b) - log_share(large.q, q, d)) +
+                              b * (log_of(b) - log_share(small.q, q, c));
         }
         return sum;
     }
@@ -102,7 +101,7 @@ struct DivergenceAlgebra {
     // log(x / q), where `rest` is the share of the other part.
     static double log_share(const LeadingTerm<Value>& x, const LeadingTerm<Value>& q,
                             double rest) {
-        if (x.order == q.order && rest < 0.5) return natural_log1p(-rest);
+        if (x.order == q.order && rest < 0.5) return log1p_of(-rest);
         return log_of(x.value / q.value);
     }
 };
@@ -152,10 +151,9 @@ struct Divergence {
 
 inline Status find_divergence(const Graph& graph, Divergence& work, Arena& arena,
                               const Interrupt& interrupt) {
-    FloatingPointGuard guard;
-    const Status status = attempt<UnboundedDouble>(graph, work, arena, interrupt, guard);
+    const Status status = attempt<UnboundedDouble>(graph, work, arena, interrupt);
     return status == Status::left_range || !work.fits
-               ? attempt<ExactlyScaled>(graph, work, arena, interrupt, guard)
+               ? attempt<ExactlyScaled>(graph, work, arena, interrupt)
                : status;
 }
 

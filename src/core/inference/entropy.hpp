@@ -6,7 +6,7 @@
 #include "inference/carried_entropy.hpp"
 #include "inference/greedy_tree.hpp"
 #include "inference/marginals.hpp"
-#include "numbers/elementary.hpp"
+#include "numbers/logarithm.hpp"
 #include "numbers/sums.hpp"
 #include "walk/problem.hpp"
 
@@ -59,7 +59,7 @@ struct EntropyFromScores {
     // apart for double), scores are no way to the entropy.  What is carried through the elimination
     // instead has an absolute error of a few units in the last place of n log(n + 1).
     bool is_accurate(Index n) const {
-        const double unit = static_cast<double>(n) * natural_log(static_cast<double>(n) + 1.0);
+        const double unit = static_cast<double>(n) * log_of(static_cast<double>(n) + 1.0);
         return magnitude <= 64.0 * entropy || magnitude <= 2.0 * unit;
     }
 };

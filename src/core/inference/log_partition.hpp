@@ -52,9 +52,10 @@ struct LogPartition {
         Pivots pivots;
         censor(Rows<Scalar>{problem.walk, n, n, n + num_root_columns, walk_stride(n)}, pivots,
                problem.interrupt);
-        log_of(pivots.product, output.reduced, output.reduced_error);
+        const Logarithm reduced = log_parts(pivots.product);
+        output.reduced = reduced.high;
         // Every dependency tree has one root arc: the rest of its shift is the same for all.
-        output.reduced_error += problem.shift.root_rest;
+        output.reduced_error = reduced.low + problem.shift.root_rest;
         output.root_shift = problem.shift.root;
         for (Index j = 0; j <= n; ++j) output.column_shift[j] = problem.shift.column[j];
         output.log_partition = log_partition_of(output, n);

@@ -10,7 +10,6 @@
 
 #include <cmath>
 
-#include "numbers/elementary.hpp"
 #include "numbers/exactly_scaled.hpp"
 #include "numbers/unbounded_double.hpp"
 
@@ -29,7 +28,7 @@ struct WithEntropy {
 
 // The entropy of choosing between parts of share p and 1 - p, of which p is the smaller.
 inline double binary_entropy(double p) {
-    return p > 0 ? -p * natural_log(p) - (1.0 - p) * natural_log1p(-p) : 0.0;
+    return p > 0 ? -p * log_of(p) - (1.0 - p) * log1p_of(-p) : 0.0;
 }
 
 template <class Value>
