@@ -18,12 +18,13 @@ WHEEL_PIP := build/wheel-environment/bin/python -m pip --disable-pip-version-che
 # Tests and benchmarks speak of one core a process: keep NumPy's own threads out of the way.
 export OPENBLAS_NUM_THREADS ?= 1
 
-.PHONY: help run test lint workflows format stubs build wheel wheel-tests bench verify clean
+.PHONY: help run test lint docs workflows format stubs build wheel wheel-tests bench verify clean
 
 help:
 	@echo "make run     build arborand and draw trees from a bundled example"
 	@echo "make test    run the whole test suite"
 	@echo "make lint    check style and types (make format repairs what can be repaired)"
+	@echo "make docs    make the documentation site in build/docs"
 	@echo "make verify  run the long statistical suite with fresh seeds; report in build/verification"
 	@echo "make bench   measure speed against floors and peers; results in benchmarks/results"
 	@echo "make build   make a source distribution and a wheel in dist/"
@@ -31,8 +32,12 @@ help:
 	@echo "make workflows  check the workflows, dependabot's settings, pre-commit's hooks and the citation file"
 	@echo "make clean   remove everything that was built"
 
-run: $(VENV)/installed
+run: $(VENV)/installed $(VENV)/command
 	@$(BIN)/python examples/first_trees.py
+	@echo
+	@echo "Next, distinct readings of each sentence with their probabilities:"
+	@echo
+	@echo "    $(BIN)/arborand sample examples/corpus/sentences.npz -k 3 --without-replacement --seed 1 --conllu examples/corpus/sentences.conllu"
 
 test: $(VENV)/installed $(VENV)/tested
 	# A page's examples build on each other: whole files go to one process.
@@ -52,6 +57,12 @@ workflows: $(VENV)/checked
 	$(BIN)/check-jsonschema --builtin-schema vendor.citation-file-format CITATION.cff --default-filetype yaml
 	$(BIN)/zizmor --offline --quiet --no-progress .github
 	$(BIN)/pre-commit validate-config .pre-commit-config.yaml
+
+# Warnings are errors: a link that leads nowhere, a docstring that cannot be rendered.
+docs: $(VENV)/installed $(VENV)/command $(VENV)/documented
+	$(BIN)/python -m sphinx --quiet --fresh-env --fail-on-warning --keep-going --conf-dir docs \
+	  --doctree-dir build/doctrees . build/docs
+	@echo "the site is in build/docs/index.html"
 
 format: $(VENV)/linted
 	$(BIN)/ruff check --fix .
@@ -107,6 +118,11 @@ $(VENV)/installed: $(VENV)/created $(SOURCES)
 	$(PIP) install --no-build-isolation --no-deps --force-reinstall .
 	@touch $@
 
+# What the arborand command needs beside the library.
+$(VENV)/command: pyproject.toml | $(VENV)/installed
+	$(PIP) install "arborand[cli]"
+	@touch $@
+
 # Dependency groups need pip 25.1; the interpreter's own may be older.
 $(VENV)/pip: $(VENV)/created
 	$(PIP) install --upgrade "pip>=25.1"
@@ -118,6 +134,10 @@ $(VENV)/tested: $(VENV)/pip pyproject.toml
 
 $(VENV)/linted: $(VENV)/pip pyproject.toml
 	$(PIP) install --group lint
+	@touch $@
+
+$(VENV)/documented: $(VENV)/pip pyproject.toml
+	$(PIP) install --group docs
 	@touch $@
 
 $(VENV)/benched: $(VENV)/pip pyproject.toml

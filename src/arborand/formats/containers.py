@@ -46,7 +46,7 @@ class Container(Protocol):
 
 
 class NpzContainer:
-    """Whole columns: some have one entry a sentence, some one a row, one is a flat list."""
+    """Whole columns: some have one entry per sentence, some one per row, one is a flat list."""
 
     def __init__(self, path: Path, layout: Layout, provenance: dict[str, Any]) -> None:
         self._path = path

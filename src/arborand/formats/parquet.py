@@ -1,4 +1,4 @@
-"""Parquet out: one row a tree or a sentence, in row groups of bounded size."""
+"""Parquet out: one row per tree or per sentence, in row groups of bounded size."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _ROW_VALUES = 8
 
 
 class ParquetContainer:
-    """One row a tree, or a sentence; row groups of bounded size."""
+    """One row per tree, or per sentence; row groups of bounded size."""
 
     def __init__(self, path: Path, layout: Layout, provenance: dict[str, Any]) -> None:
         self._arrow = arrow = required("pyarrow", "writing a .parquet file")

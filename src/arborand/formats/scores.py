@@ -6,7 +6,7 @@ Three layouts, in four kinds of file:
   other;
 - *padded* (``.npz``, ``.safetensors``, ``.npy``): ``lengths``, and ``log_weights`` of shape
   (S, m, m); a ``.npy`` holds one matrix, or a stack of matrices without padding;
-- *rows* (``.parquet``): one row a sentence, ``log_weights`` as a flat list.
+- *rows* (``.parquet``): one row per sentence, ``log_weights`` as a flat list.
 
 A sentence that is wrong by itself does not make the file unreadable: it becomes a fault of its run,
 for the caller to raise or to skip.

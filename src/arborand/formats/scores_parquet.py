@@ -1,4 +1,4 @@
-"""Scores in a Parquet file: one row a sentence."""
+"""Scores in a Parquet file: one row per sentence."""
 
 from __future__ import annotations
 

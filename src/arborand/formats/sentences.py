@@ -51,9 +51,9 @@ class Sentences:
         The number of words; 0 for a sentence with a fault.
     scores : ndarray
         All matrices, row by row, one after the other: (n + 1) ** 2 numbers each.
-    tokens : list, one entry a sentence
+    tokens : list, one entry per sentence
         The words, or None.
-    annotations : list, one entry a sentence
+    annotations : list, one entry per sentence
         What a CoNLL-U file says about it, or None.
     faults : dict from position in the run to reason
     """
