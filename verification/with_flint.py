@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import flint  # type: ignore[import-untyped]
+import flint
 import numpy as np
 import numpy.typing as npt
 
@@ -52,11 +52,11 @@ def _attempt(
 ) -> tuple[Table, Table] | None:
     size = len(scores)
     n = size - 1
-    arcs = [(i, j) for i in range(size) for j in range(1, size) if i != j and scores[i, j] > -np.inf]
+    arcs = [
+        (i, j) for i in range(size) for j in range(1, size) if i != j and scores[i, j] > -np.inf
+    ]
     top = {j: max(float(scores[i, k]) for i, k in arcs if k == j) for j in range(1, size)}
-    weight = {
-        (i, j): (flint.arb(float(scores[i, j])) - flint.arb(top[j])).exp() for i, j in arcs
-    }
+    weight = {(i, j): (flint.arb(float(scores[i, j])) - flint.arb(top[j])).exp() for i, j in arcs}
     laplacian, derivative = flint.arb_mat(n, n), flint.arb_mat(n, n)
     for (i, j), w in weight.items():
         for row, column, sign in _places(i, j, single_root=single_root):

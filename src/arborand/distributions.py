@@ -207,9 +207,9 @@ class TreeDistribution:
     def renyi_entropy(self, order: float, *, workers: int = 1) -> NDArray[np.float64]:
         r"""Compute the Renyi entropy of the trees, in nats.
 
-        :math:`H_a = \log \bigl(\sum_t p(t)^a\bigr) / (1 - a)`: at order 0 the logarithm of the number
-        of trees, at order 1 the Shannon entropy, at order infinity minus the log-probability of the
-        best tree.
+        :math:`H_a = \log \bigl(\sum_t p(t)^a\bigr) / (1 - a)`: at order 0 the logarithm of the
+        number of trees, at order 1 the Shannon entropy, at order infinity minus the log-probability
+        of the best tree.
 
         Parameters
         ----------
@@ -266,7 +266,8 @@ class TreeDistribution:
     def kl_divergence(self, other: TreeDistribution, *, workers: int = 1) -> NDArray[np.float64]:
         r"""Compute the Kullback-Leibler divergence of the trees from those of another distribution.
 
-        :math:`\sum_t p(t) \log \bigl(p(t) / q(t)\bigr)`, in nats: p is this distribution, q the other.
+        :math:`\sum_t p(t) \log \bigl(p(t) / q(t)\bigr)`, in nats: p is this distribution, q the
+        other.
 
         Parameters
         ----------
@@ -282,9 +283,9 @@ class TreeDistribution:
 
         Notes
         -----
-        :math:`O(n^3)` time, some forty times that of `log_partition`.  Never negative; exactly 0 for
-        equal log-weights.  The error is at most 1e-13 times the larger of 1 and the result, and
-        for close arguments that of 1e-15 n log(n + 1).
+        :math:`O(n^3)` time, some forty times that of `log_partition`.  Never negative; exactly 0
+        for equal log-weights.  The error is at most 1e-13 times the larger of 1 and the result, and
+        at most 1e-15 n log(n + 1) for close arguments.
 
         Examples
         --------
@@ -816,8 +817,8 @@ class TreeDistribution:
         """Let another distribution over the same words through."""
         if not isinstance(other, TreeDistribution):
             raise TypeError(
-                f"{name} takes a SpanningTrees or DependencyTrees, not {type(other).__name__}; make "
-                "one from the log-weights first"
+                f"{name} takes a SpanningTrees or DependencyTrees, not {type(other).__name__}; "
+                "make one from the log-weights first"
             )
         if other.batch_shape != self.batch_shape:
             raise ValueError(

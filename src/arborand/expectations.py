@@ -1,7 +1,7 @@
 """Means, variances and covariances of functions of a random tree, exactly, and the divergence.
 
-Functions here are sums over the arcs of a tree, given as an array ``[head, dependent]``.  Every tree
-has one arc into each word, so a constant may be subtracted from a column without changing any
+Functions here are sums over the arcs of a tree, given as an array ``[head, dependent]``.  Every
+tree has one arc into each word, so a constant may be subtracted from a column without changing any
 covariance.  Where a difference would lose digits, the value of the word's most probable head is
 subtracted: what is left is a sum of small terms where one tree has nearly all the mass.
 """
@@ -17,6 +17,8 @@ from arborand.inference import arc_marginals
 from arborand.validation import has_tree
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from numpy.typing import ArrayLike, NDArray
 
     from arborand.validation import Graphs
@@ -40,7 +42,7 @@ def check_arc_values(values: ArrayLike, name: str, graphs: Graphs) -> NDArray[np
         graph, head, dependent = (int(i) for i in np.argwhere(~np.isfinite(flat))[0])
         index = (*np.unravel_index(graph, graphs.batch_shape), head, dependent)
         raise ValueError(
-            f"{name}[{', '.join(str(int(i)) for i in index)}] is {flat[graph, head, dependent]}, on "
+            f"{name}{_brackets(index)} is {flat[graph, head, dependent]}, on "
             f"the arc {head} -> {dependent}: give every arc of the graph a finite number"
         )
     return flat
@@ -57,16 +59,14 @@ def arc_covariances(
     return answer
 
 
-def expectation(
-    graphs: Graphs, arc_values: ArrayLike, workers: int = 1
-) -> NDArray[np.float64]:
+def expectation(graphs: Graphs, arc_values: ArrayLike, workers: int = 1) -> NDArray[np.float64]:
     """Compute the mean of sums over arcs, with any axes behind those of the arcs."""
     array = _real_array(arc_values, "arc_values")
     shape = (*graphs.batch_shape, graphs.size, graphs.size)
     if array.shape[: len(shape)] != shape:
         raise ValueError(
-            f"arc_values has shape {array.shape}: expected {shape}, one row and one column for each "
-            "node, root included, with any number of axes behind"
+            f"arc_values has shape {array.shape}: expected {shape}, one row and one column for "
+            "each node, root included, with any number of axes behind"
         )
     trailing = array.shape[len(shape) :]
     marginals = arc_marginals(graphs, workers).reshape(-1, graphs.size, graphs.size)
@@ -79,7 +79,7 @@ def expectation(
             worst = int(np.argwhere(np.isnan(chosen))[0, 0])
             index = (*np.unravel_index(graph, graphs.batch_shape), head[worst], dependent[worst])
             raise ValueError(
-                f"arc_values[{', '.join(str(int(i)) for i in index)}] is nan on an arc of "
+                f"arc_values{_brackets(index)} is nan on an arc of "
                 f"probability {chances[head[worst], dependent[worst]]:.3g}; give every arc that a "
                 "tree can have a number"
             )
@@ -106,7 +106,7 @@ def covariance(
         )
         for values in (arc_values, other)
     )
-    answer = (first * arc_covariances(graphs, second, workers)).sum(axis=(1, 2))
+    answer: NDArray[np.float64] = (first * arc_covariances(graphs, second, workers)).sum((1, 2))
     return answer.reshape(graphs.batch_shape)[()]
 
 
@@ -158,6 +158,10 @@ def kl_divergence(graphs: Graphs, other: Graphs, workers: int = 1) -> NDArray[np
     )
     answer[finite] = divergences
     return answer.reshape(graphs.batch_shape)[()]
+
+
+def _brackets(index: Iterable[Any]) -> str:
+    return f"[{', '.join(str(int(i)) for i in index)}]"
 
 
 def _real_array(values: ArrayLike, name: str) -> NDArray[Any]:

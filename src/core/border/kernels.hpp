@@ -50,7 +50,8 @@ struct Kernels {
     // gradient[head * stride + dependent], whatever the scores
     Status (*entropy_gradient)(const Graph&, Scratch&, const Interrupt&, double* gradient,
                                Index stride);
-    // joint[i, j, k, l], each axis `size` long, zeros on entry: the probability of i -> j and k -> l
+    // joint[i, j, k, l], each axis `size` long, zeros on entry: the probability of i -> j and k ->
+    // l
     Status (*joint_marginals)(const Graph&, Scratch&, const Interrupt&, double* joint, Index size);
     Status (*mean_hitting_time)(const Graph&, Scratch&, const Interrupt&, double* mean);
     // Prepare in `memory`, which starts with the sampler; a negative budget means the default.

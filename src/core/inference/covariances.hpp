@@ -88,8 +88,8 @@ struct ArcCovariances {
         double* chance = problem.arena.template take<double>(n + 1);
         double* by_dependent = problem.arena.template take<double>(n * (n + 1));
         CovarianceLeaf<Number<Scalar>> leaf{{}, n, weight, chance, by_dependent, n + 1};
-        if (!Recursion<Number<Scalar>, CovarianceLeaf<Number<Scalar>>>(
-                 walk, n, leaf, problem.arena, problem.interrupt)
+        if (!Recursion<Number<Scalar>, CovarianceLeaf<Number<Scalar>>>(walk, n, leaf, problem.arena,
+                                                                       problem.interrupt)
                  .run()) {
             return false;
         }
@@ -100,7 +100,9 @@ struct ArcCovariances {
     }
 
   private:
-    double at(Index head, Index dependent) const { return direction[head * direction_stride + dependent]; }
+    double at(Index head, Index dependent) const {
+        return direction[head * direction_stride + dependent];
+    }
 
     // Directions are divided by a power of two, so that neither huge nor tiny ones leave the range.
     int common_exponent(const Graph& graph) const {

@@ -62,8 +62,8 @@ struct DivergenceAlgebra {
         const LeadingTerm<Value> p = x.p + y.p, q = x.q + y.q;
         const double share_x = share_of(x.p, p), share_y = share_of(y.p, p);
         if (is_positive(p)) {
-            const Number sum = share_x < share_y ? combined(x, share_x, y, q)
-                                                 : combined(y, share_y, x, q);
+            const Number sum =
+                share_x < share_y ? combined(x, share_x, y, q) : combined(y, share_y, x, q);
             x.divergence = sum.divergence;
             x.log_epsilon = sum.log_epsilon;
         }
@@ -99,15 +99,14 @@ struct DivergenceAlgebra {
     }
 
     // log(x / q), where `rest` is the share of the other part.
-    static double log_share(const LeadingTerm<Value>& x, const LeadingTerm<Value>& q,
-                            double rest) {
+    static double log_share(const LeadingTerm<Value>& x, const LeadingTerm<Value>& q, double rest) {
         if (x.order == q.order && rest < 0.5) return log1p_of(-rest);
         return log_of(x.value / q.value);
     }
 };
 
-// KL(p || q) of the trees of one graph under the scores of two, where q allows every arc that p does.
-// The Problem is that of p; for UnboundedDouble and ExactlyScaled.
+// KL(p || q) of the trees of one graph under the scores of two, where q allows every arc that p
+// does. The Problem is that of p; for UnboundedDouble and ExactlyScaled.
 struct Divergence {
     const Graph& other;
     double divergence;

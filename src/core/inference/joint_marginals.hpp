@@ -29,7 +29,12 @@ class PairRecursion {
     // A matrix of rows for all words; columns: the words still there, then j, then the root.
     PairRecursion(const Number* walk, Index n, Index j, const double* marginals, double* joint,
                   Index size, Arena& arena)
-        : walk_(walk), n_(n), j_(j), marginals_(marginals), joint_(joint), size_(size),
+        : walk_(walk),
+          n_(n),
+          j_(j),
+          marginals_(marginals),
+          joint_(joint),
+          size_(size),
           arena_(arena) {}
 
     static std::size_t workspace(Index n) {

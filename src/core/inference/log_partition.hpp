@@ -41,9 +41,8 @@ struct LogPartition {
 
     template <class Scalar>
     static std::size_t workspace(Index n) {
-        return std::is_same<Scalar, ExactlyScaled>::value
-                   ? GreedyTree::workspace<ExactlyScaled>(n)
-                   : 0;
+        return std::is_same<Scalar, ExactlyScaled>::value ? GreedyTree::workspace<ExactlyScaled>(n)
+                                                          : 0;
     }
 
     template <class Scalar>

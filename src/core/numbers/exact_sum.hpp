@@ -37,8 +37,7 @@ class ExactSum {
     ExactSum& operator+=(const ExactSum& other) {
         std::uint64_t carry = 0;
         for (int i = 0; i < num_words; ++i) {
-            const UInt128 sum =
-                static_cast<UInt128>(words_[i]) + other.words_[i] + carry;
+            const UInt128 sum = static_cast<UInt128>(words_[i]) + other.words_[i] + carry;
             words_[i] = low_half(sum);
             carry = high_half(sum);
         }
@@ -48,8 +47,7 @@ class ExactSum {
     ExactSum& operator-=(const ExactSum& other) {
         std::uint64_t carry = 1;  // minus y is the complement of y, plus 1
         for (int i = 0; i < num_words; ++i) {
-            const UInt128 sum =
-                static_cast<UInt128>(words_[i]) + ~other.words_[i] + carry;
+            const UInt128 sum = static_cast<UInt128>(words_[i]) + ~other.words_[i] + carry;
             words_[i] = low_half(sum);
             carry = high_half(sum);
         }
@@ -88,7 +86,8 @@ class ExactSum {
 
   private:
     static constexpr int num_words = 34;
-    static constexpr int lowest_exponent = -1088;  // of the last bit; the sign bit is that of 2^1087
+    static constexpr int lowest_exponent =
+        -1088;  // of the last bit; the sign bit is that of 2^1087
 
     // The 64 bits of (high, low) that begin `zeros` bits into high.
     static std::uint64_t joined(std::uint64_t high, std::uint64_t low, int zeros) {

@@ -26,9 +26,7 @@ struct ExactlyScaled {
     explicit ExactlyScaled(double x) : mantissa(x) {}
     ExactlyScaled(UnboundedDouble m, const ExactSum& s) : mantissa(m), log_scale(s) {}
 
-    static ExactlyScaled exp_of(double score) {
-        return {UnboundedDouble(1.0), ExactSum(score)};
-    }
+    static ExactlyScaled exp_of(double score) { return {UnboundedDouble(1.0), ExactSum(score)}; }
 
     static constexpr double negligible = 1.2e6;
 };

@@ -148,7 +148,8 @@ inline void tile(DoubleWithTangent* c, Index c_stride, Strided<DoubleWithTangent
         for (int v = 0; v < Vectors; ++v) {
             double* to = &c[i * c_stride + vector_length * v].value;
             store(to, __builtin_shufflevector(value[i][v], tangent[i][v], 0, 4, 1, 5));
-            store(to + vector_length, __builtin_shufflevector(value[i][v], tangent[i][v], 2, 6, 3, 7));
+            store(to + vector_length,
+                  __builtin_shufflevector(value[i][v], tangent[i][v], 2, 6, 3, 7));
         }
     }
 }

@@ -112,17 +112,17 @@ struct SplittingDraw {
         }
         Stream stream = start;
         SplittingLeaf<Scalar, Mass> leaf{{heads},
-                                   n,
-                                   problem.arena.template take<Scalar>(n + 1),
-                                   given,
-                                   prefix.position,
-                                   links,
-                                   prefix.first_link,
-                                   stream,
-                                   kept,
-                                   passed};
+                                         n,
+                                         problem.arena.template take<Scalar>(n + 1),
+                                         given,
+                                         prefix.position,
+                                         links,
+                                         prefix.first_link,
+                                         stream,
+                                         kept,
+                                         passed};
         return Recursion<Scalar, SplittingLeaf<Scalar, Mass>>(problem.walk, n, leaf, problem.arena,
-                                                        problem.interrupt)
+                                                              problem.interrupt)
             .run();
     }
 };

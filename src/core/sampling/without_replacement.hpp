@@ -240,7 +240,7 @@ class DistinctTrees : public TreeSequence {
     Status split(Index at, Index t, const std::int32_t* given, const Interrupt& interrupt) {
         const Prefix<Mass> prefix = prefixes_[at];
         SplittingDraw<Mass> draw{prefix,  tree(prefix.tree), given,   links_,
-                           stream_, nullptr,           nullptr, nullptr};
+                                 stream_, nullptr,           nullptr, nullptr};
         const Status status = run(draw, interrupt);
         if (status != Status::ok) return status;
 

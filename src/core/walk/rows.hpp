@@ -80,10 +80,10 @@ inline bool convert_row(const double* scores, const Shift& shift, Index count,
                         UnboundedDouble* weights) {
     bool fits = true;
     for (Index j = 0; j < count; ++j) {
-        fits &= convert(
-            scores[j] == -HUGE_VAL,
-            shifted<is_root>(scores[j], shift.column[j + 1], shift.root, shift.root_rest),
-            weights[j]);
+        fits &=
+            convert(scores[j] == -HUGE_VAL,
+                    shifted<is_root>(scores[j], shift.column[j + 1], shift.root, shift.root_rest),
+                    weights[j]);
     }
     return fits;
 }
@@ -92,8 +92,7 @@ inline bool convert_row(const double* scores, const Shift& shift, Index count,
 template <bool is_root>
 inline bool convert_row(const double* scores, const Shift&, Index count, ExactlyScaled* weights) {
     for (Index j = 0; j < count; ++j) {
-        weights[j] =
-            scores[j] == -HUGE_VAL ? ExactlyScaled() : ExactlyScaled::exp_of(scores[j]);
+        weights[j] = scores[j] == -HUGE_VAL ? ExactlyScaled() : ExactlyScaled::exp_of(scores[j]);
     }
     return true;
 }
