@@ -260,8 +260,8 @@ MODULE = (
     Mutant(
         "a divergence takes a vanishing share for all of it",
         "src/core/inference/divergence.hpp",
-        "sum.log_epsilon = large.log_epsilon - large_order;",
-        "sum.log_epsilon = large.log_epsilon;",
+        "        return log_of(x.value / q.value);\n",
+        "        return x.order == q.order ? log_of(x.value / q.value) : 0.0;\n",
         SECOND_ORDER,
     ),
     Mutant(

@@ -13,7 +13,8 @@
 // distribution forbids what the other allows, or where one is over spanning trees).  Under p only
 // the leading parts have a share.  Under q a part may be of a higher order than the sum; its share
 // is then c epsilon^k, and -k log epsilon enters the divergence, weighted by the share under p.
-// Its coefficient is carried apart; in the sum over all trees it cancels.
+// Operations are linear in divergences, so the coefficient of log epsilon keeps to itself; and in
+// the sum over all trees it is 0.  So it need not be carried: only what c adds is.
 #pragma once
 
 #include <cmath>
@@ -42,15 +43,14 @@ struct DivergenceAlgebra {
     struct Number {
         LeadingTerm<Value> p, q;
         double divergence = 0.0;
-        double log_epsilon = 0.0;  // the coefficient of log epsilon in the divergence
     };
 
     static bool is_zero(const Number& x) { return !is_positive(x.p) && !is_positive(x.q); }
     static Number multiply(const Number& x, const Number& y) {
-        return {x.p * y.p, x.q * y.q, x.divergence + y.divergence, x.log_epsilon + y.log_epsilon};
+        return {x.p * y.p, x.q * y.q, x.divergence + y.divergence};
     }
     static Number divide(const Number& x, const Number& y) {
-        return {x.p / y.p, x.q / y.q, x.divergence - y.divergence, x.log_epsilon - y.log_epsilon};
+        return {x.p / y.p, x.q / y.q, x.divergence - y.divergence};
     }
 
     static void add_to(Number& x, const Number& y) {
@@ -62,43 +62,31 @@ struct DivergenceAlgebra {
         const LeadingTerm<Value> p = x.p + y.p, q = x.q + y.q;
         const double share_x = share_of(x.p, p), share_y = share_of(y.p, p);
         if (is_positive(p)) {
-            const Number sum =
+            x.divergence =
                 share_x < share_y ? combined(x, share_x, y, q) : combined(y, share_y, x, q);
-            x.divergence = sum.divergence;
-            x.log_epsilon = sum.log_epsilon;
         }
         x.p = p;
         x.q = q;
     }
 
   private:
-    // `small` has the share b <= 1/2 under p; q is the sum under q.
-    static Number combined(const Number& small, double b, const Number& large,
+    // The divergence of a sum; `small` has the share b <= 1/2 under p, q is the sum under q.
+    static double combined(const Number& small, double b, const Number& large,
                            const LeadingTerm<Value>& q) {
         const double a = 1.0 - b, c = share_of(large.q, q), d = share_of(small.q, q);
-        // Shares of a higher order are coefficients of epsilon^order; c and d are 0 for them.
-        const int large_order = large.q.order - q.order, small_order = small.q.order - q.order;
-        Number sum;
-        sum.divergence = large.divergence;
-        sum.log_epsilon = large.log_epsilon - large_order;
-        if (!(b > 0)) {
-            sum.divergence -= log_share(large.q, q, d);
-            return sum;
-        }
-        sum.divergence += b * (small.divergence - large.divergence);
-        sum.log_epsilon += b * ((small.log_epsilon - small_order) - sum.log_epsilon);
+        if (!(b > 0)) return large.divergence - log_share(large.q, q, d);
+        const double mean = large.divergence + b * (small.divergence - large.divergence);
         const double t = d - b;
-        if (large_order == 0 && small_order == 0 && std::fabs(t) <= 0.125 * b) {
+        if (small.q.order == large.q.order && std::fabs(t) <= 0.125 * b) {
             // a log(a / c) + b log(b / d) with c = a - t and d = b + t; the terms in t cancel.
-            sum.divergence += b * log1p_deficit(t / b) + a * log1p_deficit(-t / a);
-        } else {
-            sum.divergence += a * (log1p_of(-b) - log_share(large.q, q, d)) +
-                              b * (log_of(b) - log_share(small.q, q, c));
+            return mean + b * log1p_deficit(t / b) + a * log1p_deficit(-t / a);
         }
-        return sum;
+        return mean + a * (log1p_of(-b) - log_share(large.q, q, d)) +
+               b * (log_of(b) - log_share(small.q, q, c));
     }
 
-    // log(x / q), where `rest` is the share of the other part.
+    // log(x / q), where `rest` is the share of the other part; of a part of a higher order than q
+    // that of its coefficient.
     static double log_share(const LeadingTerm<Value>& x, const LeadingTerm<Value>& q, double rest) {
         if (x.order == q.order && rest < 0.5) return log1p_of(-rest);
         return log_of(x.value / q.value);
@@ -134,7 +122,7 @@ struct Divergence {
         for (Index j = 0; j < n; ++j) {
             for (Index i = 0; i <= n; ++i) {
                 rows[j * (n + 1) + i] = {leading_term(problem.walk, n, j, i),
-                                         leading_term(walk, n, j, i), 0.0, 0.0};
+                                         leading_term(walk, n, j, i), 0.0};
             }
         }
         Number<Scalar> total;
