@@ -4,6 +4,7 @@
 #include <new>
 
 #include "inference/covariances.hpp"
+#include "inference/cumulants.hpp"
 #include "inference/divergence.hpp"
 #include "inference/entropy.hpp"
 #include "inference/entropy_gradient.hpp"
@@ -92,7 +93,14 @@ Status divergence(const Graph& graph, const Graph& other, Scratch& scratch,
 
 Status arc_covariances(const Graph& graph, Scratch& scratch, const Interrupt& interrupt,
                        const double* direction, double* covariances, Index stride) {
-    ArcCovariances work{direction, stride, covariances, stride};
+    ArcCovariances work{{direction, stride}, covariances, stride};
+    return run(graph, scratch, interrupt, work);
+}
+
+Status arc_cumulants(const Graph& graph, Scratch& scratch, const Interrupt& interrupt,
+                     const double* direction, const double* other, double* cumulants,
+                     Index stride) {
+    ArcCumulants work{{direction, stride}, {other, stride}, cumulants, stride};
     return run(graph, scratch, interrupt, work);
 }
 
@@ -101,6 +109,14 @@ Status entropy_gradient(const Graph& graph, Scratch& scratch, const Interrupt& i
     const FloatingPointGuard guard;
     Arena arena(scratch);
     return find_entropy_gradient(graph, gradient, stride, arena, interrupt);
+}
+
+Status entropy_gradient_tangents(const Graph& graph, Scratch& scratch, const Interrupt& interrupt,
+                                 const double* direction, double* tangents, Index stride) {
+    const FloatingPointGuard guard;
+    EntropyGradientTangents work{{direction, stride}, tangents, stride};
+    Arena arena(scratch);
+    return solve_beyond_double(graph, work, arena, interrupt);
 }
 
 Status joint_marginals(const Graph& graph, Scratch& scratch, const Interrupt& interrupt,
@@ -158,7 +174,9 @@ const Kernels& kernels() {
                                   renyi_entropy,
                                   divergence,
                                   arc_covariances,
+                                  arc_cumulants,
                                   entropy_gradient,
+                                  entropy_gradient_tangents,
                                   joint_marginals,
                                   mean_hitting_time,
                                   prepare,

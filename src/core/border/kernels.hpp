@@ -47,9 +47,16 @@ struct Kernels {
     // covariances[head * stride + dependent] with the sum of direction[head * stride + dependent]
     Status (*arc_covariances)(const Graph&, Scratch&, const Interrupt&, const double* direction,
                               double* covariances, Index stride);
+    // cumulants[head * stride + dependent]: the derivative of the covariances with the sum of
+    // `direction` in the direction `other` of the scores
+    Status (*arc_cumulants)(const Graph&, Scratch&, const Interrupt&, const double* direction,
+                            const double* other, double* cumulants, Index stride);
     // gradient[head * stride + dependent], whatever the scores
     Status (*entropy_gradient)(const Graph&, Scratch&, const Interrupt&, double* gradient,
                                Index stride);
+    // tangents[head * stride + dependent]: the derivative of that gradient in a direction
+    Status (*entropy_gradient_tangents)(const Graph&, Scratch&, const Interrupt&,
+                                        const double* direction, double* tangents, Index stride);
     // joint[i, j, k, l], each axis `size` long, zeros on entry: the probability of i -> j and k ->
     // l
     Status (*joint_marginals)(const Graph&, Scratch&, const Interrupt&, double* joint, Index size);

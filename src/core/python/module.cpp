@@ -226,6 +226,30 @@ void arc_covariances(LogWeights log_weights, Lengths lengths, bool single_root, 
     });
 }
 
+void arc_cumulants(LogWeights log_weights, Lengths lengths, bool single_root, int workers,
+                   Array<const double, 3> direction, Array<const double, 3> other,
+                   Array<double, 3> out) {
+    const Batch batch(log_weights, lengths, single_root);
+    const Index area = batch.size * batch.size;
+    run(batch.count, workers, [&](Index g, Workspace& workspace, const Interrupt& interrupt) {
+        return kernels->arc_cumulants(batch[g], workspace.scratch, interrupt,
+                                      direction.data() + g * area, other.data() + g * area,
+                                      out.data() + g * area, batch.size);
+    });
+}
+
+void entropy_gradient_tangents(LogWeights log_weights, Lengths lengths, bool single_root,
+                               int workers, Array<const double, 3> direction,
+                               Array<double, 3> out) {
+    const Batch batch(log_weights, lengths, single_root);
+    const Index area = batch.size * batch.size;
+    run(batch.count, workers, [&](Index g, Workspace& workspace, const Interrupt& interrupt) {
+        return kernels->entropy_gradient_tangents(batch[g], workspace.scratch, interrupt,
+                                                  direction.data() + g * area,
+                                                  out.data() + g * area, batch.size);
+    });
+}
+
 void entropy_gradient(LogWeights log_weights, Lengths lengths, bool single_root, int workers,
                       Array<double, 3> out) {
     const Batch batch(log_weights, lengths, single_root);
@@ -439,6 +463,12 @@ NB_MODULE(_core, m) {
           nb::arg("workers"), nb::arg("out"));
     m.def("arc_covariances", &arc_covariances, nb::arg("log_weights"), nb::arg("lengths"),
           nb::arg("single_root"), nb::arg("workers"), nb::arg("direction"), nb::arg("out"));
+    m.def("arc_cumulants", &arc_cumulants, nb::arg("log_weights"), nb::arg("lengths"),
+          nb::arg("single_root"), nb::arg("workers"), nb::arg("direction"), nb::arg("other"),
+          nb::arg("out"));
+    m.def("entropy_gradient_tangents", &entropy_gradient_tangents, nb::arg("log_weights"),
+          nb::arg("lengths"), nb::arg("single_root"), nb::arg("workers"), nb::arg("direction"),
+          nb::arg("out"));
     m.def("entropy_gradient", &entropy_gradient, nb::arg("log_weights"), nb::arg("lengths"),
           nb::arg("single_root"), nb::arg("workers"), nb::arg("out"));
     m.def("joint_marginals", &joint_marginals, nb::arg("log_weights"), nb::arg("lengths"),
