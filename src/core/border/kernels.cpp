@@ -3,6 +3,8 @@
 
 #include <new>
 
+#include "best_trees/best_tree.hpp"
+#include "best_trees/best_trees.hpp"
 #include "inference/covariances.hpp"
 #include "inference/cumulants.hpp"
 #include "inference/divergence.hpp"
@@ -158,6 +160,25 @@ Status next_distinct(void* sequence, const Interrupt& interrupt, DistinctTree& o
 
 void free_distinct(void* sequence) { delete static_cast<TreeSequence*>(sequence); }
 
+Status best_tree(const Graph& graph, Scratch& scratch, const Interrupt& interrupt, double caution,
+                 std::int32_t* heads, BestCounts& counts) {
+    const FloatingPointGuard guard;
+    Arena arena(scratch);
+    return BestTreeSearch(graph, arena, interrupt, counts).best(caution, heads);
+}
+
+void* make_best_trees(const Graph& graph, double caution) {
+    return new (std::nothrow) BestTrees(graph, caution);
+}
+
+Status next_best_tree(void* sequence, const Interrupt& interrupt, const std::int32_t*& heads,
+                      BestCounts& counts) {
+    const FloatingPointGuard guard;
+    return static_cast<BestTrees*>(sequence)->next(interrupt, heads, counts);
+}
+
+void free_best_trees(void* sequence) { delete static_cast<BestTrees*>(sequence); }
+
 }  // namespace
 
 #define ARBORAND_STRING(name) #name
@@ -183,7 +204,11 @@ const Kernels& kernels() {
                                   draw,
                                   make_distinct,
                                   next_distinct,
-                                  free_distinct};
+                                  free_distinct,
+                                  best_tree,
+                                  make_best_trees,
+                                  next_best_tree,
+                                  free_best_trees};
     return table;
 }
 

@@ -10,6 +10,7 @@
 
 #include <cstdint>
 
+#include "types/best_trees.hpp"
 #include "types/draws.hpp"
 #include "types/graph.hpp"
 #include "types/index.hpp"
@@ -72,6 +73,14 @@ struct Kernels {
     // After any status but ok the sequence is over: it may only be freed.
     Status (*next_distinct)(void* sequence, const Interrupt&, DistinctTree&);
     void (*free_distinct)(void* sequence);
+    // `caution` is 1; see best_trees/certified_rows.hpp.
+    Status (*best_tree)(const Graph&, Scratch&, const Interrupt&, double caution,
+                        std::int32_t* heads, BestCounts&);
+    // All trees from the best one on; null: no memory.  Heads are null where there are no more.
+    void* (*make_best_trees)(const Graph&, double caution);
+    Status (*next_best_tree)(void* sequence, const Interrupt&, const std::int32_t*& heads,
+                             BestCounts&);
+    void (*free_best_trees)(void* sequence);
 };
 
 namespace baseline {
