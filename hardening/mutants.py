@@ -27,6 +27,7 @@ TWIN = ("tests/reference/test_twin.py",)
 GOLDEN = ("tests/contract/test_golden.py",)
 ENVIRONMENT = ("tests/contract/test_floating_point_environment.py",)
 THREADS = ("tests/contract/test_threads.py",)
+SECOND_ORDER = ("tests/oracle/test_second_order.py",)
 
 PACKAGE = (
     Mutant(
@@ -220,6 +221,76 @@ MODULE = (
         "        row[i] = -HUGE_VAL;\n",
         "",
         ("tests/contract/test_gate.py", "-k", "ignored"),
+    ),
+    Mutant(
+        "the smaller part's rate counts fully",
+        "src/core/numbers/with_tangent.hpp",
+        "y.rate + share_x * (x.rate - y.rate)",
+        "y.rate + (x.rate - y.rate)",
+        SECOND_ORDER,
+    ),
+    Mutant(
+        "a tangent of a quotient forgets the divisor",
+        "src/core/numbers/with_tangent.hpp",
+        "(x.tangent - quotient * y.tangent) / y.value",
+        "x.tangent / y.value",
+        SECOND_ORDER,
+    ),
+    Mutant(
+        "a column is not measured from its heaviest arc",
+        "src/core/inference/covariances.hpp",
+        "gauge[j] = at(heaviest, j);",
+        "gauge[j] = 0.0;",
+        (*SECOND_ORDER, "-k", "variances"),
+    ),
+    Mutant(
+        "the gradient of the entropy forgets the surprise",
+        "src/core/inference/entropy_gradient.hpp",
+        "weight[i].entropy - log_of(share)",
+        "weight[i].entropy",
+        SECOND_ORDER,
+    ),
+    Mutant(
+        "entropies are taken from scores whatever the masks",
+        "src/core/inference/entropy.hpp",
+        "return magnitude <= 64.0 * entropy || magnitude <= 2.0 * unit;",
+        "return unit >= 0;",
+        SECOND_ORDER,
+    ),
+    Mutant(
+        "a divergence takes a vanishing share for all of it",
+        "src/core/inference/divergence.hpp",
+        "        return log_of(x.value / q.value);\n",
+        "        return x.order == q.order ? log_of(x.value / q.value) : 0.0;\n",
+        SECOND_ORDER,
+    ),
+    Mutant(
+        "close shares are compared by their logarithms",
+        "src/core/inference/divergence.hpp",
+        "std::fabs(t) <= 0.125 * b",
+        "false",
+        SECOND_ORDER,
+    ),
+    Mutant(
+        "pairs of arcs forget walks that return",
+        "src/core/inference/joint_marginals.hpp",
+        "ends[to_root] + ends[to_j] * returns",
+        "ends[to_root]",
+        SECOND_ORDER,
+    ),
+    Mutant(
+        "scores that are far apart stay in unbounded doubles",
+        "src/core/walk/rows.hpp",
+        "constexpr double largest_unbounded_score = 1e13;",
+        "constexpr double largest_unbounded_score = 1e300;",
+        SECOND_ORDER,
+    ),
+    Mutant(
+        "exactly scaled numbers drop what still matters",
+        "src/core/numbers/exactly_scaled.hpp",
+        "static constexpr double negligible = 1.2e6;",
+        "static constexpr double negligible = 5.0;",
+        SECOND_ORDER,
     ),
 )
 

@@ -29,6 +29,8 @@ from tests.random_graphs import dense_scores
 ROOT = Path(__file__).parents[2]
 PUBLIC_NAMES = {
     "ArborandError",
+    "BestTree",
+    "BestTrees",
     "BiasedSamplerWarning",
     "DependencyTrees",
     "Draw",
@@ -54,7 +56,13 @@ SIGNATURES = {
     "log_prob": "(self, heads)",
     "sample": f"(self, size=None, {SAMPLE_OPTIONS})",
     "sample_and_log_prob": f"(self, size=None, {SAMPLE_OPTIONS})",
-    "condition": "(self, *, include=(), exclude=())",
+    "condition": "(self, *, include=(), exclude=(), heads=None, allowed=None)",
+    "log_evidence": "(self, *, include=(), exclude=(), heads=None, allowed=None, workers=1)",
+    "best_tree": "(self, *, workers=1)",
+    "best_trees": "(self, k, *, workers=1, on_exhausted='return')",
+    "iterate_best_trees": "(self)",
+    "minimum_risk_tree": "(self, *, workers=1)",
+    "expected_attachment_score": "(self, heads, *, workers=1)",
     "joint_probability": "(self, arcs, *, given=())",
 }
 NUMBERS = ["log_partition", "entropy", "mean_hitting_time"]
