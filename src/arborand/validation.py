@@ -52,6 +52,11 @@ class Graphs:
         """The number of nodes a matrix has room for, root included."""
         return int(self.log_weights.shape[-1])
 
+    @property
+    def has_arc(self) -> NDArray[np.bool_]:
+        """Where there is an arc, in the shape of `log_weights`."""
+        return self.log_weights > -np.inf
+
 
 def check_log_weights(
     log_weights: ArrayLike,
@@ -79,6 +84,18 @@ def check_weights(weights: ArrayLike, lengths: ArrayLike | None, *, single_root:
     # Not NumPy's logarithm, whose last digit depends on the processor.
     _core.logarithms(array.reshape(-1))
     return _check(array, batch_lengths, single_root=single_root, name="weights")
+
+
+def has_tree(
+    log_weights: NDArray[np.float64], num_words: int, single_root: bool, arc: tuple[int, int]
+) -> bool:
+    """Tell whether any tree of one checked graph contains an arc."""
+    head, dependent = arc
+    conditioned = np.array(log_weights)
+    conditioned[:, dependent] = -np.inf
+    conditioned[head, dependent] = 0.0
+    lengths = np.array([num_words], dtype=np.int32)
+    return bool(_core.inspect(conditioned[None], lengths, single_root)[0] == _NONE)
 
 
 def _copy(values: ArrayLike, name: str) -> NDArray[np.float64]:

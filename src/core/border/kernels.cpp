@@ -5,8 +5,13 @@
 
 #include "best_trees/best_tree.hpp"
 #include "best_trees/best_trees.hpp"
+#include "inference/covariances.hpp"
+#include "inference/cumulants.hpp"
+#include "inference/divergence.hpp"
 #include "inference/entropy.hpp"
+#include "inference/entropy_gradient.hpp"
 #include "inference/hitting_times.hpp"
+#include "inference/joint_marginals.hpp"
 #include "inference/log_partition.hpp"
 #include "inference/marginals.hpp"
 #include "numbers/floating_point_guard.hpp"
@@ -63,10 +68,63 @@ Status root_marginals(const Graph& graph, Scratch& scratch, const Interrupt& int
 }
 
 Status entropy(const Graph& graph, Scratch& scratch, const Interrupt& interrupt, double* entropy) {
-    Entropy work{0.0};
-    const Status status = run(graph, scratch, interrupt, work);
+    const FloatingPointGuard guard;
+    Arena arena(scratch);
+    return find_entropy(graph, *entropy, arena, interrupt);
+}
+
+Status renyi_entropy(const Graph& graph, Scratch& scratch, const Interrupt& interrupt, double order,
+                     double* entropy) {
+    const FloatingPointGuard guard;
+    CarriedEntropy work{order, 0.0};
+    Arena arena(scratch);
+    const Status status = solve_beyond_double(graph, work, arena, interrupt);
     *entropy = work.entropy;
     return status;
+}
+
+Status divergence(const Graph& graph, const Graph& other, Scratch& scratch,
+                  const Interrupt& interrupt, double* divergence) {
+    const FloatingPointGuard guard;
+    Divergence work{other, 0.0};
+    Arena arena(scratch);
+    const Status status = find_divergence(graph, work, arena, interrupt);
+    *divergence = work.divergence;
+    return status;
+}
+
+Status arc_covariances(const Graph& graph, Scratch& scratch, const Interrupt& interrupt,
+                       const double* direction, double* covariances, Index stride) {
+    ArcCovariances work{{direction, stride}, covariances, stride};
+    return run(graph, scratch, interrupt, work);
+}
+
+Status arc_cumulants(const Graph& graph, Scratch& scratch, const Interrupt& interrupt,
+                     const double* direction, const double* other, double* cumulants,
+                     Index stride) {
+    ArcCumulants work{{direction, stride}, {other, stride}, cumulants, stride};
+    return run(graph, scratch, interrupt, work);
+}
+
+Status entropy_gradient(const Graph& graph, Scratch& scratch, const Interrupt& interrupt,
+                        double* gradient, Index stride) {
+    const FloatingPointGuard guard;
+    Arena arena(scratch);
+    return find_entropy_gradient(graph, gradient, stride, arena, interrupt);
+}
+
+Status entropy_gradient_tangents(const Graph& graph, Scratch& scratch, const Interrupt& interrupt,
+                                 const double* direction, double* tangents, Index stride) {
+    const FloatingPointGuard guard;
+    EntropyGradientTangents work{{direction, stride}, tangents, stride};
+    Arena arena(scratch);
+    return solve_beyond_double(graph, work, arena, interrupt);
+}
+
+Status joint_marginals(const Graph& graph, Scratch& scratch, const Interrupt& interrupt,
+                       double* joint, Index size) {
+    JointMarginals work{joint, size};
+    return run(graph, scratch, interrupt, work);
 }
 
 Status mean_hitting_time(const Graph& graph, Scratch& scratch, const Interrupt& interrupt,
@@ -92,15 +150,15 @@ Status draw(const Scratch& memory, const StreamKey& key, const DrawRange& range,
 
 void* make_distinct(const Graph& graph, const StreamKey& key, std::uint64_t graph_index,
                     const SwitchRule& rule) {
-    return new (std::nothrow) DistinctTrees(graph, key, graph_index, rule);
+    return make_tree_sequence(graph, key, graph_index, rule);
 }
 
 Status next_distinct(void* sequence, const Interrupt& interrupt, DistinctTree& output) {
     const FloatingPointGuard guard;
-    return static_cast<DistinctTrees*>(sequence)->next(interrupt, output);
+    return static_cast<TreeSequence*>(sequence)->next(interrupt, output);
 }
 
-void free_distinct(void* sequence) { delete static_cast<DistinctTrees*>(sequence); }
+void free_distinct(void* sequence) { delete static_cast<TreeSequence*>(sequence); }
 
 Status best_tree(const Graph& graph, Scratch& scratch, const Interrupt& interrupt, double caution,
                  std::int32_t* heads, BestCounts& counts) {
@@ -134,6 +192,13 @@ const Kernels& kernels() {
                                   arc_marginals,
                                   root_marginals,
                                   entropy,
+                                  renyi_entropy,
+                                  divergence,
+                                  arc_covariances,
+                                  arc_cumulants,
+                                  entropy_gradient,
+                                  entropy_gradient_tangents,
+                                  joint_marginals,
                                   mean_hitting_time,
                                   prepare,
                                   draw,

@@ -195,6 +195,80 @@ void entropy(LogWeights log_weights, Lengths lengths, bool single_root, int work
     });
 }
 
+void renyi_entropy(LogWeights log_weights, Lengths lengths, bool single_root, int workers,
+                   double order, Array<double, 1> out) {
+    const Batch batch(log_weights, lengths, single_root);
+    run(batch.count, workers, [&](Index g, Workspace& workspace, const Interrupt& interrupt) {
+        return kernels->renyi_entropy(batch[g], workspace.scratch, interrupt, order,
+                                      out.data() + g);
+    });
+}
+
+// KL(graph || other) for pairs of graphs of the same lengths.
+void divergence(LogWeights log_weights, Lengths lengths, bool single_root, LogWeights other,
+                bool other_single_root, int workers, Array<double, 1> out) {
+    const Batch batch(log_weights, lengths, single_root);
+    const Batch other_batch(other, lengths, other_single_root);
+    run(batch.count, workers, [&](Index g, Workspace& workspace, const Interrupt& interrupt) {
+        return kernels->divergence(batch[g], other_batch[g], workspace.scratch, interrupt,
+                                   out.data() + g);
+    });
+}
+
+void arc_covariances(LogWeights log_weights, Lengths lengths, bool single_root, int workers,
+                     Array<const double, 3> direction, Array<double, 3> out) {
+    const Batch batch(log_weights, lengths, single_root);
+    const Index area = batch.size * batch.size;
+    run(batch.count, workers, [&](Index g, Workspace& workspace, const Interrupt& interrupt) {
+        return kernels->arc_covariances(batch[g], workspace.scratch, interrupt,
+                                        direction.data() + g * area, out.data() + g * area,
+                                        batch.size);
+    });
+}
+
+void arc_cumulants(LogWeights log_weights, Lengths lengths, bool single_root, int workers,
+                   Array<const double, 3> direction, Array<const double, 3> other,
+                   Array<double, 3> out) {
+    const Batch batch(log_weights, lengths, single_root);
+    const Index area = batch.size * batch.size;
+    run(batch.count, workers, [&](Index g, Workspace& workspace, const Interrupt& interrupt) {
+        return kernels->arc_cumulants(batch[g], workspace.scratch, interrupt,
+                                      direction.data() + g * area, other.data() + g * area,
+                                      out.data() + g * area, batch.size);
+    });
+}
+
+void entropy_gradient_tangents(LogWeights log_weights, Lengths lengths, bool single_root,
+                               int workers, Array<const double, 3> direction,
+                               Array<double, 3> out) {
+    const Batch batch(log_weights, lengths, single_root);
+    const Index area = batch.size * batch.size;
+    run(batch.count, workers, [&](Index g, Workspace& workspace, const Interrupt& interrupt) {
+        return kernels->entropy_gradient_tangents(batch[g], workspace.scratch, interrupt,
+                                                  direction.data() + g * area,
+                                                  out.data() + g * area, batch.size);
+    });
+}
+
+void entropy_gradient(LogWeights log_weights, Lengths lengths, bool single_root, int workers,
+                      Array<double, 3> out) {
+    const Batch batch(log_weights, lengths, single_root);
+    run(batch.count, workers, [&](Index g, Workspace& workspace, const Interrupt& interrupt) {
+        return kernels->entropy_gradient(batch[g], workspace.scratch, interrupt,
+                                         out.data() + g * batch.size * batch.size, batch.size);
+    });
+}
+
+// The first graph alone; out[i, j, k, l], zeros on entry.
+void joint_marginals(LogWeights log_weights, Lengths lengths, bool single_root,
+                     Array<double, 4> out) {
+    const Batch batch(log_weights, lengths, single_root);
+    run(1, 1, [&](Index g, Workspace& workspace, const Interrupt& interrupt) {
+        return kernels->joint_marginals(batch[g], workspace.scratch, interrupt, out.data(),
+                                        batch.size);
+    });
+}
+
 void mean_hitting_time(LogWeights log_weights, Lengths lengths, int workers, Array<double, 1> out) {
     const Batch batch(log_weights, lengths, true);
     run(batch.count, workers, [&](Index g, Workspace& workspace, const Interrupt& interrupt) {
@@ -491,6 +565,23 @@ NB_MODULE(_core, m) {
           nb::arg("single_root"), nb::arg("workers"), nb::arg("out"), nb::arg("expected_steps"));
     m.def("entropy", &entropy, nb::arg("log_weights"), nb::arg("lengths"), nb::arg("single_root"),
           nb::arg("workers"), nb::arg("out"));
+    m.def("renyi_entropy", &renyi_entropy, nb::arg("log_weights"), nb::arg("lengths"),
+          nb::arg("single_root"), nb::arg("workers"), nb::arg("order"), nb::arg("out"));
+    m.def("divergence", &divergence, nb::arg("log_weights"), nb::arg("lengths"),
+          nb::arg("single_root"), nb::arg("other"), nb::arg("other_single_root"),
+          nb::arg("workers"), nb::arg("out"));
+    m.def("arc_covariances", &arc_covariances, nb::arg("log_weights"), nb::arg("lengths"),
+          nb::arg("single_root"), nb::arg("workers"), nb::arg("direction"), nb::arg("out"));
+    m.def("arc_cumulants", &arc_cumulants, nb::arg("log_weights"), nb::arg("lengths"),
+          nb::arg("single_root"), nb::arg("workers"), nb::arg("direction"), nb::arg("other"),
+          nb::arg("out"));
+    m.def("entropy_gradient_tangents", &entropy_gradient_tangents, nb::arg("log_weights"),
+          nb::arg("lengths"), nb::arg("single_root"), nb::arg("workers"), nb::arg("direction"),
+          nb::arg("out"));
+    m.def("entropy_gradient", &entropy_gradient, nb::arg("log_weights"), nb::arg("lengths"),
+          nb::arg("single_root"), nb::arg("workers"), nb::arg("out"));
+    m.def("joint_marginals", &joint_marginals, nb::arg("log_weights"), nb::arg("lengths"),
+          nb::arg("single_root"), nb::arg("out"));
     m.def("mean_hitting_time", &mean_hitting_time, nb::arg("log_weights"), nb::arg("lengths"),
           nb::arg("workers"), nb::arg("out"));
     m.def("sample", &sample, nb::arg("log_weights"), nb::arg("lengths"), nb::arg("single_root"),
