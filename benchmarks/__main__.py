@@ -18,6 +18,7 @@ NAMES = (
     "inference",
     "sampling",
     "without_replacement",
+    "best",
     "peers",
     "estimators",
     "command_line",

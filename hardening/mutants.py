@@ -120,10 +120,10 @@ PACKAGE = (
 
 MODULE = (
     Mutant(
-        "one root arc by a large penalty",
+        "one root arc by a penalty",
         "src/core/best_trees/certified_rows.hpp",
         "if (root_last) values[0] = -HUGE_VAL;",
-        "if (root_last) values[0] -= 1e6;",
+        "if (root_last) values[0] -= 8.0;",
         (*BEST, "found_in_the_exact_order or beside_masks"),
     ),
     Mutant(

@@ -132,6 +132,8 @@ def _copy(values: ArrayLike, name: str) -> NDArray[np.float64]:
             f"{name} has shape {array.shape}, which leaves no words at all: a graph needs the root "
             "and at least one word, so at least a 2 x 2 matrix"
         )
+    if array.dtype == np.float64:  # the usual case; changing NumPy's settings takes a microsecond
+        return array.copy(order="C")
     with np.errstate(over="ignore"):  # long doubles beyond the range become inf, which is named
         return np.array(array, dtype=np.float64, order="C", copy=True)
 
