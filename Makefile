@@ -20,7 +20,7 @@ WHEEL_PIP := build/wheel-environment/bin/python -m pip --disable-pip-version-che
 export OPENBLAS_NUM_THREADS ?= 1
 
 .PHONY: help run test lint docs workflows format stubs build wheel wheel-tests bench verify golden mutants \
-  sanitize portability clean
+  sanitize portability fuzz-files clean
 
 help:
 	@echo "make run     build arborand and draw trees from a bundled example"
@@ -28,6 +28,7 @@ help:
 	@echo "make lint    check style and types (make format repairs what can be repaired)"
 	@echo "make docs    make the documentation site in build/docs"
 	@echo "make verify  run the long statistical suite with fresh seeds; report in build/verification"
+	@echo "make fuzz-files  read 10,000 damaged files of every kind"
 	@echo "make bench   measure speed against floors and peers; results in benchmarks/results"
 	@echo "make mutants break the code in many small ways and see whether the tests notice"
 	@echo "make sanitize     run the core's tests and a fuzz loop under ASan, UBSan and TSan; FUZZ_SECONDS=60"
@@ -101,6 +102,10 @@ wheel-tests:
 
 verify: $(VENV)/installed $(VENV)/tested
 	$(BIN)/python -m verification $(VERIFY)
+
+# Ten thousand damaged files of every kind; FUZZ="--count 100 --kind npz" for fewer.
+fuzz-files: $(VENV)/installed $(VENV)/tested
+	$(BIN)/python -m tests.fuzz_files $(FUZZ)
 
 bench: $(VENV)/installed $(VENV)/benched
 	$(BIN)/python -m benchmarks $(if $(SCORES),--scores $(SCORES)) $(BENCH)

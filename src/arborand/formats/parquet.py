@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from arborand.formats.creating import create_anew
 from arborand.formats.inputs import required
 from arborand.formats.provenance import as_json
 from arborand.formats.rows import Rows
@@ -48,7 +49,7 @@ class ParquetContainer:
         if layout.name == "scores":
             fields.append(arrow.field("tokens", arrow.list_(arrow.string())))
         self._schema = arrow.schema(fields)
-        self._file = path.open("wb")
+        self._file = create_anew(path)
         self._writer = self._parquet.ParquetWriter(
             self._file,
             self._schema,
@@ -56,6 +57,7 @@ class ParquetContainer:
             # Numbers as they are: zstd makes as little of repeated trees, in less time.
             use_dictionary=["sent_id", "tokens.list.element"],
             write_statistics=["sent_id", numbered, *layout.columns],
+            write_page_checksum=True,
             store_schema=False,  # or readers would get dictionaries instead of strings
         )
         self._writer.add_key_value_metadata(
