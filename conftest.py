@@ -6,6 +6,8 @@ code prints is then in an ``output`` block below it.
 
 from __future__ import annotations
 
+import signal
+
 import contextlib
 import io
 
@@ -37,3 +39,7 @@ pytest_collect_file = Sybil(
     parsers=[_python, CodeBlockParser("output", compare_with_what_was_printed)],
     patterns=["README.md", "docs/*.md", "docs/**/*.md"],
 ).pytest()
+
+# Shells have what they start in the background ignore Ctrl-C, which some tests press.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
