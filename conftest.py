@@ -6,10 +6,9 @@ code prints is then in an ``output`` block below it.
 
 from __future__ import annotations
 
-import signal
-
 import contextlib
 import io
+import signal
 
 from sybil import Example, Sybil
 from sybil.evaluators.python import PythonEvaluator
