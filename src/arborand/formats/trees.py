@@ -326,7 +326,7 @@ class ParquetTrees:
     def __init__(self, file: InputFile, handle: Any) -> None:
         self.file = file
         self._input = ParquetInput(handle, file.name, _COLUMNS, ("sent_id", "sample", "heads"))
-        text = (self._input.metadata.metadata or {}).get(b"provenance")
+        text = self._input.metadata.get(b"provenance")
         self.provenance = None
         if text:
             try:
@@ -342,7 +342,7 @@ class ParquetTrees:
 
     def _trees(self) -> Iterator[_Tree]:
         row = 0
-        for group in range(self._input.metadata.num_row_groups):
+        for group in range(len(self._input.groups)):
             for batch in self._input.batches(group, _PORTION):
                 with self._input.reading():
                     table = batch.to_pydict()
