@@ -321,7 +321,7 @@ class Elimination {
         });
         std::visit(
             [&](const auto& factors) {
-                using Scalar = typename std::decay_t<decltype(factors.out)>::value_type;
+                using Scalar = typename std::decay_t<decltype(factors.pivot)>::value_type;
                 run_pieces(
                     request.count(), workers, 16,
                     [&](Index first, Index count, const Interrupt& interrupt) {
@@ -343,7 +343,7 @@ class Elimination {
     void diagonal(Array<double, 1> visits, Array<double, 1> root_arcs,
                   Array<double, 1> resistance) {
         with_inverse([&](const auto& factors, const auto& inverse) {
-            using Scalar = typename std::decay_t<decltype(factors.out)>::value_type;
+            using Scalar = typename std::decay_t<decltype(factors.pivot)>::value_type;
             for (std::size_t p = 0; p < structure_->order.size(); ++p) {
                 const Index node = structure_->order[p];
                 Scalar total(0.0), from_root(0.0);
@@ -378,7 +378,7 @@ class Elimination {
     void solve(Numbers b, Array<double, 1> x) {
         std::visit(
             [&](const auto& factors) {
-                using Scalar = typename std::decay_t<decltype(factors.out)>::value_type;
+                using Scalar = typename std::decay_t<decltype(factors.pivot)>::value_type;
                 const std::size_t n = structure_->order.size();
                 std::vector<Scalar> y(n);
                 for (std::size_t p = 0; p < n; ++p) {
@@ -389,13 +389,13 @@ class Elimination {
                     y[p] = y[p] / factors.pivot[p];
                     for (std::uint64_t e = structure_->begin[p]; e < structure_->begin[p + 1];
                          ++e) {
-                        y[structure_->next[e]] += factors.in[e] * y[p];
+                        y[structure_->next[e]] += factors.steps[e].in * y[p];
                     }
                 }
                 for (std::size_t p = n; p-- > 0;) {
                     for (std::uint64_t e = structure_->begin[p]; e < structure_->begin[p + 1];
                          ++e) {
-                        y[p] += factors.out[e] / factors.pivot[p] * y[structure_->next[e]];
+                        y[p] += factors.steps[e].out / factors.pivot[p] * y[structure_->next[e]];
                     }
                     x.data()[structure_->order[p]] = to_double(y[p]);
                 }

@@ -91,8 +91,8 @@ class AncestralDraw {
     // that does has its chance among those that do.
     void draw_head(Node p, bool some_led_here, Stream& stream) {
         const std::uint64_t first = structure_.begin[p], last = structure_.begin[p + 1];
-        chances_.assign(factors_.out.begin() + static_cast<std::ptrdiff_t>(first),
-                        factors_.out.begin() + static_cast<std::ptrdiff_t>(last));
+        chances_.clear();
+        for (std::uint64_t e = first; e < last; ++e) chances_.push_back(factors_.steps[e].out);
         chances_.push_back(factors_.absorbed[p]);
         const Index count = static_cast<Index>(chances_.size());
         while (true) {
@@ -131,7 +131,7 @@ class AncestralDraw {
         if (head == to_root) {
             for (; x < x_end; ++x) {
                 const auto [k, at] = earlier_.entries[x];
-                add(k, factors_.in[at], factors_.absorbed[k]);
+                add(k, factors_.steps[at].in, factors_.absorbed[k]);
             }
         } else {
             std::uint64_t y = earlier_.begin[head];
@@ -140,7 +140,7 @@ class AncestralDraw {
                 const auto [k, at] = earlier_.entries[x];
                 const auto [l, to] = earlier_.entries[y];
                 if (k >= before || l >= before) break;
-                if (k == l) add(k, factors_.in[at], factors_.out[to]);
+                if (k == l) add(k, factors_.steps[at].in, factors_.steps[to].out);
                 x += k <= l;
                 y += l <= k;
             }

@@ -109,9 +109,15 @@ inline bool relative_to(double log_weight, double largest, UnboundedDouble& weig
     return true;
 }
 
+// The steps between a node and one next to it, from it and to it, when it is taken out.
+template <class Scalar>
+struct Steps {
+    Scalar out, in;
+};
+
 template <class Scalar>
 struct Factors {
-    std::vector<Scalar> out, in;          // by entry of the structure
+    std::vector<Steps<Scalar>> steps;     // by entry of the structure
     std::vector<Scalar> absorbed, pivot;  // by place
     std::vector<double> largest;          // log of what each row was divided by
     double log_partition = 0.0;
@@ -121,8 +127,7 @@ struct Factors {
     Status compute(const CompressedRows& rows, Node root, const EliminationStructure& structure,
                    const Interrupt& interrupt) {
         const std::size_t n = structure.order.size();
-        out.assign(structure.next.size(), Scalar(0.0));
-        in.assign(structure.next.size(), Scalar(0.0));
+        steps.assign(structure.next.size(), {Scalar(0.0), Scalar(0.0)});
         absorbed.assign(n, Scalar(0.0));
         pivot.assign(n, Scalar(0.0));
         largest.assign(n, 0.0);
@@ -140,9 +145,9 @@ struct Factors {
                 }
                 const Node x = static_cast<Node>(p), y = structure.place[rows.head(a)];
                 if (x < y) {
-                    out[structure.entry(x, y)] = weight;
+                    steps[structure.entry(x, y)].out = weight;
                 } else {
-                    in[structure.entry(y, x)] = weight;
+                    steps[structure.entry(y, x)].in = weight;
                 }
             }
         }
@@ -164,7 +169,7 @@ struct Factors {
                 if (interrupt.requested()) return Status::interrupted;
             }
             Scalar s = absorbed[static_cast<std::size_t>(p)];
-            for (std::uint64_t e = first; e < last; ++e) s += out[e];
+            for (std::uint64_t e = first; e < last; ++e) s += steps[e].out;
             if (!is_positive(s)) return Status::no_tree;
             pivot[static_cast<std::size_t>(p)] = s;
             double high, low;
@@ -174,14 +179,14 @@ struct Factors {
             total.add(largest[static_cast<std::size_t>(p)]);
             for (std::uint64_t x = first; x < last; ++x) {
                 const Node j = next[x];
-                const Scalar from = in[x] / s, to = out[x] / s;
+                const Scalar from = steps[x].in / s, to = steps[x].out / s;
                 absorbed[j] += from * absorbed[static_cast<std::size_t>(p)];
                 // Those next to p and after j are next to j.
                 std::uint64_t at = begin[j];
                 for (std::uint64_t y = x + 1; y < last; ++y, ++at) {
                     while (next[at] != next[y]) ++at;
-                    out[at] += from * out[y];
-                    in[at] += in[y] * to;
+                    steps[at].out += from * steps[y].out;
+                    steps[at].in += to * steps[y].in;
                 }
             }
         }

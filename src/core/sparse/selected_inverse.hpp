@@ -42,15 +42,15 @@ struct SelectedInverse {
                 if (interrupt.requested()) return Status::interrupted;
             }
             for (std::uint64_t x = first; x < last; ++x) {
-                up[x] += factors.out[x] * diagonal[next[x]];
-                down[x] += diagonal[next[x]] * factors.in[x];
+                up[x] += factors.steps[x].out * diagonal[next[x]];
+                down[x] += diagonal[next[x]] * factors.steps[x].in;
                 std::uint64_t at = begin[next[x]];
                 for (std::uint64_t y = x + 1; y < last; ++y, ++at) {
                     while (next[at] != next[y]) ++at;
-                    up[x] += factors.out[y] * down[at];
-                    up[y] += factors.out[x] * up[at];
-                    down[x] += up[at] * factors.in[y];
-                    down[y] += down[at] * factors.in[x];
+                    up[x] += factors.steps[y].out * down[at];
+                    up[y] += factors.steps[x].out * up[at];
+                    down[x] += up[at] * factors.steps[y].in;
+                    down[y] += down[at] * factors.steps[x].in;
                 }
             }
             const Scalar s = factors.pivot[static_cast<std::size_t>(p)];
@@ -58,7 +58,7 @@ struct SelectedInverse {
             for (std::uint64_t x = first; x < last; ++x) {
                 up[x] = up[x] / s;
                 down[x] = down[x] / s;
-                sum += factors.out[x] * down[x];
+                sum += factors.steps[x].out * down[x];
             }
             diagonal[static_cast<std::size_t>(p)] = sum / s;
         }
