@@ -11,7 +11,8 @@ from functools import partial
 
 import numpy as np
 
-from arborand import DependencyTrees, SpanningTrees, sampling
+from arborand import DependencyTrees, SpanningTrees
+from arborand.methods import DEFAULT_METHOD
 from benchmarks import graphs
 from benchmarks.answers import batch_objection, tree_objection
 from benchmarks.measure import Settings, Side, compare, duration, significant
@@ -135,9 +136,7 @@ def quarter_rule(num_words: int, num_draws: int, *, single_root: bool) -> str:
 
 def _regret(report: Report, costs: Costs) -> None:
     rules: dict[str, Callable[..., str]] = {
-        f"always `{sampling.DEFAULT_METHOD}`, arborand's rule": lambda *_, single_root: (
-            sampling.DEFAULT_METHOD
-        ),
+        f"always `{DEFAULT_METHOD}`, arborand's rule": lambda *_, single_root: DEFAULT_METHOD,
         "`wilson_reject` if 4 draws <= words": quarter_rule,
         "always `wilson_reject`": lambda *_, single_root: (
             "wilson_reject" if single_root else "wilson"

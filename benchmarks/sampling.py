@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from arborand import DependencyTrees, SpanningTrees, _core, reference
+from arborand import DependencyTrees, SpanningTrees, _core
+from arborand.paper import reference
 from benchmarks import graphs, inference
 from benchmarks.answers import (
     Heads,
@@ -123,7 +124,7 @@ def _floor(report: Report, settings: Settings) -> None:
 
 def _reference(report: Report, settings: Settings) -> None:
     table = report.table(
-        "One draw against `reference.py`, the paper's algorithms in NumPy",
+        "One draw against `paper/reference`, the paper's algorithms in NumPy",
         ("words", "method", "arborand", "reference", "times faster"),
         "Random graphs (normal scores).  arborand draws 1,000 trees a call, 20 with `colbourn`, "
         "the preparation of the graph included; the reference draws one tree a call.",
@@ -172,7 +173,7 @@ def _reference(report: Report, settings: Settings) -> None:
                 ]
             )
             report.raw[f"reference, {n}, {method}, {kind}"] = found.times
-    report.worst("draws by walks, times faster than `reference.py`", walks, 500.0, at_most=False)
+    report.worst("draws by walks, times faster than `paper/reference`", walks, 500.0, at_most=False)
 
 
 def _sampled(scores: graphs.Floats, method: str, single_root: bool, num_draws: int) -> Heads:

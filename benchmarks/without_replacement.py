@@ -11,8 +11,9 @@ from unittest import mock
 import numpy as np
 from numpy.typing import NDArray
 
-from arborand import DependencyTrees, reference
+from arborand import DependencyTrees
 from arborand import without_replacement as library
+from arborand.paper import reference
 from benchmarks import graphs
 from benchmarks.answers import Heads, distinct_law_objection, distinct_objection, tree_objection
 from benchmarks.graphs import Sentences, read_sentences

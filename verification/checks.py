@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from arborand import reference
+from arborand.paper import reference
 from verification.calibration import calibration_trial, judge_not_too_small
 from verification.graphs import graph
 from verification.judges import judge_arcs_of, judge_consecutive, judge_inclusion

@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from arborand import sampling, without_replacement
+from arborand.randomness import stream_key
 from arborand.sampling import Counts
 from arborand.validation import Graphs, check_log_weights
 from arborand.without_replacement import Draws
@@ -40,8 +41,7 @@ def draw(
         check_log_weights(log_weights, None, single_root=single_root),
         num_draws,
         method=method,
-        rng=seed,
-        workers=1,
+        key=stream_key(seed),
         step_budget=step_budget,
     )
 
@@ -61,9 +61,7 @@ def draw_distinct(
         copies(log_weights, num_repeats, single_root=single_root),
         length,
         method=method,
-        rng=seed,
-        workers=1,
-        on_exhausted="return",
+        key=stream_key(seed),
         switch_after=switch_after,
     )
 
@@ -156,8 +154,7 @@ def neighbouring_graphs(method: str, *, single_root: bool) -> Sampler:
             copies(log_weights, 2, single_root=single_root),
             num_draws // 2,
             method=method,
-            rng=seed,
-            workers=1,
+            key=stream_key(seed),
         )
         return heads.reshape(num_draws, -1)
 

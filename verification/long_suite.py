@@ -30,6 +30,7 @@ import numpy as np
 from scipy import stats
 
 from arborand import DependencyTrees, SpanningTrees, sampling
+from arborand.randomness import stream_key
 from arborand.validation import check_log_weights
 from verification import power
 from verification.goodness_of_fit import (
@@ -320,7 +321,7 @@ def _in_chunks(
     for first in range(0, num_draws, _CHUNK):
         size = min(_CHUNK, num_draws - first)
         heads, _ = sampling.sample(
-            graphs, size, method=method, rng=seed, workers=1, first_draw=first
+            graphs, size, method=method, key=stream_key(seed), first_draw=first
         )
         yield heads
 

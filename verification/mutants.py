@@ -13,7 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import partial
 
-from arborand import reference
+from arborand.paper import reference
 from verification.faults import (
     always_the_same,
     by_alias_tables,

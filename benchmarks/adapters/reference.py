@@ -1,10 +1,10 @@
-"""The paper's algorithms in plain NumPy, as `arborand.reference` has them."""
+"""The paper's algorithms in plain NumPy, as `arborand.paper.reference` has them."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from arborand import reference
+from arborand.paper import reference
 from benchmarks import graphs
 from benchmarks.adapters import Adapter, Job
 from benchmarks.graphs import Floats
@@ -14,7 +14,7 @@ class Reference(Adapter):
     """Line by line, one tree a call."""
 
     name = "the paper's code in NumPy"
-    module = "arborand.reference"
+    module = "arborand.paper.reference"
 
     def __init__(self) -> None:
         self._rng = np.random.default_rng(1)

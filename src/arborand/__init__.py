@@ -1,5 +1,7 @@
 """Exact random spanning trees and dependency trees of weighted directed graphs."""
 
+from typing import TYPE_CHECKING
+
 from arborand.distributions import DependencyTrees, SpanningTrees
 from arborand.errors import (
     ArborandError,
@@ -10,6 +12,9 @@ from arborand.errors import (
     SupportExhaustedError,
 )
 from arborand.without_replacement import Draw, Draws
+
+if TYPE_CHECKING:
+    __version__: str
 
 __all__ = [
     "ArborandError",
@@ -22,4 +27,13 @@ __all__ = [
     "NoTreeError",
     "SpanningTrees",
     "SupportExhaustedError",
+    "__version__",
 ]
+
+
+def __getattr__(name: str) -> str:
+    if name == "__version__":  # looked up when asked for: metadata takes long to import
+        from importlib.metadata import version
+
+        return version("arborand")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,4 +1,7 @@
-"""The facade: distributions over the trees of weighted graphs, and what can be asked of them."""
+"""The facade: distributions over the trees of weighted graphs, and what can be asked of them.
+
+Arguments of users enter here.  Each passes its gate here, once; what lies behind takes it as it is.
+"""
 
 from __future__ import annotations
 
@@ -7,16 +10,20 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
-from arborand import partition, sampling, without_replacement
-from arborand.errors import InvalidTreeError
-from arborand.trees import check_trees, num_root_arcs
-from arborand.validation import (
-    Graphs,
+from arborand import inference, sampling, without_replacement
+from arborand.arguments import (
     check_arcs,
-    check_log_weights,
-    check_weights,
+    check_choice,
+    check_count,
+    check_index,
+    check_size,
     check_workers,
 )
+from arborand.displays import display_html
+from arborand.methods import WITH_REPLACEMENT, WITHOUT_REPLACEMENT, check_method
+from arborand.randomness import stream_key
+from arborand.trees import check_trees, num_root_arcs
+from arborand.validation import Graphs, check_log_weights, check_weights
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -106,10 +113,8 @@ class TreeDistribution:
         words = f"{lengths.min()} to {lengths.max()} words" if lengths.size else "no graphs"
         return f"{type(self).__name__}(batch of shape {self.batch_shape}, {words})"
 
-    def _repr_html_(self) -> str:
-        from arborand.pictures import distribution_html  # only notebooks need pictures
-
-        return distribution_html(self)
+    def _repr_html_(self) -> str | None:
+        return display_html(self)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _restore, (type(self), np.array(self.log_weights), np.array(self.lengths))
@@ -139,7 +144,7 @@ class TreeDistribution:
         >>> float(np.exp(d.log_partition()).round(6))
         11.0
         """
-        return partition.log_partition(self._graphs, self._partition(check_workers(workers)))
+        return inference.log_partition(self._graphs, self._normaliser(check_workers(workers)))
 
     def arc_marginals(self, *, workers: int = 1) -> NDArray[np.float64]:
         """Compute the probability of every arc: that a random tree contains it.
@@ -165,7 +170,7 @@ class TreeDistribution:
         >>> d.arc_marginals().round(4).tolist()
         [[0.0, 0.2727, 0.7273], [0.0, 0.0, 0.2727], [0.0, 0.7273, 0.0]]
         """
-        return partition.arc_marginals(self._graphs, check_workers(workers))
+        return inference.arc_marginals(self._graphs, check_workers(workers))
 
     def root_marginals(self, *, workers: int = 1) -> NDArray[np.float64]:
         """Compute the probability of every root arc: row 0 of `arc_marginals`, for less work.
@@ -181,7 +186,7 @@ class TreeDistribution:
         >>> d.root_marginals().round(4).tolist()
         [0.0, 0.2727, 0.7273]
         """
-        return partition.root_marginals(self._graphs, check_workers(workers))[0]
+        return inference.root_marginals(self._graphs, check_workers(workers))[0]
 
     def entropy(self, *, workers: int = 1) -> NDArray[np.float64]:
         """Compute the Shannon entropy of the trees, in nats.
@@ -195,7 +200,7 @@ class TreeDistribution:
         >>> float(SpanningTrees([[0, 0, 0], [0, 0, 0], [0, 0, 0]]).entropy().round(6))
         1.098612
         """
-        return partition.entropy(self._graphs, check_workers(workers))
+        return inference.entropy(self._graphs, check_workers(workers))
 
     def mean_hitting_time(self, *, workers: int = 1) -> NDArray[np.float64]:
         r"""Compute the paper's H: the mean hitting time of the walk that Wilson's algorithm takes.
@@ -215,7 +220,7 @@ class TreeDistribution:
         >>> float(DependencyTrees([[0, 0, 0, 0]] * 4).mean_hitting_time().round(6))
         1.333333
         """
-        return partition.mean_hitting_time(self._graphs, check_workers(workers))
+        return inference.mean_hitting_time(self._graphs, check_workers(workers))
 
     def log_prob(self, heads: ArrayLike) -> NDArray[np.float64]:
         """Compute the log-probability of trees.
@@ -243,26 +248,15 @@ class TreeDistribution:
         [0.2727, 0.7273, 0.0]
         """
         graphs = self._graphs
-        shape = np.shape(heads)
-        expected = (*graphs.batch_shape, graphs.size)
-        if len(shape) < len(expected) or shape[len(shape) - len(expected) :] != expected:
-            raise InvalidTreeError(
-                f"heads has shape {shape}: expected {expected}, with any number of axes for the "
-                "draws in front"
-            )
-        array = check_trees(heads, self.lengths)
-        is_member = np.ones(shape[:-1], dtype=bool)
+        trees = check_trees(
+            heads, self.lengths, batch_shape=self.batch_shape, size=graphs.size
+        ).astype(np.int32)
+        shape = trees.shape[: trees.ndim - 1 - len(self.batch_shape)]
+        flat = trees.reshape(math.prod(shape), *self.batch_shape, graphs.size)
+        answer = inference.log_prob(graphs, self._normaliser(), flat)
         if graphs.single_root:
-            is_member = num_root_arcs(array) == 1
-        num_graphs = len(graphs.lengths)
-        num_draws = math.prod(shape[: len(shape) - len(expected)])
-        answer = partition.log_prob(
-            graphs,
-            self._partition(),
-            array.reshape(num_draws, num_graphs, graphs.size).astype(np.int32),
-            is_member.reshape(num_draws, num_graphs),
-        )
-        return answer.reshape(shape[:-1])[()]
+            answer[num_root_arcs(flat) != 1] = -np.inf
+        return answer.reshape((*shape, *self.batch_shape))[()]
 
     def condition(
         self,
@@ -297,20 +291,8 @@ class TreeDistribution:
         0.8
         """
         num_words = self._num_words("condition")
-        log_weights = np.array(self._graphs.log_weights[0])
-        for head, dependent in check_arcs(include, "include", num_words):
-            kept = log_weights[head, dependent]
-            log_weights[:, dependent] = -np.inf
-            log_weights[head, dependent] = kept
-        for head, dependent in check_arcs(exclude, "exclude", num_words):
-            log_weights[head, dependent] = -np.inf
-        return self._of(
-            check_log_weights(
-                log_weights,
-                num_words,
-                single_root=self._single_root,
-                name="what include and exclude leave of log_weights",
-            )
+        return self._conditioned(
+            check_arcs(include, "include", num_words), check_arcs(exclude, "exclude", num_words)
         )
 
     def joint_probability(
@@ -348,13 +330,13 @@ class TreeDistribution:
         """
         num_words = self._num_words("joint_probability")
         remaining = check_arcs(arcs, "arcs", num_words)
-        distribution = self.condition(include=check_arcs(given, "given", num_words))
+        distribution = self._conditioned(check_arcs(given, "given", num_words))
         probability = 1.0
         for arc in remaining:
             probability *= float(distribution.arc_marginals()[arc])
             if probability == 0.0:
                 return 0.0
-            distribution = distribution.condition(include=[arc])
+            distribution = distribution._conditioned([arc])
         return probability
 
     # ---- what it draws
@@ -376,13 +358,18 @@ class TreeDistribution:
         size : int, tuple of int or None
             How many, as everywhere in NumPy: None draws one tree and adds no axis.
         method : {None, "wilson", "wilson_reject", "colbourn", "wilson_rc"}
-            ``"wilson"``: loop-erased random walks, for dependency trees after drawing the root's
-            child by its exact marginal.  ``"wilson_reject"`` (dependency trees): walks, repeated
-            until a single arc leaves the root.  ``"colbourn"``: the ancestral sampler.
-            ``"wilson_rc"`` (dependency trees): the paper's *biased* sampler, with a warning.
-            None: the cheapest exact one.
+            None is ``"wilson"``, the cheapest exact one.  A biased one warns.
+
+            - wilson: loop-erased random walks; for dependency trees after drawing the root's child
+              by its exact marginal
+            - wilson_reject (dependency trees only): loop-erased random walks, repeated until a
+              single arc leaves the root
+            - colbourn: the ancestral sampler: one head after the other from its exact conditional
+              distribution
+            - wilson_rc (dependency trees only, biased): the paper's sampler, which draws the root's
+              child by weight instead of by marginal
         rng : int, numpy.random.Generator, numpy.random.SeedSequence or None
-            The source of randomness.  A Generator is advanced once a call.
+            The source of randomness.  A Generator is advanced once per call.
         workers : int
             Threads that share the work; the trees do not depend on it.
         first_graph, first_draw : int
@@ -397,11 +384,11 @@ class TreeDistribution:
         Raises
         ------
         ValueError, TypeError
-            If the size, the method, the rng or the number of workers is not one.
+            If an argument is not of its type, or out of its range.
 
         Notes
         -----
-        Always ends: O(n^3) a tree in the worst case, however long the random walk would be.  The
+        Always ends: O(n^3) per tree in the worst case, however long the random walk would be.  The
         same rng gives the same trees; the first 10 of 1000 are the 10.
 
         Examples
@@ -412,16 +399,51 @@ class TreeDistribution:
         >>> bool((d.sample(1000, rng=0)[:10] == d.sample(10, rng=0)).all())
         True
         """
-        heads, _ = sampling.sample(
-            self._graphs,
-            size,
-            method=method,
-            rng=rng,
-            workers=workers,
-            first_graph=first_graph,
-            first_draw=first_draw,
+        shape = check_size(size)
+        heads = self._sample(shape, method, rng, check_workers(workers), first_graph, first_draw)
+        return heads.reshape(*shape, *heads.shape[1:])
+
+    def sample_and_log_prob(
+        self,
+        size: int | tuple[int, ...] | None = None,
+        *,
+        method: str | None = None,
+        rng: Seed = None,
+        workers: int = 1,
+        first_graph: int = 0,
+        first_draw: int = 0,
+    ) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+        """Draw trees with replacement, together with their log-probabilities.
+
+        The same as `sample` and then `log_prob`, without the check that the draws are trees.
+
+        Parameters
+        ----------
+        size, method, rng, workers, first_graph, first_draw
+            As for `sample`.
+
+        Returns
+        -------
+        heads : ndarray of int32, shape (*size, *batch_shape, m)
+            What `sample` returns.
+        log_prob : ndarray of float64, shape (*size, *batch_shape)
+            What `log_prob` returns for them: under this distribution, also if the method is biased.
+
+        Examples
+        --------
+        >>> d = DependencyTrees.from_weights([[0, 1, 2], [0, 0, 3], [0, 4, 0]])
+        >>> heads, log_prob = d.sample_and_log_prob(3, rng=0)
+        >>> bool((heads == d.sample(3, rng=0)).all()), bool((log_prob == d.log_prob(heads)).all())
+        (True, True)
+        """
+        shape = check_size(size)
+        workers = check_workers(workers)
+        heads = self._sample(shape, method, rng, workers, first_graph, first_draw)
+        log_prob = inference.log_prob(self._graphs, self._normaliser(workers), heads)
+        return (
+            heads.reshape(*shape, *heads.shape[1:]),
+            log_prob.reshape((*shape, *self.batch_shape))[()],
         )
-        return heads
 
     def sample_without_replacement(
         self,
@@ -440,12 +462,14 @@ class TreeDistribution:
         k : int
             How many.  If there are fewer trees, all of them are returned.
         method : {None, "rejection", "partition"}
-            ``"rejection"``: draw with replacement and drop repeats, while that takes fewer than a
-            thousand tries on average.  ``"partition"``: draw from the space of the trees not yet
-            drawn, kept as a union of disjoint parts.  None: the first, and the second from where it
-            is cheaper.
+            None is the first, and the second from where it is cheaper.
+
+            - rejection: draw with replacement and drop repeats, while a new tree takes fewer than a
+              thousand tries on average
+            - partition: draw from the space of the trees not yet drawn, kept as a union of disjoint
+              parts
         rng : int, numpy.random.Generator, numpy.random.SeedSequence or None
-            The source of randomness.  A Generator is advanced once a call.
+            The source of randomness.  A Generator is advanced once per call.
         workers : int
             Threads that share the graphs of a batch; the trees do not depend on it.
         on_exhausted : {"return", "raise"}
@@ -465,8 +489,8 @@ class TreeDistribution:
 
         Notes
         -----
-        At most :math:`O(n^3)` time and :math:`O(n)` memory a tree.  Exact to the last tree: masses
-        are sums of products, never differences.
+        At most :math:`O(n^3)` time and :math:`O(n)` memory per tree.  Exact to the last tree:
+        masses are sums of products, never differences.
 
         Examples
         --------
@@ -475,14 +499,15 @@ class TreeDistribution:
         >>> len(draws), bool(draws.exhausted), float(np.exp(draws.log_prob).sum().round(6))
         (2, True, 1.0)
         """
+        check_method(method, WITHOUT_REPLACEMENT, single_root=self._single_root)
         return without_replacement.sample_without_replacement(
             self._graphs,
-            k,
+            check_count(k, "k", 0),
             method=method,
-            rng=rng,
-            workers=workers,
-            on_exhausted=on_exhausted,
-            first_graph=first_graph,
+            workers=check_workers(workers),
+            on_exhausted=check_choice(on_exhausted, "on_exhausted", ("return", "raise")),
+            first_graph=check_index(first_graph, "first_graph"),
+            key=stream_key(rng),
         )
 
     def iterate_without_replacement(
@@ -499,25 +524,68 @@ class TreeDistribution:
         >>> sorted(draw.heads.tolist() for draw in d.iterate_without_replacement(rng=0))
         [[-1, 0, 0], [-1, 0, 1], [-1, 2, 0]]
         """
+        check_method(method, WITHOUT_REPLACEMENT, single_root=self._single_root)
         return without_replacement.iterate_without_replacement(
-            self._graphs, method=method, rng=rng, first_graph=first_graph
+            self._graphs,
+            method=method,
+            first_graph=check_index(first_graph, "first_graph"),
+            key=stream_key(rng),
         )
 
     # ---- how it is done
 
-    def _num_words(self, method: str) -> int:
-        if self.batch_shape:
-            raise TypeError(
-                f"{method} takes one graph, and this is a batch of shape {self.batch_shape}; index "
-                "it first"
-            )
+    def _num_words(self, name: str) -> int:
+        check_single_graph(self, name)
         return int(self._graphs.lengths[0])
 
-    def _partition(self, workers: int = 1) -> partition.Partition:
-        if "_parts" not in self.__dict__:
-            self.__dict__["_parts"] = partition.partition(self._graphs, workers)
-        parts: partition.Partition = self.__dict__["_parts"]
-        return parts
+    def _normaliser(self, workers: int = 1) -> inference.Normaliser:
+        if "_known_normaliser" not in self.__dict__:
+            self.__dict__["_known_normaliser"] = inference.normalise(self._graphs, workers)
+        known: inference.Normaliser = self.__dict__["_known_normaliser"]
+        return known
+
+    def _conditioned(
+        self, include: Iterable[tuple[int, int]], exclude: Iterable[tuple[int, int]] = ()
+    ) -> Self:
+        """Condition on arcs that have passed their gate; the graph that is left passes its own."""
+        log_weights = np.array(self._graphs.log_weights[0])
+        for head, dependent in include:
+            kept = log_weights[head, dependent]
+            log_weights[:, dependent] = -np.inf
+            log_weights[head, dependent] = kept
+        for head, dependent in exclude:
+            log_weights[head, dependent] = -np.inf
+        return self._of(
+            check_log_weights(
+                log_weights,
+                int(self._graphs.lengths[0]),
+                single_root=self._single_root,
+                name="what include and exclude leave of log_weights",
+            )
+        )
+
+    def _sample(
+        self,
+        shape: tuple[int, ...],
+        method: str | None,
+        rng: Seed,
+        workers: int,
+        first_graph: int,
+        first_draw: int,
+    ) -> NDArray[np.int32]:
+        """Draw trees of shape (num_draws, *batch_shape, m)."""
+        # A warning is for whoever called the public method that called this one.
+        check_method(method, WITH_REPLACEMENT, single_root=self._single_root, stacklevel=3)
+        heads, _ = sampling.sample(
+            self._graphs,
+            math.prod(shape),
+            method=method,
+            workers=workers,
+            first_graph=check_index(first_graph, "first_graph"),
+            first_draw=check_index(first_draw, "first_draw"),
+            key=stream_key(rng),
+        )
+        return heads
 
 
 class SpanningTrees(TreeDistribution):
@@ -569,7 +637,7 @@ class SpanningTrees(TreeDistribution):
         >>> float(SpanningTrees([[0, 0, 0], [0, 0, 0], [0, 0, 0]]).expected_walk_steps().round(6))
         2.666667
         """
-        return partition.root_marginals(self._graphs, check_workers(workers))[1]
+        return inference.root_marginals(self._graphs, check_workers(workers))[1]
 
 
 class DependencyTrees(TreeDistribution):
@@ -607,6 +675,20 @@ class DependencyTrees(TreeDistribution):
     """
 
     _single_root = True
+
+
+def check_single_graph(distribution: object, name: str) -> None:
+    """Let a distribution through that is not a batch; `name` is what takes it."""
+    if not isinstance(distribution, TreeDistribution):
+        raise TypeError(
+            f"{name} takes a SpanningTrees or DependencyTrees, not {type(distribution).__name__}; "
+            "make one from the log-weights first"
+        )
+    if distribution.batch_shape:
+        raise TypeError(
+            f"{name} takes one graph, and this is a batch of shape {distribution.batch_shape}; "
+            "index it first"
+        )
 
 
 def _restore(

@@ -1,7 +1,8 @@
 """The exceptions of arborand, under one root, and its warning.
 
-Each is also a ``ValueError``, because each says that a value was not what it has to be.  An
-argument of the wrong type raises ``TypeError``, as everywhere in Python.
+Errors about data (weights, trees, what a file holds) are also ``ValueError``: each says that a
+value was not what it has to be.  Errors about an output that cannot be written, or about a run that
+had to stop, are not.  Other arguments raise Python's own ``TypeError`` and ``ValueError``.
 """
 
 from __future__ import annotations

@@ -25,12 +25,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from arborand.distributions import TreeDistribution
-from arborand.validation import check_integer
+from arborand.arguments import check_count
+from arborand.distributions import check_single_graph
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
+    from arborand.distributions import TreeDistribution
     from arborand.randomness import Seed
     from arborand.without_replacement import Draws
 
@@ -93,7 +94,7 @@ def expected_arc_sum(distribution: TreeDistribution, arc_values: ArrayLike) -> E
     >>> float(expected_arc_sum(d, arc_length).value.round(4))
     2.7273
     """
-    _check_distribution(distribution, "expected_arc_sum")
+    check_single_graph(distribution, "expected_arc_sum")
     marginals = distribution.arc_marginals()
     array: NDArray[Any] = np.asarray(arc_values)
     if array.dtype.kind not in "biuf":
@@ -151,7 +152,7 @@ def expectation(
     ------
     TypeError, ValueError
         If the distribution is a batch, the number of draws is not at least 1, or the function does
-        not give one finite value a tree.
+        not give one finite value per tree.
 
     Notes
     -----
@@ -167,8 +168,8 @@ def expectation(
     >>> bool(abs(estimate.value - 15 / 13) < 4 * estimate.standard_error)
     True
     """
-    _check_distribution(distribution, "expectation")
-    num_draws = _check_number(num_draws, "num_draws", 1)
+    check_single_graph(distribution, "expectation")
+    num_draws = check_count(num_draws, "num_draws", 1)
     values = _evaluate(function, distribution.sample(num_draws, rng=rng, method=method))
     return Estimate(*_mean(values), num_draws)
 
@@ -212,7 +213,7 @@ def expectation_without_replacement(
     ------
     TypeError, ValueError
         If the distribution is a batch, the number of draws is not at least 1, or the function does
-        not give one finite value a tree.
+        not give one finite value per tree.
 
     Notes
     -----
@@ -234,8 +235,8 @@ def expectation_without_replacement(
     >>> float(estimate.value.round(6)), float(estimate.standard_error)
     (1.153846, 0.0)
     """
-    _check_distribution(distribution, "expectation_without_replacement")
-    num_draws = _check_number(num_draws, "num_draws", 1)
+    check_single_graph(distribution, "expectation_without_replacement")
+    num_draws = check_count(num_draws, "num_draws", 1)
     draws = distribution.sample_without_replacement(num_draws + 1, rng=rng)
     if draws.num_drawn <= num_draws:
         return _exact(function, draws)
@@ -291,7 +292,7 @@ def sum_and_sample(
     ------
     TypeError, ValueError
         If the distribution is a batch, a number of draws is too small, or the function does not
-        give one finite value a tree.
+        give one finite value per tree.
 
     Notes
     -----
@@ -310,9 +311,9 @@ def sum_and_sample(
     >>> bool(estimate.standard_error < 1e-4), estimate.num_evaluations
     (True, 6)
     """
-    _check_distribution(distribution, "sum_and_sample")
-    num_distinct = _check_number(num_distinct, "num_distinct", 0)
-    num_rest = _check_number(num_rest, "num_rest", 1)
+    check_single_graph(distribution, "sum_and_sample")
+    num_distinct = check_count(num_distinct, "num_distinct", 0)
+    num_rest = check_count(num_rest, "num_rest", 1)
     num_draws = num_distinct + num_rest
     # The one more that is asked for is never evaluated: it tells whether there are any.
     draws = distribution.sample_without_replacement(num_draws + 1, rng=rng)
@@ -399,23 +400,3 @@ def _evaluate(function: Function, heads: NDArray[np.int32]) -> NDArray[np.float6
             "tree of the support needs a finite value"
         )
     return values
-
-
-def _check_distribution(distribution: TreeDistribution, name: str) -> None:
-    if not isinstance(distribution, TreeDistribution):
-        raise TypeError(
-            f"{name} takes a SpanningTrees or DependencyTrees, not {type(distribution).__name__}; "
-            "make one from the log-weights first"
-        )
-    if distribution.batch_shape:
-        raise TypeError(
-            f"{name} takes one graph, and this is a batch of shape {distribution.batch_shape}; "
-            "index it first"
-        )
-
-
-def _check_number(value: int, name: str, least: int) -> int:
-    value = check_integer(value, name)
-    if value < least:
-        raise ValueError(f"{name} is {value}: at least {least} is needed")
-    return value

@@ -8,7 +8,7 @@ all their axes, in C order) then reads the numbers of ::
 and no others, one after the other.  So, for a fixed method, a tree depends only on its graph, the
 key, g and i: not on the number of threads, on how a batch is split, or on how many draws are made.
 An integer gives the key of ``numpy.random.Philox(rng)``; a Generator gives two numbers, and is
-thereby advanced once a call.
+thereby advanced once per call.
 """
 
 from __future__ import annotations

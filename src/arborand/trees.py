@@ -107,14 +107,30 @@ def log_weight(heads: ArrayLike, log_weights: ArrayLike) -> NDArray[np.float64] 
     return answer[()]
 
 
-def check_trees(heads: ArrayLike, lengths: ArrayLike | None = None) -> NDArray[np.intp]:
+def check_trees(
+    heads: ArrayLike,
+    lengths: ArrayLike | None = None,
+    *,
+    batch_shape: tuple[int, ...] | None = None,
+    size: int | None = None,
+) -> NDArray[np.intp]:
     """Return heads as an integer array, or raise an error that names what is not a tree.
+
+    The gate for trees.  With `batch_shape` and `size`, the last axes must be those of a batch of
+    graphs of so many nodes.
 
     Raises
     ------
     InvalidTreeError
         Naming the node with an impossible head, or the nodes of a cycle.
     """
+    if batch_shape is not None:
+        shape, expected = np.shape(heads), (*batch_shape, size)
+        if len(shape) < len(expected) or shape[len(shape) - len(expected) :] != expected:
+            raise InvalidTreeError(
+                f"heads has shape {shape}: expected {expected}, with any number of axes for the "
+                "draws in front"
+            )
     array = _as_heads(heads)
     words = _words(array, lengths)
     well_formed = _is_well_formed(array, words)

@@ -1,15 +1,13 @@
-"""The one gate for user data: what passes here is never checked again.
+"""The one gate for weights: what passes here is never checked again.
 
 Everything that enters arborand as weights becomes :class:`Graphs`: a read-only copy, float64 in C
 order, with -inf wherever nothing is ever read (column 0, the diagonal, padding), known to be free
-of NaN and +inf and to have at least one tree of the kind asked for.  The look at every entry is
-done by the core (``python/inspection.hpp``); this module turns what it finds into errors that name
-it.
+of NaN and +inf and to have at least one tree of the kind asked for.  The core looks at every entry
+and decides (``_core.inspect``); this module turns what it finds into errors that name it.
 """
 
 from __future__ import annotations
 
-import operator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -19,8 +17,6 @@ from arborand import _core
 from arborand.errors import InvalidWeightsError, NoTreeError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from numpy.typing import ArrayLike, NDArray
 
 # What _core.inspect finds; the order of enum class Finding in src/core/python/inspection.hpp.
@@ -66,13 +62,13 @@ def check_log_weights(
 ) -> Graphs:
     """Let log-weights through the gate, as a copy, or raise an error that names what is wrong."""
     array = _copy(log_weights, name)
-    return _check(array, lengths, single_root=single_root, name=name)
+    return _check(array, _check_lengths(lengths, array.shape), single_root=single_root, name=name)
 
 
 def check_weights(weights: ArrayLike, lengths: ArrayLike | None, *, single_root: bool) -> Graphs:
     """Let plain weights through the gate, as log-weights."""
     array = _copy(weights, "weights")
-    batch_lengths = _check_lengths(lengths, array.shape[:-2], array.shape[-1])
+    batch_lengths = _check_lengths(lengths, array.shape)
     negative = (array < 0) & _is_read(batch_lengths, array.shape)
     if negative.any():
         index = tuple(int(i) for i in np.argwhere(negative)[0])
@@ -83,53 +79,6 @@ def check_weights(weights: ArrayLike, lengths: ArrayLike | None, *, single_root:
     with np.errstate(divide="ignore", invalid="ignore"):
         np.log(array, out=array)
     return _check(array, batch_lengths, single_root=single_root, name="weights")
-
-
-def check_workers(workers: int) -> int:
-    """Let a number of threads through."""
-    workers = check_integer(workers, "workers")
-    if workers < 1:
-        raise ValueError(f"workers is {workers}: at least one thread has to work; use 1 or more")
-    return min(workers, 1024)
-
-
-def check_integer(value: object, name: str) -> int:
-    """Let anything through that counts as an integer, but no bool."""
-    if isinstance(value, (bool, np.bool_)):
-        raise TypeError(f"{name} must be an integer, not {value!r}")
-    try:
-        return operator.index(value)  # type: ignore[arg-type]
-    except TypeError:
-        raise TypeError(
-            f"{name} must be an integer, not {type(value).__name__} ({value!r})"
-        ) from None
-
-
-def check_index(value: object, name: str) -> int:
-    """Let the index of a graph or a draw through."""
-    index = check_integer(value, name)
-    if not 0 <= index < 2**63:
-        raise ValueError(f"{name} is {index}: indices are counted from 0, up to 2**63 - 1")
-    return index
-
-
-def check_arcs(arcs: Iterable[tuple[int, int]], name: str, num_words: int) -> list[tuple[int, int]]:
-    """Let a collection of (head, dependent) pairs through."""
-    checked = []
-    for arc in arcs:
-        try:
-            head, dependent = arc
-        except (TypeError, ValueError):
-            raise TypeError(f"{name} must hold (head, dependent) pairs, not {arc!r}") from None
-        head = check_integer(head, f"the head of {arc!r} in {name}")
-        dependent = check_integer(dependent, f"the dependent of {arc!r} in {name}")
-        if not (0 <= head <= num_words and 1 <= dependent <= num_words) or head == dependent:
-            raise ValueError(
-                f"{name} holds {arc!r}, which is no arc of a graph of {num_words} words: heads are "
-                f"0 (the root) to {num_words}, dependents 1 to {num_words}, and they differ"
-            )
-        checked.append((head, dependent))
-    return checked
 
 
 def _copy(values: ArrayLike, name: str) -> NDArray[np.float64]:
@@ -171,12 +120,12 @@ def _copy(values: ArrayLike, name: str) -> NDArray[np.float64]:
 
 
 def _check(
-    array: NDArray[np.float64], lengths: ArrayLike | None, *, single_root: bool, name: str
+    array: NDArray[np.float64], lengths: NDArray[np.int32], *, single_root: bool, name: str
 ) -> Graphs:
-    """Check a fresh array of log-weights and freeze it."""
+    """Check a fresh array of log-weights, whose lengths are checked, and freeze it."""
     batch_shape = array.shape[:-2]
     size = array.shape[-1]
-    flat_lengths = _check_lengths(lengths, batch_shape, size).reshape(-1)
+    flat_lengths = lengths.reshape(-1)
     flat = array.reshape(-1, size, size)
     finding, graph, head, dependent = _core.inspect(flat, flat_lengths, single_root)
     if finding != _NONE:
@@ -184,15 +133,13 @@ def _check(
         if finding in (_NOT_A_NUMBER, _PLUS_INFINITY):
             raise _bad_entry(name, (*batch_index, head, dependent), finding)
         num_words = int(flat_lengths[graph])
-        reason = no_tree(flat[graph, : num_words + 1, : num_words + 1], name, batch_index)
-        raise reason
+        raise _no_tree(flat[graph, : num_words + 1, : num_words + 1], name, batch_index)
     return Graphs(flat, flat_lengths, batch_shape, single_root)
 
 
-def _check_lengths(
-    lengths: ArrayLike | None, batch_shape: tuple[int, ...], size: int
-) -> NDArray[np.int32]:
+def _check_lengths(lengths: ArrayLike | None, shape: tuple[int, ...]) -> NDArray[np.int32]:
     """Return the number of words of each graph, in the batch's shape."""
+    batch_shape, size = shape[:-2], shape[-1]
     if lengths is None:
         return np.full(batch_shape, size - 1, dtype=np.int32)
     array: NDArray[Any] = np.asarray(lengths)
@@ -237,10 +184,14 @@ def _bad_entry(name: str, index: tuple[int, ...], finding: int) -> InvalidWeight
     )
 
 
-def no_tree(
-    log_weights: NDArray[np.float64], name: str, batch_index: tuple[int, ...] = ()
+def _no_tree(
+    log_weights: NDArray[np.float64], name: str, batch_index: tuple[int, ...]
 ) -> NoTreeError:
-    """Explain why one cleaned graph has no tree of its kind."""
+    """Explain why one cleaned graph has no tree of its kind, which the core has found out.
+
+    The core stops at the first graph without a tree; all nodes out of reach are listed here, on
+    the way to an error only.
+    """
     where = f" in batch item {_brackets(batch_index)}" if batch_index else ""
     has_arc = log_weights > -np.inf
     reached = np.zeros(len(log_weights), dtype=bool)

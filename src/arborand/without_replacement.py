@@ -1,4 +1,8 @@
-"""Draws without replacement: distinct trees, in the order of sequential sampling."""
+"""Draws without replacement: distinct trees, in the order of sequential sampling.
+
+The functions take :class:`~arborand.validation.Graphs` and arguments that have passed their gates.
+Here a *partition* is a union of disjoint parts, which together are the trees not drawn yet.
+"""
 
 from __future__ import annotations
 
@@ -8,11 +12,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from arborand import _core
+from arborand import _core, inference
+from arborand.displays import display_html
 from arborand.errors import SupportExhaustedError
-from arborand.partition import partition
-from arborand.randomness import Seed, stream_key
-from arborand.validation import check_index, check_integer, check_workers
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -21,7 +23,6 @@ if TYPE_CHECKING:
 
     from arborand.validation import Graphs
 
-METHODS = ("rejection", "partition")
 # Rejection alone stops here: beyond, a new tree would take more than a thousand tries on average.
 _REJECTION_LIMIT = 1e-3
 
@@ -60,10 +61,8 @@ class Draws:
     def __len__(self) -> int:
         return len(self.heads)
 
-    def _repr_html_(self) -> str:
-        from arborand.pictures import draws_html  # only notebooks need pictures
-
-        return draws_html(self)
+    def _repr_html_(self) -> str | None:
+        return display_html(self)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -80,10 +79,10 @@ def sample_without_replacement(
     graphs: Graphs,
     k: int,
     *,
-    method: str | None,
-    rng: Seed,
-    workers: int,
-    on_exhausted: str,
+    key: tuple[int, int],
+    method: str | None = None,
+    workers: int = 1,
+    on_exhausted: str = "return",
     first_graph: int = 0,
     switch_after: int | None = None,
 ) -> Draws:
@@ -92,12 +91,6 @@ def sample_without_replacement(
     `switch_after` forces the change from rejection to the partition after so many trees; any value
     leaves the law as it is.
     """
-    k = check_integer(k, "k")
-    if k < 0:
-        raise ValueError(f"k is {k}: a number of trees must not be negative")
-    if on_exhausted not in ("return", "raise"):
-        raise ValueError(f"on_exhausted is {on_exhausted!r}: use 'return' or 'raise'")
-    first_graph = check_index(first_graph, "first_graph")
     num_graphs = len(graphs.lengths)
     num_drawn = np.zeros(num_graphs, dtype=np.int64)
     room = _bounded(k, graphs)
@@ -107,8 +100,8 @@ def sample_without_replacement(
         graphs.log_weights,
         graphs.lengths,
         graphs.single_root,
-        check_workers(workers),
-        *stream_key(rng),
+        workers,
+        *key,
         first_graph,
         switch_below(method, graphs),
         -1 if switch_after is None else switch_after,
@@ -147,11 +140,9 @@ def sample_without_replacement(
 
 
 def iterate_without_replacement(
-    graphs: Graphs, *, method: str | None, rng: Seed, first_graph: int = 0
+    graphs: Graphs, *, key: tuple[int, int], method: str | None = None, first_graph: int = 0
 ) -> Iterator[Draw]:
     """Yield the same sequence lazily, until the support of every graph is exhausted."""
-    first_graph = check_index(first_graph, "first_graph")
-    key = stream_key(rng)
     below = switch_below(method, graphs)
     sequences = [
         _Sequence(
@@ -212,7 +203,7 @@ class _Sequence:
 def switch_below(method: str | None, graphs: Graphs) -> NDArray[np.float64]:
     """Give the mass below which a method turns from rejection to the partition, for every graph.
 
-    A try costs a walk of some two steps a word; a tree drawn from the partition costs as much as
+    A try costs a walk of some two steps per word; a tree drawn from the partition costs as much as
     10 + 0.35 n + 0.0045 n^2 tries (measured for 10 to 200 words).  Rejection pays while it takes
     fewer tries on average.  The rule looks at the graph alone, never at k or at the rest of the
     batch, so that a sequence does not depend on them.
@@ -220,8 +211,6 @@ def switch_below(method: str | None, graphs: Graphs) -> NDArray[np.float64]:
     if method is None:
         n = graphs.lengths.astype(np.float64)
         return 1.0 / (10.0 + 0.35 * n + 0.0045 * n * n)
-    if method not in METHODS:
-        raise ValueError(f"method {method!r} is no method: use 'rejection', 'partition' or None")
     return np.full(len(graphs.lengths), 1.0 if method == "partition" else _REJECTION_LIMIT)
 
 
@@ -230,7 +219,7 @@ def _bounded(k: int, graphs: Graphs) -> int:
     if k <= 1000 or not len(graphs.lengths):
         return k
     ones = replace(graphs, log_weights=np.where(graphs.log_weights > -np.inf, 0.0, -np.inf))
-    log_count = float(partition(ones).parts[:, 0].max())
+    log_count = float(inference.log_partition(ones, inference.normalise(ones)).max())
     if log_count > math.log(k) + 1e-6:
         return k
     # log Z of unit weights is the logarithm of the number of trees, to 1e-13 or so.

@@ -10,8 +10,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from arborand import DependencyTrees, experiment, reference
-from arborand.pictures import conditioning_steps, loop_erased_walk
+from arborand import DependencyTrees
+from arborand.paper import experiment, reference
+from arborand.paper.illustrations import conditioning_steps, loop_erased_walk
 from tests.command_line import CORPUS, call, random_corpus
 
 SCORES = CORPUS / "sentences.npz"

@@ -688,18 +688,13 @@ def test_the_library_needs_neither_files_nor_extras():
 
 @pytest.mark.parametrize(
     ("module", "name"),
-    [("pyarrow", "s.parquet"), ("safetensors", "s.safetensors"), ("conllu", "s.conllu")],
+    [("pyarrow", "s.parquet"), ("safetensors", "s.safetensors")],
 )
 def test_a_missing_extra_is_one_clear_sentence(module, name, tmp_path, monkeypatch):
-    corpus = random_corpus(2)
-    if name.endswith("conllu"):
-        (tmp_path / name).write_text(conllu_of(corpus))
-    else:
-        kind = "parquet" if module == "pyarrow" else "ragged safetensors"
-        write_scores(corpus, kind, tmp_path).rename(tmp_path / name)
+    kind = "parquet" if module == "pyarrow" else "ragged safetensors"
+    write_scores(random_corpus(2), kind, tmp_path).rename(tmp_path / name)
     monkeypatch.setitem(sys.modules, module, None)
-    read = read_trees if name.endswith("conllu") else read_scores
     with pytest.raises(
         ModuleNotFoundError, match=rf"needs {module}: pip install 'arborand\[cli\]'"
     ):
-        list(read(tmp_path / name))
+        list(read_scores(tmp_path / name))

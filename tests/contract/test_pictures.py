@@ -20,17 +20,17 @@ import scipy.stats
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from arborand import DependencyTrees, InvalidTreeError, NoTreeError, SpanningTrees, reference
+from arborand import DependencyTrees, InvalidTreeError, NoTreeError, SpanningTrees
 from arborand.enumeration import tree_law
+from arborand.paper import reference
+from arborand.paper.illustrations import conditioning_steps, loop_erased_walk
 from arborand.pictures import (
     Picture,
     arc_diagram,
     arc_text,
-    conditioning_steps,
     coverage_plot,
     distribution_html,
     draws_html,
-    loop_erased_walk,
     page,
 )
 from arborand.pictures.markup import percent

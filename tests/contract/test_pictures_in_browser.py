@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 from arborand import DependencyTrees, SpanningTrees
-from arborand.pictures import Picture, conditioning_steps, loop_erased_walk, page
+from arborand.paper.illustrations import conditioning_steps, loop_erased_walk
+from arborand.pictures import Picture, page
 from examples.first_trees import FOLDER, pictures, read_corpus
 from tests.chromium import Browser, find_chromium
 

@@ -8,6 +8,8 @@ import pickle
 import re
 import subprocess
 import sys
+import tomllib
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -24,6 +26,7 @@ from arborand import (
 from tests.kinds import KINDS
 from tests.random_graphs import dense_scores
 
+ROOT = Path(__file__).parents[2]
 PUBLIC_NAMES = {
     "ArborandError",
     "BiasedSamplerWarning",
@@ -35,8 +38,10 @@ PUBLIC_NAMES = {
     "NoTreeError",
     "SpanningTrees",
     "SupportExhaustedError",
+    "__version__",
 }
 
+SAMPLE_OPTIONS = "*, method=None, rng=None, workers=1, first_graph=0, first_draw=0"
 # Without annotations; what follows the * is keyword-only.
 SIGNATURES = {
     "__init__": "(self, log_weights, *, lengths=None)",
@@ -47,6 +52,8 @@ SIGNATURES = {
     "entropy": "(self, *, workers=1)",
     "mean_hitting_time": "(self, *, workers=1)",
     "log_prob": "(self, heads)",
+    "sample": f"(self, size=None, {SAMPLE_OPTIONS})",
+    "sample_and_log_prob": f"(self, size=None, {SAMPLE_OPTIONS})",
     "condition": "(self, *, include=(), exclude=())",
     "joint_probability": "(self, arcs, *, given=())",
 }
@@ -75,7 +82,15 @@ def test_public_names():
         for name, value in vars(arborand).items()
         if not name.startswith("_") and not inspect.ismodule(value)
     }
-    assert others == PUBLIC_NAMES
+    assert others == PUBLIC_NAMES - {"__version__"} | {"TYPE_CHECKING"}
+
+
+def test_the_version_is_that_of_the_installed_package():
+    assert arborand.__version__ == importlib.metadata.version("arborand")
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert arborand.__version__ == project["version"]
+    with pytest.raises(AttributeError, match="'arborand' has no attribute 'version'"):
+        arborand.version  # noqa: B018
 
 
 @KINDS
@@ -107,7 +122,7 @@ def test_everything_after_the_object_and_one_argument_is_keyword_only(kind):
 # ---- documentation ------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", sorted(PUBLIC_NAMES))
+@pytest.mark.parametrize("name", sorted(PUBLIC_NAMES - {"__version__"}))
 def test_public_names_are_documented(name):
     first_line = getattr(arborand, name).__doc__.split("\n")[0]
     assert first_line.endswith(".")

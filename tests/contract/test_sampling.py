@@ -7,7 +7,8 @@ from threading import Barrier
 import numpy as np
 import pytest
 
-from arborand import BiasedSamplerWarning, DependencyTrees, SpanningTrees, _core, sampling
+from arborand import BiasedSamplerWarning, DependencyTrees, SpanningTrees, _core, methods, sampling
+from arborand.randomness import stream_key
 from arborand.trees import is_tree
 from tests.kinds import KINDS, is_single_root
 from tests.processes import interrupt, run_script
@@ -20,7 +21,10 @@ from tests.random_graphs import (
     sparse_scores,
 )
 
-METHODS = {SpanningTrees: ["wilson", "colbourn"], DependencyTrees: [*sampling.METHODS]}
+METHODS = {
+    SpanningTrees: ["wilson", "colbourn"],
+    DependencyTrees: ["wilson", "wilson_reject", "colbourn", "wilson_rc"],
+}
 KINDS_AND_METHODS = pytest.mark.parametrize(
     ("kind", "method"), [(kind, method) for kind in METHODS for method in METHODS[kind]]
 )
@@ -166,15 +170,52 @@ def test_methods_for_dependency_trees_only(method):
 
 def test_the_biased_method_warns_where_it_is_called():
     distribution = DependencyTrees(dense_scores(1, 4))
-    with pytest.warns(BiasedSamplerWarning, match="'wilson_rc' is the paper's biased") as caught:
+    with pytest.warns(BiasedSamplerWarning, match="'wilson_rc' is biased: the paper's") as caught:
         distribution.sample(3, rng=1, method="wilson_rc")
     assert [warning.filename for warning in caught] == [__file__]
 
 
+def test_the_biased_method_warns_there_also_with_log_probabilities():
+    distribution = DependencyTrees(dense_scores(1, 4))
+    with pytest.warns(BiasedSamplerWarning, match="'wilson_rc' is biased") as caught:
+        distribution.sample_and_log_prob(3, rng=1, method="wilson_rc")
+    assert [warning.filename for warning in caught] == [__file__]
+
+
+@ignore_bias
+@KINDS
+@pytest.mark.parametrize("size", [None, 0, 3, (2, 3), (0, 2)])
+def test_log_probabilities_come_with_the_draws(kind, size):
+    scores = np.random.default_rng(3).normal(scale=3.0, size=(2, 2, 6, 6))
+    batch = kind(scores, lengths=[[5, 3], [1, 4]])
+    for distribution in (batch, batch[0], batch[1, 0]):
+        for method in (None, *METHODS[kind]):
+            options = {"method": method, "rng": 5, "first_graph": 7, "first_draw": 11}
+            heads, log_prob = distribution.sample_and_log_prob(size, **options)
+            expected = distribution.sample(size, **options)
+            np.testing.assert_array_equal(heads, expected, strict=True)
+            np.testing.assert_array_equal(log_prob, distribution.log_prob(expected), strict=True)
+            assert type(log_prob) is type(distribution.log_prob(expected))
+
+
+def test_a_refused_call_does_not_advance_the_generator():
+    rng = np.random.default_rng(0)
+    state = rng.bit_generator.state
+    distribution = DependencyTrees(dense_scores(1, 4))
+    for wrong in ({"method": "fast"}, {"first_draw": -1}, {"workers": 0}):
+        for draw in (distribution.sample, distribution.sample_and_log_prob):
+            with pytest.raises(ValueError):  # noqa: PT011, any will do
+                draw(3, rng=rng, **wrong)
+    for wrong in ({"method": "fast"}, {"first_graph": -1}, {"on_exhausted": "stop"}):
+        with pytest.raises(ValueError):  # noqa: PT011
+            distribution.sample_without_replacement(3, rng=rng, **wrong)
+    assert rng.bit_generator.state == state
+
+
 def test_no_other_method_warns(recwarn):
     # The suite turns warnings into errors; this test says so without it.
-    for kind, methods in METHODS.items():
-        for method in (*methods, None):
+    for kind, names in METHODS.items():
+        for method in (*names, None):
             if method != "wilson_rc":
                 kind(dense_scores(1, 4)).sample(3, rng=1, method=method)
     assert not recwarn
@@ -183,11 +224,11 @@ def test_no_other_method_warns(recwarn):
 @KINDS
 def test_the_default_method_is_an_exact_one_whatever_the_number_of_draws(kind):
     distribution = kind(np.zeros((4, 4)))
-    assert sampling.DEFAULT_METHOD != "wilson_rc"
+    assert methods.DEFAULT_METHOD != "wilson_rc"
     for size in (1, 500):
         np.testing.assert_array_equal(
             distribution.sample(size, rng=1),
-            distribution.sample(size, rng=1, method=sampling.DEFAULT_METHOD),
+            distribution.sample(size, rng=1, method=methods.DEFAULT_METHOD),
         )
 
 
@@ -394,7 +435,7 @@ def test_small_root_weights_do_not_matter_once_the_child_is_drawn(name):
 
 def draws_of(distribution, method, **options):
     return sampling.sample(
-        distribution._graphs, NUM_DRAWS, method=method, rng=1, workers=1, **options
+        distribution._graphs, NUM_DRAWS, method=method, key=stream_key(1), **options
     )
 
 

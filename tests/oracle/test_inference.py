@@ -19,7 +19,8 @@ import mpmath
 import numpy as np
 import pytest
 
-from arborand import DependencyTrees, NoTreeError, SpanningTrees, _core, reference
+from arborand import DependencyTrees, NoTreeError, SpanningTrees, _core
+from arborand.paper import reference
 from tests.exact_fractions import ExactLaw
 from tests.kinds import KINDS, is_single_root
 from tests.random_graphs import (

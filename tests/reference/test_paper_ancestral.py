@@ -8,13 +8,14 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from arborand import reference
 from arborand.enumeration import count_trees
+from arborand.paper import reference
 from tests.reference.test_paper_setting import (
     EPSILON,
     GRAPHS,
     arcs_of,
     assert_same_law,
+    draw_by,
     draw_many,
     each_graph,
     each_kind,
@@ -348,7 +349,7 @@ def test_swor_draws_from_probabilities_that_sum_to_one(single_root, monkeypatch)
         totals.append(masses.sum())
         return draw(masses, rng)
 
-    monkeypatch.setattr(reference, "categorical", recording)
+    draw_by(recording, monkeypatch)
     k = 5
     reference.swor(weights, k, np.random.default_rng(0), single_root=single_root)
     assert len(totals) == k * (len(weights) - 1)

@@ -9,7 +9,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from arborand import reference
+from arborand.paper import reference
 from tests.reference.test_paper_setting import (
     EPSILON,
     GRAPHS,

@@ -4,7 +4,6 @@ Trees alone would hide a difference in the last bits of the arithmetic, because 
 once in 1e15. So the marginals, which come from the same recursion, are compared bit for bit.
 """
 
-import warnings
 from fractions import Fraction
 
 import mpmath
@@ -56,16 +55,14 @@ HOSTILE_GRAPHS = {
 
 def assert_same_trees(distribution, num_draws, method, seed, step_budget, **first):
     graphs = distribution._graphs
-    with warnings.catch_warnings(category=UserWarning, action="ignore"):  # wilson_rc is biased
-        heads, _ = sampling.sample(
-            graphs,
-            num_draws,
-            method=method,
-            rng=seed,
-            workers=1,
-            step_budget=step_budget,
-            **first,
-        )
+    heads, _ = sampling.sample(
+        graphs,
+        num_draws,
+        method=method,
+        key=stream_key(seed),
+        step_budget=step_budget,
+        **first,
+    )
     expected = twin.sample(
         graphs.log_weights,
         graphs.lengths,
@@ -191,9 +188,7 @@ def assert_same_sequence(distribution, num_trees, *, method, seed=0, switch_afte
         graphs,
         num_trees,
         method=method,
-        rng=seed,
-        workers=1,
-        on_exhausted="return",
+        key=stream_key(seed),
         first_graph=first,
         switch_after=switch_after,
     )

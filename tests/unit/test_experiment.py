@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from arborand import experiment
+from arborand.paper import experiment
 
 pytest.importorskip("matplotlib", reason="the experiment draws its figure with matplotlib")
 

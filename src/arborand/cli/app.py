@@ -7,10 +7,11 @@ from typing import Annotated
 
 import typer
 
-from arborand.cli import commands, files, paper, show
-from arborand.cli.running import note
+from arborand import __version__
+from arborand.cli import commands, files, show
+from arborand.cli.messages import note
 from arborand.errors import ArborandError
-from arborand.formats.provenance import package_version
+from arborand.paper import commands as paper
 
 app = typer.Typer(
     name="arborand",
@@ -23,7 +24,7 @@ app = typer.Typer(
 
 def _print_version(value: bool) -> None:
     if value:
-        typer.echo(f"arborand {package_version()}")
+        typer.echo(f"arborand {__version__}")
         raise typer.Exit
 
 

@@ -3,31 +3,36 @@
 from __future__ import annotations
 
 import secrets
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from arborand.cli import computing, options
-from arborand.cli.options import Format, Method, OnError
-from arborand.cli.running import list_skipped, note, open_corpus, process
+from arborand.cli.messages import list_skipped, note
+from arborand.cli.running import open_corpus, process
+from arborand.cli.streams import check_streams, chosen_format
 from arborand.cli.tables import TableOutput
 from arborand.formats import rows as layouts
-from arborand.formats.journal import OutputError, recorded_seed
-from arborand.formats.outputs import is_stream, open_output, output_format
+from arborand.formats.journal import recorded_seed
+from arborand.formats.outputs import open_output
 from arborand.formats.provenance import provenance
+from arborand.methods import (
+    DEFAULT_METHOD,
+    DEFAULT_WITHOUT_REPLACEMENT,
+    WITH_REPLACEMENT,
+    WITHOUT_REPLACEMENT,
+    names,
+)
 
 if TYPE_CHECKING:
-    from arborand.cli.running import Computation, Corpus
+    from arborand.cli.running import Computation
     from arborand.formats.outputs import Output
     from arborand.formats.rows import Layout
 
-# The methods that only make sense where a single arc leaves the root.
-_SINGLE_ROOT = ("wilson_reject", "wilson_rc")
-# How distinct trees are drawn where no method is named.
-_DISTINCT = "rejection, then partition"
 
-
+@options.spread
 def sample(
     scores: options.Scores,
     num_trees: Annotated[
@@ -45,25 +50,18 @@ def sample(
         ),
     ] = False,
     method: Annotated[
-        Method | None,
+        options.Method | None,
         typer.Option(
             "--method",
-            help="With replacement: wilson (default), wilson_reject, colbourn, or the paper's "
-            "biased wilson_rc. Without: rejection or partition (default: both, as it pays).",
+            help=options.METHOD_HELP,
             rich_help_panel="Drawing",
             show_default=False,
         ),
     ] = None,
     seed: options.Seed = None,
-    trees: options.Trees = "dependency",
-    weights: options.Weights = False,
     conllu: options.Conllu = None,
-    output: options.Out = None,
-    format_: options.OutFormat = None,
-    resume: options.Resume = False,
-    restart: options.Restart = False,
-    workers: options.Workers = 1,
-    on_error: options.OnBad = "stop",
+    *,
+    run: options.Run,
 ) -> None:
     r"""Draw random trees for every sentence, each with its exact probability.
 
@@ -73,7 +71,7 @@ def sample(
 
     [bold]Examples[/bold]
 
-      A hundred trees a sentence, into a Parquet file:
+      A hundred trees per sentence, into a Parquet file:
       [cyan]arborand sample scores.npz -k 100 --seed 1 -o trees.parquet[/cyan]
 
       Ten different readings of each sentence, with the corpus' own columns:
@@ -86,72 +84,53 @@ def sample(
       In a pipe:
       [cyan]cat scores.npz | arborand sample - --format jsonl -o - | head[/cyan]
     """
-    allowed = options.WITHOUT_REPLACEMENT if without_replacement else options.WITH_REPLACEMENT
-    if method is not None and method not in allowed:
+    methods = WITHOUT_REPLACEMENT if without_replacement else WITH_REPLACEMENT
+    chosen = next((known for known in methods if known.name == method), None)
+    if method is not None and chosen is None:
         kind = "without" if without_replacement else "with"
         raise typer.BadParameter(
-            f"{method} does not draw {kind} replacement: use {', '.join(allowed)}",
+            f"{method} does not draw {kind} replacement: use {', '.join(names(methods))}",
             param_hint="--method",
         )
-    if method in _SINGLE_ROOT and trees != "dependency":
+    if chosen is not None and chosen.single_root_only and run.trees != "dependency":
         raise typer.BadParameter(
             f"{method} only draws dependency trees", param_hint="--method / --trees"
         )
-    if method == "wilson_rc":
-        note("wilson_rc is the paper's biased sampler: it draws the root's child by weight")
-    if seed is None and resume and output is not None:
-        seed = recorded_seed(Path(output))
+    if chosen is not None and chosen.is_biased:
+        note(f"{method} is biased: {chosen.summary}")
+    if seed is None and run.resume and run.output is not None:
+        seed = recorded_seed(Path(run.output))
     if seed is None:
         seed = secrets.randbits(63)
-    setting = computing.Setting(trees == "dependency", weights, workers)
     compute: Computation
     if without_replacement:
-        compute = computing.SamplingWithoutReplacement(setting, num_trees, method, seed)
-        name = method or _DISTINCT
+        compute = computing.SamplingWithoutReplacement(_setting(run), num_trees, method, seed)
     else:
-        name = method or "wilson"
-        compute = computing.Sampling(setting, num_trees, name, seed)
-    _go_through(
-        "sample",
-        layouts.TREES,
-        compute,
-        scores=scores,
-        conllu=conllu,
-        described={
+        compute = computing.Sampling(_setting(run), num_trees, method or DEFAULT_METHOD, seed)
+    drawing = Drawing(
+        num_trees,
+        seed,
+        method or (DEFAULT_WITHOUT_REPLACEMENT if without_replacement else DEFAULT_METHOD),
+        {
             "num-trees": num_trees,
             "without-replacement": without_replacement,
             "method": method,
             "seed": seed,
-            "trees": trees,
-            "weights": weights,
         },
-        seed=seed,
-        method=name,
-        num_trees=num_trees,
-        output=output,
-        format_=format_,
-        resume=resume,
-        restart=restart,
-        workers=workers,
-        on_error=on_error,
     )
+    _go_through("sample", layouts.TREES, compute, scores, run, conllu=conllu, drawing=drawing)
 
 
+@options.spread
 def marginals(
     scores: options.Scores,
-    trees: options.Trees = "dependency",
-    weights: options.Weights = False,
     conllu: options.Conllu = None,
-    output: options.Out = None,
-    format_: options.OutFormat = None,
-    resume: options.Resume = False,
-    restart: options.Restart = False,
-    workers: options.Workers = 1,
-    on_error: options.OnBad = "stop",
+    *,
+    run: options.Run,
 ) -> None:
     """Compute the probability of every arc of every sentence.
 
-    A matrix a sentence, row: head, column: dependent, node 0: the root. Each
+    One matrix per sentence, row: head, column: dependent, node 0: the root. Each
     entry is right to about 13 digits, however small. On the terminal: the
     likeliest heads of each word.
 
@@ -161,33 +140,21 @@ def marginals(
 
       [cyan]arborand marginals scores.npz --conllu corpus.conllu | less[/cyan]
     """
-    setting = computing.Setting(trees == "dependency", weights, workers)
     _go_through(
         "marginals",
         layouts.MARGINALS,
-        computing.Marginals(setting),
-        scores=scores,
+        computing.Marginals(_setting(run)),
+        scores,
+        run,
         conllu=conllu,
-        described={"trees": trees, "weights": weights},
-        output=output,
-        format_=format_,
-        resume=resume,
-        restart=restart,
-        workers=workers,
-        on_error=on_error,
     )
 
 
+@options.spread
 def logz(
     scores: options.Scores,
-    trees: options.Trees = "dependency",
-    weights: options.Weights = False,
-    output: options.Out = None,
-    format_: options.OutFormat = None,
-    resume: options.Resume = False,
-    restart: options.Restart = False,
-    workers: options.Workers = 1,
-    on_error: options.OnBad = "stop",
+    *,
+    run: options.Run,
 ) -> None:
     """Compute log Z of every sentence.
 
@@ -199,23 +166,10 @@ def logz(
 
       [cyan]arborand logz scores.npz --trees spanning -o logz.jsonl[/cyan]
     """
-    setting = computing.Setting(trees == "dependency", weights, workers)
-    _go_through(
-        "logz",
-        layouts.LOG_PARTITION,
-        computing.LogPartition(setting),
-        scores=scores,
-        conllu=None,
-        described={"trees": trees, "weights": weights},
-        output=output,
-        format_=format_,
-        resume=resume,
-        restart=restart,
-        workers=workers,
-        on_error=on_error,
-    )
+    _go_through("logz", layouts.LOG_PARTITION, computing.LogPartition(_setting(run)), scores, run)
 
 
+@options.spread
 def entropy(
     scores: options.Scores,
     num_draws: Annotated[
@@ -228,14 +182,8 @@ def entropy(
         ),
     ] = 10,
     seed: options.FixedSeed = 0,
-    trees: options.Trees = "dependency",
-    weights: options.Weights = False,
-    output: options.Out = None,
-    format_: options.OutFormat = None,
-    resume: options.Resume = False,
-    restart: options.Restart = False,
-    workers: options.Workers = 1,
-    on_error: options.OnBad = "stop",
+    *,
+    run: options.Run,
 ) -> None:
     """Say how sure the scores are of every sentence.
 
@@ -251,116 +199,66 @@ def entropy(
 
       [cyan]arborand entropy scores.npz --num-draws 100 -o entropy.parquet[/cyan]
     """
-    setting = computing.Setting(trees == "dependency", weights, workers)
-    _go_through(
-        "entropy",
-        layouts.ENTROPY,
-        computing.Entropy(setting, num_draws, seed),
-        scores=scores,
-        conllu=None,
-        described={
-            "num-draws": num_draws,
-            "seed": seed,
-            "trees": trees,
-            "weights": weights,
-        },
-        seed=seed,
-        method=_DISTINCT,
-        num_trees=num_draws,
-        output=output,
-        format_=format_,
-        resume=resume,
-        restart=restart,
-        workers=workers,
-        on_error=on_error,
+    compute = computing.Entropy(_setting(run), num_draws, seed)
+    drawing = Drawing(
+        num_draws, seed, DEFAULT_WITHOUT_REPLACEMENT, {"num-draws": num_draws, "seed": seed}
     )
+    _go_through("entropy", layouts.ENTROPY, compute, scores, run, drawing=drawing)
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """What a command draws, for the record: how many trees per sentence, from what, by what."""
+
+    num_trees: int
+    seed: int
+    method: str
+    described: dict[str, Any]
+
+
+def _setting(run: options.Run) -> computing.Setting:
+    return computing.Setting(run.trees == "dependency", run.weights, run.workers)
 
 
 def _go_through(
     command: str,
     layout: Layout,
     compute: Computation,
-    *,
     scores: str,
-    conllu: str | None,
-    described: dict[str, Any],
-    output: str | None,
-    format_: Format | None,
-    resume: bool,
-    restart: bool,
-    workers: int,
-    on_error: OnError,
-    seed: int | None = None,
-    method: str | None = None,
-    num_trees: int = 0,
+    run: options.Run,
+    *,
+    conllu: str | None = None,
+    drawing: Drawing | None = None,
 ) -> None:
     """Compute something for every sentence of a corpus and write it."""
-    check_streams(scores, conllu, output)
-    chosen = chosen_format(output, format_, layout, resume=resume, restart=restart)
+    check_streams(scores, conllu, run.output)
+    chosen = chosen_format(run.output, run.format_, layout, resume=run.resume, restart=run.restart)
+    described = {} if drawing is None else drawing.described
     with open_corpus(scores, conllu) as corpus:
-        record = provenance(command, described, inputs=corpus.inputs, seed=seed, method=method)
+        record = provenance(
+            command,
+            {**described, "trees": run.trees, "weights": run.weights},
+            inputs=corpus.inputs,
+            seed=None if drawing is None else drawing.seed,
+            method=None if drawing is None else drawing.method,
+        )
         target: Output
-        if output is None:
+        if run.output is None:
             target = TableOutput(layout, record)
         else:
-            target = open_output(output, chosen, layout, record, resume=resume, restart=restart)
-        _report(
-            corpus,
-            process(
-                corpus,
-                compute,
-                target,
-                num_trees=num_trees,
-                workers=workers,
-                skip=on_error == "skip",
-                what=command,
-                quiet=output is None,
-            ),
-        )
-
-
-def _report(corpus: Corpus, skipped: list[list[str]]) -> None:
-    if corpus.scores.num_sentences == 0:
-        note(f"{corpus.scores.file.name} has no sentences")
-    list_skipped(skipped)
-
-
-def check_streams(scores: str, conllu: str | None, output: str | None = None) -> None:
-    """Refuse to read two files from one pipe, and to write over what is read."""
-    for source in (scores, conllu):
-        if source is not None and output is not None and _is_same_file(source, output):
-            raise typer.BadParameter(
-                f"{output!r} is the file that is read: choose another name", param_hint="--output"
+            target = open_output(
+                run.output, chosen, layout, record, resume=run.resume, restart=run.restart
             )
-    if scores == "-" and conllu == "-":
-        raise typer.BadParameter(
-            "standard input can be the scores or the CoNLL-U file, not both", param_hint="--conllu"
+        skipped = process(
+            corpus,
+            compute,
+            target,
+            num_trees=0 if drawing is None else drawing.num_trees,
+            workers=run.workers,
+            skip=run.on_error == "skip",
+            what=command,
+            quiet=run.output is None,
         )
-
-
-def _is_same_file(source: str, output: str) -> bool:
-    try:
-        return Path(source).samefile(output)
-    except OSError:  # one of them is no file, or not there
-        return False
-
-
-def chosen_format(
-    output: str | None, format_: Format | None, layout: Layout, *, resume: bool, restart: bool
-) -> str:
-    """Settle the format before anything is read; empty for a table on the terminal."""
-    if resume and restart:
-        raise typer.BadParameter(
-            "an unfinished output is either continued or discarded", param_hint="--resume"
-        )
-    if output is None:
-        for name, given in (("--format", format_), ("--resume", resume), ("--restart", restart)):
-            if given:
-                raise typer.BadParameter("goes with -o OUT", param_hint=name)
-        return ""
-    if resume and is_stream(output):
-        raise typer.BadParameter("a pipe cannot be continued", param_hint="--resume")
-    try:
-        return output_format(output, format_, layout)
-    except OutputError as error:
-        raise typer.BadParameter(str(error), param_hint="--output / --format") from error
+        if corpus.scores.num_sentences == 0:
+            note(f"{corpus.scores.file.name} has no sentences")
+        list_skipped(skipped)

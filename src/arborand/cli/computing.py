@@ -8,27 +8,21 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
-from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from arborand import partition, sampling
 from arborand.distributions import DependencyTrees, SpanningTrees
 from arborand.errors import ArborandError, BiasedSamplerWarning, NoTreeError
 from arborand.formats.rows import Rows
-from arborand.validation import check_log_weights, check_weights
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
     from numpy.typing import NDArray
 
     from arborand.distributions import TreeDistribution
     from arborand.formats.sentences import Sentences
-    from arborand.validation import Graphs
-
-_Checked = TypeVar("_Checked")
 
 # How many heads of one sentence are drawn at a time.
 DRAW_VALUES = 1 << 19
@@ -42,25 +36,17 @@ class Setting:
     weights: bool
     workers: int
 
-    def graphs(self, run: Sentences) -> Graphs:
-        """Let a run through the gate."""
-        check = check_weights if self.weights else check_log_weights
-        return self._through(run, partial(check, single_root=self.single_root))
-
     def distribution(self, run: Sentences, *, single_root: bool | None = None) -> TreeDistribution:
         """Make the distribution of a run: a batch."""
         kind = self.single_root if single_root is None else single_root
         maker = DependencyTrees if kind else SpanningTrees
         make = maker.from_weights if self.weights else maker
-        return self._through(run, lambda array, lengths: make(array, lengths=lengths))
-
-    def _through(self, run: Sentences, gate: Callable[[Any, Any], _Checked]) -> _Checked:
         padded = run.padded(0.0 if self.weights else -np.inf)
         try:
-            return gate(padded, run.lengths)
+            return make(padded, lengths=run.lengths)
         except ArborandError:
             if len(run) == 1:  # say the same of the sentence's own matrix, not of a batch of one
-                gate(padded[0], run.lengths[0])
+                make(padded[0], lengths=run.lengths[0])
             raise
 
 
@@ -75,33 +61,29 @@ class Sampling:
 
     def __call__(self, run: Sentences, first_draw: int) -> Iterator[tuple[Rows, int]]:
         """Draw trees for a run."""
-        graphs = self.setting.graphs(run)
-        workers = self.setting.workers
-        parts = partition.partition(graphs, workers)
+        distribution = self.setting.distribution(run)
         portion = self.num_trees
         if len(run) == 1:
-            portion = min(portion, max(1, DRAW_VALUES // graphs.size))
+            portion = min(portion, max(1, DRAW_VALUES // distribution.log_weights.shape[-1]))
         while first_draw < self.num_trees:
             count = min(portion, self.num_trees - first_draw)
             with warnings.catch_warnings():
                 # Said once, by the command.
                 warnings.simplefilter("ignore", BiasedSamplerWarning)
-                heads, _ = sampling.sample(
-                    graphs,
+                heads, log_prob = distribution.sample_and_log_prob(
                     count,
                     method=self.method,
                     rng=self.seed,
-                    workers=workers,
+                    workers=self.setting.workers,
                     first_graph=run.first,
                     first_draw=first_draw,
                 )
-            log_prob = partition.log_prob(graphs, parts, heads, np.ones(heads.shape[:2], bool))
             rows = Rows(
                 run.sent_ids,
                 run.lengths,
                 np.full(len(run), count, dtype=np.int64),
                 {"log_prob": log_prob.T.reshape(-1)},
-                _flat_heads(heads, graphs.lengths),
+                _flat_heads(heads, distribution.lengths),
                 first_draw,
                 run.tokens,
                 run.annotations,
@@ -244,7 +226,7 @@ class Gate:
     def __call__(self, run: Sentences, first_draw: int) -> Iterator[tuple[Rows, int]]:
         """Check a run."""
         del first_draw
-        self.setting.graphs(run)
+        self.setting.distribution(run)
         yield _sentence_rows(run, {}), 0
 
 

@@ -8,9 +8,10 @@ import typer
 from rich.markup import escape
 
 from arborand.cli import computing, options
-from arborand.cli.commands import check_streams, chosen_format
+from arborand.cli.messages import list_skipped
 from arborand.cli.options import OnError
-from arborand.cli.running import list_skipped, open_corpus, process
+from arborand.cli.running import open_corpus, process
+from arborand.cli.streams import check_streams, chosen_format
 from arborand.cli.tables import console, new_table
 from arborand.formats.conllu import open_annotations
 from arborand.formats.inputs import FormatError, SentenceError, open_input
@@ -222,7 +223,7 @@ def check(
     table.add_row("sentences", str(layout.num_sentences))
     if tally.sentences:
         mean = tally.words / tally.sentences
-        table.add_row("words a sentence", f"{tally.shortest} to {tally.longest}, mean {mean:.1f}")
+        table.add_row("words per sentence", f"{tally.shortest} to {tally.longest}, mean {mean:.1f}")
     table.add_row("sentence ids", "yes" if layout.has_sent_ids else "no (numbered from 1)")
     out = console()
     out.print(table)

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from functools import wraps
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_type_hints
 
 import typer
+
+from arborand.methods import DEFAULT_METHOD, WITH_REPLACEMENT, WITHOUT_REPLACEMENT, names
 
 _SCORES = "Scores"
 _DRAWING = "Drawing"
@@ -15,9 +21,15 @@ _RUNNING = "Running"
 TreeKind = Literal["dependency", "spanning"]
 OnError = Literal["stop", "skip"]
 Format = Literal["conllu", "jsonl", "parquet", "npz", "safetensors"]
-WITH_REPLACEMENT = ("wilson", "wilson_reject", "colbourn", "wilson_rc")
-WITHOUT_REPLACEMENT = ("rejection", "partition")
-Method = Literal["wilson", "wilson_reject", "colbourn", "wilson_rc", "rejection", "partition"]
+if TYPE_CHECKING:
+    Method = str
+else:
+    Method = Literal[names(WITH_REPLACEMENT + WITHOUT_REPLACEMENT)]
+METHOD_HELP = (
+    f"With replacement: {', '.join(m.name + m.restrictions for m in WITH_REPLACEMENT)}; "
+    f"{DEFAULT_METHOD} if none is named. Without: {', '.join(names(WITHOUT_REPLACEMENT))}; "
+    "both, as it pays, if none is named."
+)
 
 Scores = Annotated[
     str,
@@ -128,3 +140,43 @@ OnBad = Annotated[
         rich_help_panel=_RUNNING,
     ),
 ]
+
+
+@dataclass(frozen=True)
+class Run:
+    """The options of every command that goes through a corpus."""
+
+    trees: Trees = "dependency"
+    weights: Weights = False
+    output: Out = None
+    format_: OutFormat = None
+    resume: Resume = False
+    restart: Restart = False
+    workers: Workers = 1
+    on_error: OnBad = "stop"
+
+
+def spread(command: Callable[..., None]) -> Callable[..., None]:
+    """Let a command take a dataclass of options, its last parameter, as options of their own."""
+    hints = get_type_hints(command, include_extras=True)
+    *own, last = inspect.signature(command).parameters.values()
+    group = hints[last.name]
+    group_hints = get_type_hints(group, include_extras=True)
+    shared = [
+        inspect.Parameter(
+            field.name,
+            inspect.Parameter.KEYWORD_ONLY,
+            default=field.default,
+            annotation=group_hints[field.name],
+        )
+        for field in fields(group)
+    ]
+
+    @wraps(command)
+    def called(**values: Any) -> None:
+        chosen = group(**{field.name: values.pop(field.name) for field in fields(group)})
+        command(**values, **{last.name: chosen})
+
+    parameters = [p.replace(annotation=hints[p.name]) for p in own] + shared
+    called.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    return called

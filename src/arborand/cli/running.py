@@ -6,16 +6,13 @@ another writes the last.  Which sentences share a run has no influence on what i
 
 from __future__ import annotations
 
-import sys
 from collections import deque
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from rich.console import Console
-from rich.markup import escape
-
+from arborand.cli.messages import note, progress
 from arborand.errors import ArborandError
 from arborand.formats.conllu import open_annotations
 from arborand.formats.inputs import FormatError, SentenceError
@@ -39,8 +36,6 @@ if TYPE_CHECKING:
 
 # How many portions may wait to be written: enough to go on while a Parquet row group is encoded.
 _WAITING = 8
-# How many skipped sentences are listed by name.
-_LISTED = 10_000
 
 
 class StoppedError(ArborandError):
@@ -238,59 +233,3 @@ def _explained(error: BaseException, last: str, *, can_continue: bool, skip: boo
     if can_continue:
         hints.append("what is finished is kept: add --resume to go on from there")
     return f"{message}\n({'; '.join(hints)})" if hints else message
-
-
-# ---- what the person at the terminal sees
-
-
-def note(message: str) -> None:
-    """Say something on standard error."""
-    Console(stderr=True, highlight=False, soft_wrap=True).print(f"arborand: {escape(message)}")
-
-
-def list_skipped(skipped: list[list[str]]) -> None:
-    """List the sentences that were left out."""
-    if not skipped:
-        return
-    count = len(skipped)
-    lines = [f"{count} sentence{'s' if count > 1 else ''} skipped:"]
-    lines += [f"  {sent_id}: {reason}" for sent_id, reason in skipped[:_LISTED]]
-    lines += [f"  ... and {count - _LISTED} more"] if count > _LISTED else []
-    note("\n".join(lines))
-
-
-@contextmanager
-def progress(what: str, total: int, done: int, *, quiet: bool) -> Iterator[Callable[[int], Any]]:
-    """Show how far a run has come, with its rate and the time left; not in a pipe."""
-    if quiet or not sys.stderr.isatty():
-        yield lambda _: None
-        return
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        ProgressColumn,
-        TextColumn,
-        TimeRemainingColumn,
-    )
-    from rich.text import Text
-
-    class Rate(ProgressColumn):
-        """Sentences a second."""
-
-        def render(self, task: Any) -> Text:
-            speed = task.finished_speed or task.speed
-            return Text(f"{speed:,.0f} sentences/s" if speed else "")
-
-    with Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        Rate(),
-        TimeRemainingColumn(),
-        TextColumn("left"),
-        console=Console(stderr=True),
-        transient=True,
-    ) as bar:
-        task = bar.add_task(what, total=total, completed=done)
-        yield lambda finished: bar.update(task, completed=finished)

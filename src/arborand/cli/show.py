@@ -10,13 +10,15 @@ from typing import IO, TYPE_CHECKING, Annotated, Any
 import typer
 
 from arborand.cli import computing, options
-from arborand.cli.commands import check_streams
-from arborand.cli.running import chosen_sentences, list_skipped, open_corpus
+from arborand.cli.messages import list_skipped
+from arborand.cli.running import chosen_sentences, open_corpus
+from arborand.cli.streams import check_streams
 from arborand.errors import ArborandError
 from arborand.formats.inputs import SentenceError
 from arborand.formats.journal import write_aside
 from arborand.formats.outputs import is_stream
 from arborand.formats.provenance import provenance
+from arborand.methods import DEFAULT_WITHOUT_REPLACEMENT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -118,7 +120,7 @@ def show(
             described,
             inputs=corpus.inputs,
             seed=seed,
-            method="rejection, then partition",
+            method=DEFAULT_WITHOUT_REPLACEMENT,
         )
         parts: Iterator[str]
         if kind == "svg":

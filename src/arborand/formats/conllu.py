@@ -1,7 +1,7 @@
 """CoNLL-U: the words and columns of sentences, found by ``sent_id``, and trees written back.
 
-The ``conllu`` package reads the lines; columns are kept as they are, character by character, so
-that what is written differs from what was read in HEAD alone.
+Columns are kept as they are, character by character, so that what is written differs from what was
+read in HEAD alone.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import IO, TYPE_CHECKING
 
-from arborand.formats.inputs import FormatError, open_input, required
+from arborand.formats.inputs import FormatError, open_input
 
 if TYPE_CHECKING:
     import os
@@ -18,11 +18,7 @@ if TYPE_CHECKING:
 
     from arborand.formats.inputs import InputFile
 
-_FIELDS = ("id", "form", "lemma", "upos", "xpos", "feats", "head", "deprel", "deps", "misc")
-_FORM, _HEAD = 1, 6
-_RAW = {field: lambda line, i: line[i] for field in _FIELDS}
-# The package also splits lines at two spaces, which a column may contain.
-_SPACE = "\x1f"
+_NUM_COLUMNS, _FORM, _HEAD = 10, 1, 6
 # Comments that each block gets anew, and those that belong to the first block of a sentence only.
 _OWN = ("sent_id", "sample", "log_prob", "arborand")
 _ONCE = ("newdoc", "newpar")
@@ -192,18 +188,19 @@ def parse_block(block: list[bytes], name: str) -> Annotation:
     FormatError
         If they are not CoNLL-U.
     """
-    conllu = required("conllu", "reading a CoNLL-U file")
+    begins = f"{name}: the block that begins with {block[0][:60]!r} is not CoNLL-U"
     try:
         lines = [line.decode("utf-8-sig").rstrip("\r\n") for line in block]
-        text = "\n".join(line for line in lines if not line.startswith("#"))
-        hidden = text.replace(" ", _SPACE)
-        [parsed] = conllu.parse(hidden, fields=_FIELDS, field_parsers=_RAW.copy())
-        columns = [[c.replace(_SPACE, " ") for c in token.values()] for token in parsed]
-    except (UnicodeDecodeError, ValueError, conllu.exceptions.ParseException) as error:
-        raise FormatError(
-            f"{name}: the block that begins with {block[0][:60]!r} is not CoNLL-U: {error}"
-        ) from error
-    columns = [row + ["_"] * (len(_FIELDS) - len(row)) for row in columns]
+    except UnicodeDecodeError as error:
+        raise FormatError(f"{begins}: {error}") from error
+    columns: list[list[str]] = []
+    for line in lines:
+        if line.startswith("#"):
+            continue
+        row = line.split("\t")[:_NUM_COLUMNS]
+        if len(row) == 1:
+            raise FormatError(f"{begins}: the line {line[:60]!r} has no tabs between its columns")
+        columns.append(row + ["_"] * (_NUM_COLUMNS - len(row)))
     answer = Annotation(
         _sent_id(block), [line.rstrip() for line in lines if line.startswith("#")], columns
     )

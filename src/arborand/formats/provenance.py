@@ -7,8 +7,9 @@ again.  Neither times nor folders: the same run gives the same bytes, wherever a
 from __future__ import annotations
 
 import json
-from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
+
+import arborand
 
 if TYPE_CHECKING:
     from arborand.formats.inputs import InputFile
@@ -47,7 +48,7 @@ def provenance(
         if role != "input"
         for word in (f"--{role}", file.name)
     ]
-    record: dict[str, Any] = {"version": package_version(), "command": " ".join(words)}
+    record: dict[str, Any] = {"version": arborand.__version__, "command": " ".join(words)}
     if seed is not None:
         record["seed"] = seed
     if method is not None:
@@ -76,11 +77,3 @@ def differences(before: dict[str, Any], now: dict[str, Any]) -> list[str]:
 
 def _shown(value: Any) -> str:
     return "not given" if value is None else repr(value)
-
-
-def package_version() -> str:
-    """Look up the installed version of arborand."""
-    try:
-        return version("arborand")
-    except PackageNotFoundError:  # run from a folder of sources
-        return "unknown"

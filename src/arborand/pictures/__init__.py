@@ -1,25 +1,36 @@
-"""Pictures: trees, marginals and the algorithms themselves, as SVG and HTML in plain strings."""
+"""Pictures: trees and marginals, as SVG and HTML in plain strings."""
+
+from importlib import import_module
+from typing import Any
+from warnings import warn
 
 from arborand.pictures.arcs import arc_diagram
-from arborand.pictures.conditioning import ConditioningPicture, conditioning_steps
 from arborand.pictures.coverage import coverage_plot
 from arborand.pictures.notebook import distribution_html, draws_html
 from arborand.pictures.page import Picture, page
 from arborand.pictures.terminal import arc_text
-from arborand.pictures.walk_pictures import WalkPicture, loop_erased_walk
-from arborand.pictures.walks import Walk
 
 __all__ = [
-    "ConditioningPicture",
     "Picture",
-    "Walk",
-    "WalkPicture",
     "arc_diagram",
     "arc_text",
-    "conditioning_steps",
     "coverage_plot",
     "distribution_html",
     "draws_html",
-    "loop_erased_walk",
     "page",
 ]
+
+# What was here in 0.1 and exists because of the paper; the old names go away in version 0.3.
+_MOVED = ("ConditioningPicture", "Walk", "WalkPicture", "conditioning_steps", "loop_erased_walk")
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _MOVED:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    warn(
+        f"arborand.pictures.{name} is now called arborand.paper.illustrations.{name}; the old name "
+        "goes away in version 0.3",
+        DeprecationWarning,
+        stacklevel=2,
+    )
+    return getattr(import_module("arborand.paper.illustrations"), name)

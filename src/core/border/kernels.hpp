@@ -41,6 +41,7 @@ struct Kernels {
                    Index stride, Scratch& work, const Interrupt&, SampleCounts&);
     // A sequence of distinct trees; null: no memory.
     void* (*make_distinct)(const Graph&, const StreamKey&, std::uint64_t graph, const SwitchRule&);
+    // After any status but ok the sequence is over: it may only be freed.
     Status (*next_distinct)(void* sequence, const Interrupt&, DistinctTree&);
     void (*free_distinct)(void* sequence);
 };

@@ -1,10 +1,9 @@
 // The two number types of the core: double, and a double with an unbounded exponent.
 //
-// Everything in elimination/ is written for a `Scalar` that can only be added,
-// multiplied and divided, and never holds a negative value.  Without subtraction every operation
-// keeps the relative error of its operands, so the only thing double can do wrong is to run out of
-// exponent.  When it does (see floating_point_guard.hpp) the same templates run on
-// `UnboundedDouble`.
+// Everything in elimination/ is written for a `Scalar` that can only be added, multiplied and
+// divided, and never holds a negative value.  Without subtraction every operation keeps the
+// relative error of its operands, so the only thing double can do wrong is to run out of exponent.
+// When it does (see floating_point_guard.hpp) the same templates run on `UnboundedDouble`.
 //
 // Why UnboundedDouble stores a mantissa and an exponent rather than a logarithm: the logarithm of
 // 2^-7000 is about -4852, and the spacing of doubles there is 9e-13, so a logarithmic scalar would

@@ -56,8 +56,7 @@ class DistinctTrees {
         std::free(work_.memory);
     }
 
-    // The next tree; output.exhausted if there is none.  After any status but ok the sequence is
-    // over: it may not be asked again.
+    // The next tree; output.exhausted if there is none.
     Status next(const Interrupt& interrupt, DistinctTree& output) {
         if (!started_) {
             const Status status = start(interrupt);

@@ -10,8 +10,9 @@ import numpy as np
 import typer
 
 from arborand.cli import computing, options
-from arborand.cli.commands import check_streams
-from arborand.cli.running import chosen_sentences, note, open_corpus
+from arborand.cli.messages import note
+from arborand.cli.running import chosen_sentences, open_corpus
+from arborand.cli.streams import check_streams
 from arborand.errors import ArborandError
 from arborand.formats.inputs import FormatError, SentenceError
 from arborand.formats.journal import OutputError
@@ -43,7 +44,7 @@ def experiment(
 
       [cyan]arborand experiment --quick -o results[/cyan]
     """
-    from arborand import experiment as paper
+    from arborand.paper import experiment as paper
 
     try:
         import matplotlib  # noqa: F401, found out before the work instead of after it
@@ -96,7 +97,7 @@ def illustrate(
 
       [cyan]arborand illustrate scores.npz --conllu corpus.conllu --sent-id s-3 -o pictures[/cyan]
     """
-    from arborand.pictures import conditioning_steps, loop_erased_walk
+    from arborand.paper.illustrations import conditioning_steps, loop_erased_walk
 
     check_streams(scores, conllu)
     setting = computing.Setting(trees == "dependency", weights, 1)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from arborand.distributions import SpanningTrees
+from arborand.paper.illustrations.walks import Walk, walk_to_tree
 from arborand.pictures.arcs import FONT_FAMILY, GREY, VERMILION
 from arborand.pictures.graphs import (
     GraphDrawing,
@@ -27,7 +28,6 @@ from arborand.pictures.graphs import (
 )
 from arborand.pictures.markup import escape, percent, shorten, text_width
 from arborand.pictures.steps import Step, steps_page
-from arborand.pictures.walks import Walk, walk_to_tree
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

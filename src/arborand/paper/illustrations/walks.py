@@ -9,8 +9,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from arborand.reference import categorical
-
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
@@ -75,7 +73,7 @@ def walk_to_tree(
                 "picture: use another rng, or larger weights of arcs from the root"
             )
         here = path[-1]
-        there = categorical(transitions[:, here], rng)
+        there = int(rng.choice(len(transitions), p=transitions[:, here]))
         position = len(path)
         path.append(there)
         chances.append(float(transitions[there, here]))

@@ -3,6 +3,8 @@
 Thin: allocates the answers and lets the core fill them.  Every function takes
 :class:`~arborand.validation.Graphs` and a number of threads, and returns arrays in the shape of the
 batch (a NumPy scalar for a single graph where the answer is one number).
+
+Here the *partition function* is Z, the summed weights of all trees.
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ if TYPE_CHECKING:
     from arborand.validation import Graphs
 
 
-class Partition(NamedTuple):
+class Normaliser(NamedTuple):
     """log Z of every graph, and what the core needs to tell the log-probability of trees.
 
     Scores are shifted before they are exponentiated, by ``column_shift[dependent]`` and, for root
@@ -32,30 +34,32 @@ class Partition(NamedTuple):
     column_shift: NDArray[np.float64]
 
 
-def partition(graphs: Graphs, workers: int = 1) -> Partition:
+def normalise(graphs: Graphs, workers: int = 1) -> Normaliser:
     """Compute log Z of every graph, flat over the batch."""
     count = len(graphs.lengths)
-    answer = Partition(np.empty((count, 4)), np.zeros((count, graphs.size)))
+    answer = Normaliser(np.empty((count, 4)), np.zeros((count, graphs.size)))
     _core.log_partition(graphs.log_weights, graphs.lengths, graphs.single_root, workers, *answer)
     return answer
 
 
-def log_partition(graphs: Graphs, answer: Partition) -> NDArray[np.float64]:
+def log_partition(graphs: Graphs, normaliser: Normaliser) -> NDArray[np.float64]:
     """Take log Z out of it, in the shape of the batch."""
-    return answer.parts[:, 0].copy().reshape(graphs.batch_shape)[()]
+    return normaliser.parts[:, 0].copy().reshape(graphs.batch_shape)[()]
 
 
 def log_prob(
-    graphs: Graphs, answer: Partition, heads: NDArray[np.int32], is_member: NDArray[np.bool_]
+    graphs: Graphs, normaliser: Normaliser, heads: NDArray[np.int32]
 ) -> NDArray[np.float64]:
-    """Compute log P of trees, shape (num_trees, num_graphs, m), already checked.
+    """Compute log P of trees of shape (num_trees, *batch_shape, m) that are known to be trees.
 
-    Trees that are not members of the support get -inf; so do those that use a forbidden arc.
+    Trees that use a forbidden arc get -inf.  The number of root arcs is not looked at.
     """
-    result = np.empty(heads.shape[:2])
-    _core.log_prob(graphs.log_weights, graphs.lengths, graphs.single_root, *answer, heads, result)
-    result[~is_member] = -np.inf
-    return result
+    flat = heads.reshape(len(heads), len(graphs.lengths), graphs.size)
+    answer = np.empty(flat.shape[:2])
+    _core.log_prob(
+        graphs.log_weights, graphs.lengths, graphs.single_root, *normaliser, flat, answer
+    )
+    return answer.reshape(heads.shape[:-1])
 
 
 def arc_marginals(graphs: Graphs, workers: int = 1) -> NDArray[np.float64]:

@@ -1,0 +1,118 @@
+"""The one list of sampling methods, and the gate for their names.
+
+The options and help texts of the command line and the error messages are made from this list; the
+docstrings and the tables of the guide are compared with it by the tests.  A method is added here,
+and nowhere else in the package.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+
+from arborand.errors import BiasedSamplerWarning
+
+
+@dataclass(frozen=True, slots=True)
+class Method:
+    """One way to draw trees.
+
+    Attributes
+    ----------
+    name : str
+        What users pass as ``method=`` or ``--method``.
+    summary : str
+        What it does.
+    single_root_only : bool
+        Whether it draws dependency trees only.
+    is_biased : bool
+        Whether its draws do *not* follow the distribution.
+    """
+
+    name: str
+    summary: str
+    single_root_only: bool = False
+    is_biased: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.name}{self.restrictions}: {self.summary}"
+
+    @property
+    def restrictions(self) -> str:
+        """What sets it apart, in brackets after a space; empty if nothing does."""
+        words = ["dependency trees only"] * self.single_root_only + ["biased"] * self.is_biased
+        return f" ({', '.join(words)})" if words else ""
+
+
+# The order is that of enum class Method in the core.
+WITH_REPLACEMENT = (
+    Method(
+        "wilson",
+        "loop-erased random walks; for dependency trees after drawing the root's child by its "
+        "exact marginal",
+    ),
+    Method(
+        "wilson_reject",
+        "loop-erased random walks, repeated until a single arc leaves the root",
+        single_root_only=True,
+    ),
+    Method(
+        "colbourn",
+        "the ancestral sampler: one head after the other from its exact conditional distribution",
+    ),
+    Method(
+        "wilson_rc",
+        "the paper's sampler, which draws the root's child by weight instead of by marginal",
+        single_root_only=True,
+        is_biased=True,
+    ),
+)
+WITHOUT_REPLACEMENT = (
+    Method(
+        "rejection",
+        "draw with replacement and drop repeats, while a new tree takes fewer than a thousand "
+        "tries on average",
+    ),
+    Method(
+        "partition",
+        "draw from the space of the trees not yet drawn, kept as a union of disjoint parts",
+    ),
+)
+
+# With replacement, the cheapest.  Wilson's walk takes a microsecond at 50 words, the ancestral
+# sampler sixty; on graphs where it would walk for ever its budget makes it at most twice as slow.
+# Rejection saves the root's marginals, which pays for a few draws from large graphs only: but a
+# rule that looked at the number of draws would break the promise that the first 10 of 1000 draws
+# are the 10, and one that looked at other graphs of the batch would make draws depend on them.
+DEFAULT_METHOD = "wilson"
+# Without replacement, both: see `without_replacement.switch_below`.
+DEFAULT_WITHOUT_REPLACEMENT = "rejection, then partition"
+
+
+def names(methods: tuple[Method, ...]) -> tuple[str, ...]:
+    """List the names of some methods."""
+    return tuple(method.name for method in methods)
+
+
+def check_method(
+    name: str | None, methods: tuple[Method, ...], *, single_root: bool, stacklevel: int = 2
+) -> None:
+    """Let a method's name through, or None, with a warning if the method is biased.
+
+    `stacklevel` says whom the warning is for, counted from the caller of this function as 1.
+    """
+    if name is None:
+        return
+    allowed = [m for m in methods if single_root or not m.single_root_only]
+    chosen = next((method for method in allowed if method.name == name), None)
+    if chosen is None:
+        why = "only draws dependency trees" if name in names(methods) else "is no method"
+        listed = ", ".join(repr(method.name) for method in allowed)
+        raise ValueError(f"method {name!r} {why}: use one of {listed}, or None")
+    if chosen.is_biased:
+        exact = " or ".join(repr(method.name) for method in methods if not method.is_biased)
+        warnings.warn(
+            f"method {name!r} is biased: {chosen.summary}; use {exact} for exact draws",
+            BiasedSamplerWarning,
+            stacklevel=stacklevel + 1,
+        )
