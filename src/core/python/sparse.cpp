@@ -3,6 +3,7 @@
 #include <nanobind/stl/tuple.h>
 
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <tuple>
 #include <variant>
@@ -92,28 +93,14 @@ class SparseGraph {
         return count;
     }
 
-    // Prepare the steps of the walk, once.
-    void prepare() {
-        if (prepared_) return;
-        run_once([&](const Interrupt&) {
-            steps_ = make_steps(*rows_);
-            prepared_ = true;
-            return Status::ok;
-        });
-    }
-
-    Index num_bytes() const {
-        return static_cast<Index>(steps_.size() * sizeof(Step)) +
-               (rows_->is_weighted() ? 16 : 8) * num_arcs() + 4 * num_nodes();
-    }
-
     // Walk; the steps taken.  caught[i] is where the walk of draw i was given up, -1 if it ended.
+    // lanes: how many draws go side by side; 0 leaves that open.
     std::int64_t walk(Index root, int workers, std::uint64_t key0, std::uint64_t key1,
                       Array<const std::uint64_t, 1> draws, std::int64_t budget, Index lanes,
                       Array<std::int32_t, 2> heads, Array<std::int32_t, 1> caught) {
-        prepare();
+        const StepTables tables = prepare();
+        if (lanes == 0) lanes = tables.fits_a_cache(num_arcs()) ? 1 : 16;
         const Request request{{{key0, key1}}, draws, heads};
-        const StepTables tables{rows_->begins(), rows_->heads(), steps_.data()};
         std::atomic<std::int64_t> total{0};
         run_pieces(request.count(), workers, 64,
                    [&](Index first, Index count, const Interrupt& interrupt) {
@@ -168,8 +155,7 @@ class SparseGraph {
     // How often a walk from `start` visits each node in so many steps.
     void count_visits(Index start, Index root, std::int64_t num_steps,
                       Array<std::int64_t, 1> visits) {
-        prepare();
-        const StepTables tables{rows_->begins(), rows_->heads(), steps_.data()};
+        const StepTables tables = prepare();
         Stream stream(StreamKey{{0, 0}}, 0, 0, walking);
         Node node = static_cast<Node>(start);
         for (std::int64_t i = 0; i < num_steps && node != static_cast<Node>(root); ++i) {
@@ -265,11 +251,18 @@ class SparseGraph {
   private:
     static std::size_t at(Index i) { return static_cast<std::size_t>(i); }
 
+    // Make the steps of the walk, by whoever comes first.  Others wait, without the GIL.
+    StepTables prepare() {
+        nb::gil_scoped_release release;
+        std::call_once(prepared_, [&] { steps_ = make_steps(*rows_); });
+        return {rows_->begins(), rows_->heads(), steps_.empty() ? nullptr : steps_.data()};
+    }
+
     Nodes heads_, dependents_;  // keep the arrays alive
     std::optional<Numbers> log_weights_;
     std::unique_ptr<CompressedRows> rows_;
     std::vector<Step> steps_;
-    bool prepared_ = false;
+    std::once_flag prepared_;
 };
 
 // Move an undirected tree's root: turn the path from the new root to the old one round.
@@ -315,10 +308,11 @@ class Elimination {
     void draw(int workers, std::uint64_t key0, std::uint64_t key1,
               Array<const std::uint64_t, 1> draws, Array<std::int32_t, 2> heads) {
         const Request request{{{key0, key1}}, draws, heads};
-        run_once([&](const Interrupt&) {
-            if (!earlier_) earlier_ = std::make_unique<EarlierEntries>(*structure_);
-            return Status::ok;
-        });
+        {
+            nb::gil_scoped_release release;
+            std::call_once(listed_,
+                           [&] { earlier_ = std::make_unique<EarlierEntries>(*structure_); });
+        }
         std::visit(
             [&](const auto& factors) {
                 using Scalar = typename std::decay_t<decltype(factors.pivot)>::value_type;
@@ -475,6 +469,7 @@ class Elimination {
     std::unique_ptr<EliminationStructure> structure_;
     std::variant<Factors<double>, Factors<UnboundedDouble>> factors_;
     std::unique_ptr<EarlierEntries> earlier_;
+    std::once_flag listed_;
 };
 
 }  // namespace
@@ -486,7 +481,6 @@ void bind_sparse(nb::module_& m) {
              nb::arg("num_nodes"), nb::arg("directed"), nb::arg("log_killing").none())
         .def_prop_ro("num_nodes", &SparseGraph::num_nodes)
         .def_prop_ro("num_arcs", &SparseGraph::num_arcs)
-        .def_prop_ro("num_bytes", &SparseGraph::num_bytes)
         .def("heaviest_node", &SparseGraph::heaviest_node)
         .def("find_unreachable", &SparseGraph::find_unreachable, nb::arg("root"),
              nb::arg("unreachable"))

@@ -32,6 +32,13 @@ struct StepTables {
         std::uint64_t slot, low;
     };
 
+    // Whether a step seldom waits for memory: then draws side by side gain nothing.
+    bool fits_a_cache(Index num_arcs) const {
+        constexpr std::size_t cache = 1 << 20;
+        const std::size_t bytes = steps == nullptr ? sizeof(Node) : sizeof(Step);
+        return static_cast<std::size_t>(num_arcs) * bytes <= cache;
+    }
+
     // Where the step that a number stands for is written.
     ARBORAND_INLINE Place place(Node node, std::uint64_t number) const {
         const std::uint64_t first = begin[node];
