@@ -87,7 +87,7 @@ class RootedGraph:
         if edges.log_killing is not None:
             self.walk_root = num_nodes
         elif edges.is_undirected:
-            self.walk_root = self.core.heaviest_node()
+            self.walk_root = self.core.choose_walk_target()
         else:
             assert root is not None
             self.walk_root = root

@@ -17,6 +17,7 @@
 #include "sparse/pair_jumping.hpp"
 #include "sparse/selected_inverse.hpp"
 #include "sparse/step_tables.hpp"
+#include "sparse/walk_target.hpp"
 #include "sparse/wilson.hpp"
 
 namespace arborand {
@@ -82,7 +83,14 @@ class SparseGraph {
     const CompressedRows& rows() const { return *rows_; }
     Index num_nodes() const { return rows_->num_nodes(); }
     Index num_arcs() const { return rows_->num_arcs(); }
-    Index heaviest_node() const { return rows_->heaviest_node(); }
+    Index choose_walk_target() const {
+        Index target = 0;
+        run_once([&](const Interrupt&) {
+            target = sparse::choose_walk_target(*rows_);
+            return Status::ok;
+        });
+        return target;
+    }
 
     Index find_unreachable(Index root, Array<std::uint8_t, 1> unreachable) const {
         Index count = 0;
@@ -99,7 +107,7 @@ class SparseGraph {
                       Array<const std::uint64_t, 1> draws, std::int64_t budget, Index lanes,
                       Array<std::int32_t, 2> heads, Array<std::int32_t, 1> caught) {
         const StepTables tables = prepare();
-        if (lanes == 0) lanes = tables.fits_a_cache(num_arcs()) ? 1 : 16;
+        if (lanes == 0) lanes = waits_for_memory(*rows_, !steps_.empty()) ? 16 : 1;
         const Request request{{{key0, key1}}, draws, heads};
         std::atomic<std::int64_t> total{0};
         run_pieces(request.count(), workers, 64,
@@ -481,7 +489,7 @@ void bind_sparse(nb::module_& m) {
              nb::arg("num_nodes"), nb::arg("directed"), nb::arg("log_killing").none())
         .def_prop_ro("num_nodes", &SparseGraph::num_nodes)
         .def_prop_ro("num_arcs", &SparseGraph::num_arcs)
-        .def("heaviest_node", &SparseGraph::heaviest_node)
+        .def("choose_walk_target", &SparseGraph::choose_walk_target)
         .def("find_unreachable", &SparseGraph::find_unreachable, nb::arg("root"),
              nb::arg("unreachable"))
         .def("walk", &SparseGraph::walk, nb::arg("root"), nb::arg("workers"), nb::arg("key0"),

@@ -152,27 +152,6 @@ class CompressedRows {
         return count;
     }
 
-    // The node that a walk on an undirected graph meets soonest: that of the largest total weight,
-    // and of several such nodes the middle one.
-    Node heaviest_node() const {
-        double best = -HUGE_VAL;
-        std::vector<Node> ties;
-        for (Index j = 0; j < num_nodes(); ++j) {
-            const double shift = largest(j);
-            double total = 0.0;
-            for (Index a = begin(j); a < end(j); ++a) {
-                total += relative_weight(log_weight(a), shift);
-            }
-            const double weight = shift + std::log(total);
-            if (weight > best) {
-                best = weight;
-                ties.clear();
-            }
-            if (weight == best) ties.push_back(static_cast<Node>(j));
-        }
-        return ties.empty() ? 0 : ties[ties.size() / 2];
-    }
-
   private:
     // First by head, then, keeping that order, by dependent.
     void sort_arcs(const double* log_killing) {

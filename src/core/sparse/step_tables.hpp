@@ -32,13 +32,6 @@ struct StepTables {
         std::uint64_t slot, low;
     };
 
-    // Whether a step seldom waits for memory: then draws side by side gain nothing.
-    bool fits_a_cache(Index num_arcs) const {
-        constexpr std::size_t cache = 1 << 20;
-        const std::size_t bytes = steps == nullptr ? sizeof(Node) : sizeof(Step);
-        return static_cast<std::size_t>(num_arcs) * bytes <= cache;
-    }
-
     // Where the step that a number stands for is written.
     ARBORAND_INLINE Place place(Node node, std::uint64_t number) const {
         const std::uint64_t first = begin[node];
@@ -115,6 +108,26 @@ inline std::vector<Step> make_steps(const CompressedRows& rows) {
         builder.append(weights.data(), rows.heads() + rows.begin(j), rows.degree(j), steps);
     }
     return steps;
+}
+
+// Whether most steps lead far away in memory, beyond what a cache holds of the neighbourhood: then
+// it pays to walk several draws side by side.  On a grid numbered row by row it does not: one walk
+// stays where it is for long, and several would push each other out of the cache.
+inline bool waits_for_memory(const CompressedRows& rows, bool has_steps) {
+    constexpr Index cache = 1 << 19;  // bytes
+    const Index bytes =
+        rows.num_arcs() * static_cast<Index>(has_steps ? sizeof(Step) : sizeof(Node));
+    if (bytes <= 2 * cache) return false;
+    const Index near = cache / (bytes / rows.num_nodes() + 1);  // nodes
+    Index far = 0, looked_at = 0;
+    const Index stride = rows.num_nodes() / 4096 + 1;
+    for (Index j = 0; j < rows.num_nodes(); j += stride) {
+        for (Index a = rows.begin(j); a < rows.end(j); ++a, ++looked_at) {
+            const Index distance = static_cast<Index>(rows.head(a)) - j;
+            far += distance > near || distance < -near;
+        }
+    }
+    return 2 * far > looked_at;
 }
 
 }  // namespace sparse
