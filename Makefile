@@ -14,11 +14,12 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 # Tests and benchmarks speak of one core a process: keep NumPy's own threads out of the way.
 export OPENBLAS_NUM_THREADS ?= 1
 
-.PHONY: help run test lint format stubs build bench verify clean
+.PHONY: help run test test-fronts lint format stubs build bench verify clean
 
 help:
 	@echo "make run     build arborand and draw trees from a bundled example"
 	@echo "make test    run the whole test suite"
+	@echo "make test-fronts  run the tests of heavy clients, and other projects' own tests"
 	@echo "make lint    check style and types (make format repairs what can be repaired)"
 	@echo "make verify  run the long statistical suite with fresh seeds; report in build/verification"
 	@echo "make bench   measure speed against floors and peers; results in benchmarks/results"
@@ -30,7 +31,11 @@ run: $(VENV)/installed
 
 test: $(VENV)/installed $(VENV)/tested
 	# A page's examples build on each other: whole files go to one process.
-	$(BIN)/python -m pytest --numprocesses auto --dist loadfile $(TESTS)
+	$(BIN)/python -m pytest --numprocesses auto --dist loadfile --ignore=tests/fronts $(TESTS)
+
+# What is missing here is an error, not a skip.
+test-fronts: $(VENV)/installed $(VENV)/tested $(VENV)/fronted
+	$(BIN)/python -m pytest tests/fronts
 
 lint: $(VENV)/installed $(VENV)/tested $(VENV)/linted
 	$(BIN)/ruff check .
@@ -83,6 +88,10 @@ $(VENV)/pip: $(VENV)/created
 
 $(VENV)/tested: $(VENV)/pip pyproject.toml
 	$(PIP) install --group test
+	@touch $@
+
+$(VENV)/fronted: $(VENV)/pip pyproject.toml
+	$(PIP) install --group fronts
 	@touch $@
 
 $(VENV)/linted: $(VENV)/pip pyproject.toml

@@ -137,19 +137,19 @@ class SparseTwin:
             kept = [i for i, head in enumerate(heads) if head != self.partner[v]]
             weights = self.relative(scores[v][kept])
             self.others.append(([heads[i] for i in kept], AliasTable.of(weights) if kept else None))
-            u = self.partner[v]
-            if u is None or not kept:
+            partner = self.partner[v]
+            if partner is None or not kept:
                 rest.append(UnboundedDouble())
                 continue
-            bound = float(scores[v][heads.index(u)])
+            bound = float(scores[v][heads.index(partner)])
             relative = unbounded_exp(*exact_difference(float(scores[v][kept].max()), bound))
             rest.append(UnboundedDouble.of(float(sum(weights.tolist()))) * relative)
         self.at_last, self.at_once = [0] * self.num_nodes, [0] * self.num_nodes
         one = UnboundedDouble.of(1.0)
-        for v, u in enumerate(self.partner):
-            if u is None:
+        for v, partner in enumerate(self.partner):
+            if partner is None:
                 continue
-            here, there = rest[v], rest[u] / (rest[u] + one)
+            here, there = rest[v], rest[partner] / (rest[partner] + one)
             self.at_last[v] = min(ONE - 1, int(float(here / (here + there)) * 2.0**64))
             self.at_once[v] = min(ONE - 1, int(float(here / (here + one)) * 2.0**64))
 
