@@ -34,6 +34,7 @@ from verification.laws import FloatArray, law_of
 from verification.ledger import Check, require_unique
 from verification.library_checks import LIBRARY_CHECKS
 from verification.mutants import MUTANTS
+from verification.networkx_checks import NETWORKX_CHECKS
 from verification.sparse_checks import SPARSE_CHECKS
 from verification.trials import Sampler, generator, ordered_trial, repeat_draw, trial
 
@@ -204,6 +205,7 @@ CHECKS: tuple[Check, ...] = (
     *TWINS,
     *LIBRARY_CHECKS,
     *SPARSE_CHECKS,
+    *NETWORKX_CHECKS,
 )
 """Every registered check."""
 

@@ -144,7 +144,7 @@ def of_multigraph(graph: Multigraph, **settings: Any) -> SparseSpanningTrees:
     )
 
 
-def _judge_rows(draws: HeadsArray, law: TreeLaw) -> Fit:
+def judge_rows(draws: HeadsArray, law: TreeLaw) -> Fit:
     """Test drawn edges against their law; edges, unlike heads, are no nodes."""
     cell_of = {tuple(edges): cell for cell, edges in enumerate(law.trees.tolist())}
     different, times = np.unique(draws, axis=0, return_counts=True)
@@ -174,7 +174,7 @@ def judge_edges(seed: int, *, graph: Multigraph, drop_parallel: bool = False) ->
         )
         drawn_from = Multigraph(graph.num_nodes, edges, graph.killing)
     draws = of_multigraph(drawn_from).sample_edges(NUM_DRAWS, rng=seed)
-    return _judge_rows(draws, edge_law(graph))
+    return judge_rows(draws, edge_law(graph))
 
 
 def _judge_edges_with_budgets(seed: int, *, graph: Multigraph) -> Verdict:
@@ -187,7 +187,7 @@ def _judge_edges_with_budgets(seed: int, *, graph: Multigraph) -> Verdict:
         edges = np.empty_like(heads)
         numbers = np.arange(len(heads), dtype=np.uint64)
         trees._graph.core.edges_of(heads, *key, numbers, edges)
-        members.append((f"budgets {budgets}", _judge_rows(edges, law)))
+        members.append((f"budgets {budgets}", judge_rows(edges, law)))
     return Family(tuple(members))
 
 
