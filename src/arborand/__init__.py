@@ -1,7 +1,8 @@
 """Exact random spanning trees and dependency trees of weighted directed graphs."""
 
-from typing import TYPE_CHECKING
+import typing
 
+from arborand.best import BestTree, BestTrees
 from arborand.distributions import DependencyTrees, SpanningTrees
 from arborand.errors import (
     ArborandError,
@@ -17,11 +18,10 @@ from arborand.errors import (
 from arborand.sparse_graphs import SparseSpanningTrees
 from arborand.without_replacement import Draw, Draws
 
-if TYPE_CHECKING:
-    __version__: str
-
 __all__ = [
     "ArborandError",
+    "BestTree",
+    "BestTrees",
     "BiasedSamplerWarning",
     "DependencyTrees",
     "Draw",
@@ -38,10 +38,13 @@ __all__ = [
     "__version__",
 ]
 
+if typing.TYPE_CHECKING:
+    __version__: str
+else:
 
-def __getattr__(name: str) -> str:
-    if name == "__version__":  # looked up when asked for: metadata takes long to import
-        from importlib.metadata import version
+    def __getattr__(name: str) -> str:
+        if name == "__version__":  # looked up when asked for: metadata takes long to import
+            from importlib.metadata import version
 
-        return version("arborand")
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+            return version("arborand")
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -59,6 +59,17 @@ def check_size(size: int | tuple[int, ...] | None) -> tuple[int, ...]:
     return shape
 
 
+def check_order(order: object) -> float:
+    """Let the order of a Renyi entropy through."""
+    if isinstance(order, (bool, np.bool_)) or not isinstance(
+        order, int | float | np.integer | np.floating
+    ):
+        raise TypeError(f"order must be a number, not {type(order).__name__} ({order!r})")
+    if not order >= 0:
+        raise ValueError(f"order is {order}: Renyi entropies have orders from 0 to infinity")
+    return float(order)
+
+
 def check_workers(workers: object) -> int:
     """Let a number of threads through."""
     number = check_integer(workers, "workers")

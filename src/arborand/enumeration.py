@@ -4,7 +4,7 @@ Three ways to the same answer, none of which shares a line with the fast path: l
 (`spanning_trees`, `dependency_trees`), normalise the list (`tree_law`), or count without listing
 (`count_trees`, a determinant in exact integer arithmetic).
 
-Listing costs at least one step a tree, and a complete graph on n words has (n+1)^(n-1) of them:
+Listing costs at least one step per tree, and a complete graph on n words has (n+1)^(n-1) of them:
 this is for graphs of up to seven words or so, or for the first few trees of larger ones. The
 generators have no dead ends: a choice of head is followed only if some tree completes it, so the
 next tree is never more than O(n^4) steps away, however sparse the graph.

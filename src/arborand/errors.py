@@ -25,7 +25,7 @@ class NoTreeError(ArborandError, ValueError):
     ----------
     unreachable : tuple of int, or of the labels of a sparse graph's nodes
         The nodes that cannot be reached from the root; empty if all can, but no single root arc
-        reaches them all.
+        reaches them all.  Where a condition leaves no tree: the words that the message speaks of.
     batch_index : tuple of int
         Which graph of the batch it is; empty for a single graph.
     """

@@ -9,6 +9,7 @@ Here the *partition function* is Z, the summed weights of all trees.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -92,6 +93,31 @@ def entropy(graphs: Graphs, workers: int = 1) -> NDArray[np.float64]:
     answer = np.empty(len(graphs.lengths))
     _core.entropy(graphs.log_weights, graphs.lengths, graphs.single_root, workers, answer)
     return answer.reshape(graphs.batch_shape)[()]
+
+
+def renyi_entropy(graphs: Graphs, order: float, workers: int = 1) -> NDArray[np.float64]:
+    """Compute the Renyi entropy of a finite order above 0, in nats."""
+    answer = np.empty(len(graphs.lengths))
+    _core.renyi_entropy(
+        graphs.log_weights, graphs.lengths, graphs.single_root, workers, order, answer
+    )
+    return answer.reshape(graphs.batch_shape)[()]
+
+
+def entropy_gradient(graphs: Graphs, workers: int = 1) -> NDArray[np.float64]:
+    """Compute the derivative of the entropy in every score."""
+    answer = np.zeros(graphs.log_weights.shape)
+    _core.entropy_gradient(graphs.log_weights, graphs.lengths, graphs.single_root, workers, answer)
+    return answer.reshape(*graphs.batch_shape, graphs.size, graphs.size)
+
+
+def log_num_trees(graphs: Graphs, workers: int = 1) -> NDArray[np.float64]:
+    """Compute the logarithm of the number of trees of every graph: log Z where all weights are 1.
+
+    To about 1e-13, relative to the larger of 1 and the result.
+    """
+    ones = replace(graphs, log_weights=np.where(graphs.has_arc, 0.0, -np.inf))
+    return log_partition(ones, normalise(ones, workers))
 
 
 def mean_hitting_time(graphs: Graphs, workers: int = 1) -> NDArray[np.float64]:

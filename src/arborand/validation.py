@@ -52,6 +52,11 @@ class Graphs:
         """The number of nodes a matrix has room for, root included."""
         return int(self.log_weights.shape[-1])
 
+    @property
+    def has_arc(self) -> NDArray[np.bool_]:
+        """Where there is an arc, in the shape of `log_weights`."""
+        return self.log_weights > -np.inf
+
 
 def check_log_weights(
     log_weights: ArrayLike,
@@ -76,9 +81,21 @@ def check_weights(weights: ArrayLike, lengths: ArrayLike | None, *, single_root:
             f"weights{_brackets(index)} is {array[index]}: weights must not be negative; "
             "use 0 to forbid an arc, or pass logarithms to the constructor"
         )
-    with np.errstate(divide="ignore", invalid="ignore"):
-        np.log(array, out=array)
+    # Not NumPy's logarithm, whose last digit depends on the processor.
+    _core.logarithms(array.reshape(-1))
     return _check(array, batch_lengths, single_root=single_root, name="weights")
+
+
+def has_tree(
+    log_weights: NDArray[np.float64], num_words: int, single_root: bool, arc: tuple[int, int]
+) -> bool:
+    """Tell whether any tree of one checked graph contains an arc."""
+    head, dependent = arc
+    conditioned = np.array(log_weights)
+    conditioned[:, dependent] = -np.inf
+    conditioned[head, dependent] = 0.0
+    lengths = np.array([num_words], dtype=np.int32)
+    return bool(_core.inspect(conditioned[None], lengths, single_root)[0] == _NONE)
 
 
 def _copy(values: ArrayLike, name: str) -> NDArray[np.float64]:
@@ -193,14 +210,7 @@ def _no_tree(
     the way to an error only.
     """
     where = f" in batch item {_brackets(batch_index)}" if batch_index else ""
-    has_arc = log_weights > -np.inf
-    reached = np.zeros(len(log_weights), dtype=bool)
-    frontier = np.zeros_like(reached)
-    frontier[0] = True
-    while frontier.any():
-        reached |= frontier
-        frontier = has_arc[frontier].any(axis=0) & ~reached
-    unreachable = tuple(int(node) for node in np.flatnonzero(~reached))
+    unreachable = find_unreachable(log_weights)
     if unreachable:
         nodes = ", ".join(map(str, unreachable))
         return NoTreeError(
@@ -216,3 +226,15 @@ def _no_tree(
         (),
         batch_index,
     )
+
+
+def find_unreachable(log_weights: NDArray[np.float64]) -> tuple[int, ...]:
+    """List the nodes of one graph that its root does not reach."""
+    has_arc = log_weights > -np.inf
+    reached = np.zeros(len(log_weights), dtype=bool)
+    frontier = np.zeros_like(reached)
+    frontier[0] = True
+    while frontier.any():
+        reached |= frontier
+        frontier = has_arc[frontier].any(axis=0) & ~reached
+    return tuple(int(node) for node in np.flatnonzero(~reached))

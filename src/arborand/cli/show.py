@@ -10,7 +10,7 @@ from typing import IO, TYPE_CHECKING, Annotated, Any
 import typer
 
 from arborand.cli import computing, options
-from arborand.cli.messages import list_skipped
+from arborand.cli.messages import list_skipped, say_written
 from arborand.cli.running import chosen_sentences, open_corpus
 from arborand.cli.streams import check_streams
 from arborand.errors import ArborandError
@@ -55,7 +55,8 @@ def show(
         typer.Option(
             "--num-draws",
             min=1,
-            help="Distinct trees to draw for each sentence.",
+            max=options.MOST_TREES,
+            help="Distinct trees to draw for each sentence, to see how much they cover.",
             rich_help_panel="Drawing",
         ),
     ] = 50,
@@ -69,13 +70,14 @@ def show(
     trees: options.Trees = "dependency",
     weights: options.Weights = False,
     conllu: options.Conllu = None,
+    keep_heads: options.KeepHeads = False,
     on_error: options.OnBad = "stop",
 ) -> None:
     """Draw pictures of what the scores are unsure of: one self-contained page.
 
-    The words with their arcs, as dark as they are probable; the most probable
-    trees of a draw without replacement, side by side; the uncertain words; and
-    how much of the mass the trees cover. The page loads nothing from anywhere.
+    The words with their arcs, as dark as they are probable; the best trees, side
+    by side; the uncertain words; and how much of the mass the trees of a draw
+    without replacement cover. The page loads nothing from anywhere.
 
     [bold]Examples[/bold]
 
@@ -86,6 +88,7 @@ def show(
     from arborand.pictures import Picture, arc_diagram, page
 
     check_streams(scores, conllu, output)
+    options.check_keep_heads(conllu, keep_heads=keep_heads)
     kind = "html" if output == "-" else Path(output).suffix.lower().removeprefix(".")
     if kind not in ("html", "htm", "svg"):
         raise typer.BadParameter(f"{output!r} is neither .html nor .svg", param_hint="--output")
@@ -95,7 +98,7 @@ def show(
         if len(wanted) > 1:
             raise typer.BadParameter("a .svg shows one sentence", param_hint="--sent-id")
     skipped: list[list[str]] = []
-    setting = computing.Setting(trees == "dependency", weights, 1)
+    setting = computing.Setting(trees == "dependency", weights, 1, keep_heads)
     with open_corpus(scores, conllu) as corpus:
         chosen = chosen_sentences(corpus, wanted, max_sentences)
 
@@ -103,8 +106,10 @@ def show(
             for run in chosen:
                 try:
                     yield _picture(run, setting, num_draws, seed)
-                except ArborandError as error:
+                except (ArborandError, MemoryError) as error:
                     reason = error.reason if isinstance(error, SentenceError) else str(error)
+                    if isinstance(error, MemoryError):
+                        reason = f"not enough memory for {num_draws} draws: ask for fewer"
                     if on_error == "stop":
                         raise SentenceError(run.sent_ids[0], run.first, reason) from error
                     skipped.append([run.sent_ids[0], reason])
@@ -114,6 +119,7 @@ def show(
             "seed": seed,
             "trees": trees,
             "weights": weights,
+            "keep-heads": keep_heads,
         }
         record = provenance(
             "show",
@@ -127,7 +133,7 @@ def show(
             parts = (
                 arc_diagram(
                     picture.tokens,
-                    picture.draws.heads[picture.draws.log_prob.argmax()],
+                    picture.distribution.best_tree(),
                     picture.marginals,
                 )
                 for picture in pictures()
@@ -147,6 +153,7 @@ def show(
                 write(stream)
         else:
             write_aside(Path(output), write)
+    say_written(output)
     list_skipped(skipped)
 
 

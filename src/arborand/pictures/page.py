@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from arborand.pictures.arcs import (
-    UNCERTAIN_BITS,
+    UNCERTAIN_NATS,
     Diagram,
     check_marginals,
     describe,
@@ -117,7 +117,7 @@ def page(
         Read one at a time, and not kept.
     title : str
     num_trees : int
-        How many trees of each draw are shown, the most probable ones.
+        How many trees of each sentence are shown, from the best one on.
     provenance : mapping of str to str, optional
         Where the page comes from (a command, a seed, a digest), for its last lines.
 
@@ -128,8 +128,8 @@ def page(
 
     Notes
     -----
-    Draws without replacement tend to find probable trees early, but need not have found the most
-    probable one: the page speaks of the likeliest *of the draw*.
+    The best trees are the distribution's own, in their exact order.  The draws only serve to show
+    how much of the mass so many of them cover.
     """
     script = asset("page.js")
     yield head(title, asset("theme.css") + asset("page.css"), script)
@@ -148,10 +148,10 @@ _LEGEND = """<div class="legend" role="note" aria-label="How to read this page">
 <g class="arc candidate"><path class="line" d="M2 9h18" opacity=".2" stroke-width="1.2"/>
 <path class="line" d="M24 9h18" opacity=".55" stroke-width="1.7"/><path class="line" d="M46 9h18"
 stroke-width="2.2"/></g></svg> the more probable an arc, the stronger its line</span>
-<span class="key"><mark>word</mark> the head of this word is uncertain, by so many bits</span>
+<span class="key"><mark>word</mark> the head of this word is uncertain, by so many nats</span>
 <span class="key"><svg viewBox="0 0 30 18" width="30" height="18" aria-hidden="true"><g
 class="arc other"><path class="line" d="M2 9h26" stroke-dasharray="6 3" stroke-width="2.2"/></g>
-</svg> an arc that the likeliest tree does not have</span></p>
+</svg> an arc that the best tree does not have</span></p>
 <p class="keys"><kbd>←</kbd> <kbd>→</kbd> trees of a sentence, traced in the large diagram
 <kbd>↑</kbd> <kbd>↓</kbd> sentences <kbd>Esc</kbd> all arcs again</p></div>"""
 
@@ -160,8 +160,8 @@ def _section(picture: Picture, number: int, num_trees: int) -> str:
     size = len(picture.tokens) + 1
     marginals = check_marginals(np.asarray(picture.marginals)[:size, :size], size)
     right_to_left = is_right_to_left(picture.tokens)
-    order = np.argsort(-picture.draws.log_prob, kind="stable")
-    shown = picture.draws.heads[order[:num_trees], :size].astype(np.intp)
+    best = picture.distribution.best_trees(num_trees)
+    shown = best.heads[:, :size].astype(np.intp)
     also = {
         (int(head), dependent)
         for heads in shown
@@ -171,14 +171,14 @@ def _section(picture: Picture, number: int, num_trees: int) -> str:
     diagram = render(
         picture.tokens,
         select_arcs(None, marginals, also=also),
-        bits=head_entropy(marginals),
+        entropies=head_entropy(marginals),
         label=describe(picture.tokens, None, marginals),
         right_to_left=right_to_left,
         identifier=f"d{number}",
     )
     is_long = " long" if diagram.width > _SHEET else ""
     slices = _slices(diagram, f"d{number}", right_to_left) if is_long else ""
-    probabilities = np.exp(picture.draws.log_prob[order])
+    probabilities = np.exp(best.log_prob)
     direction = ' dir="rtl"' if right_to_left else ""
     return (
         f'<section class="sentence{is_long}" id="s{number}" aria-labelledby="h{number}">'
@@ -214,11 +214,11 @@ def _summary(picture: Picture, probabilities: NDArray[np.float64]) -> str:
     facts = [
         ("words", str(len(picture.tokens))),
         (f"log Z of all {kind}", f"{float(picture.distribution.log_partition()):.2f}"),
-        ("entropy", f"{entropy / math.log(2):.2f}\u00a0bits"),
+        ("entropy", f"{entropy:.2f}\u00a0nats"),
         ("as uncertain as", f"{_effective_number(entropy)} equally likely trees"),
     ]
     if len(probabilities):
-        facts.append(("likeliest tree of the draw", percent(float(probabilities[0]))))
+        facts.append(("best tree", percent(float(probabilities[0]))))
     rows = "".join(f"<div><dt>{name}</dt><dd>{value}</dd></div>" for name, value in facts)
     return f'<dl class="summary">{rows}</dl>'
 
@@ -234,9 +234,11 @@ def _effective_number(entropy: float) -> str:
 
 def _uncertain_words(tokens: Sequence[str], marginals: NDArray[np.float64]) -> str:
     """List the words whose heads are least certain, each with its likeliest heads."""
-    bits = head_entropy(marginals)
+    entropies = head_entropy(marginals)
     names = ["the root", *distinct_names(tokens)]
-    ranked = [j for j in np.argsort(-bits, kind="stable").tolist() if bits[j] >= UNCERTAIN_BITS]
+    ranked = [
+        j for j in np.argsort(-entropies, kind="stable").tolist() if entropies[j] >= UNCERTAIN_NATS
+    ]
     if not ranked:
         return '<div class="unsure"><h3>Uncertain words</h3><p>None: every head is clear.</p></div>'
     rows = []
@@ -252,7 +254,7 @@ def _uncertain_words(tokens: Sequence[str], marginals: NDArray[np.float64]) -> s
         )
         rows.append(
             f'<tr><th scope="row"><mark><bdi>{escape(names[dependent])}</bdi></mark>'
-            f'<span class="bits">{bits[dependent]:.1f}\u00a0bit</span></th>'
+            f'<span class="entropy">{entropies[dependent]:.1f}\u00a0nats</span></th>'
             f'<td><ul class="heads">{heads}</ul></td></tr>'
         )
     rest = len(ranked) - _MOST_WORDS_LISTED
@@ -271,7 +273,7 @@ def _trees(
     right_to_left: bool,
 ) -> str:
     if not len(shown):
-        return '<p class="none">No trees were drawn.</p>'
+        return '<p class="none">No trees were asked for.</p>'
     names = ["the root", *distinct_names(picture.tokens)]
     cards = []
     for rank, heads in enumerate(shown, start=1):
@@ -294,25 +296,25 @@ def _trees(
             f"{_difference(names, heads, shown[0], rank)}</li>"
         )
     width = min(0.82 * drawn.width + 24, _CARD_WIDTH)
-    of = f"{len(shown)} of {len(probabilities)}" if len(probabilities) > len(shown) else len(shown)
+    several = "tree" if len(shown) == 1 else f"{len(shown)} trees"
     return (
-        f'<h3 id="t{number}">The likeliest trees of the draw ({of})</h3>'
+        f'<h3 id="t{number}">The best {several}</h3>'
         f'<ol class="trees" style="--card-width:{width:.0f}px" aria-labelledby="t{number}">'
         f"{''.join(cards)}</ol>"
     )
 
 
 def _difference(
-    names: Sequence[str], heads: NDArray[np.intp], likeliest: NDArray[np.intp], rank: int
+    names: Sequence[str], heads: NDArray[np.intp], best: NDArray[np.intp], rank: int
 ) -> str:
     if rank == 1:
-        return '<p class="difference">the likeliest</p>'
-    changed = np.flatnonzero(heads != likeliest).tolist()
+        return '<p class="difference">the best</p>'
+    changed = np.flatnonzero(heads != best).tolist()
     rest = len(changed) - _MOST_CHANGES_LISTED
     more = f"; and {rest} more" if rest > 0 else ""
     said = "; ".join(
         f"<bdi>{escape(names[j])}</bdi> depends on <bdi>{escape(names[int(heads[j])])}</bdi>, not "
-        f"<bdi>{escape(names[int(likeliest[j])])}</bdi>"
+        f"<bdi>{escape(names[int(best[j])])}</bdi>"
         for j in changed[:_MOST_CHANGES_LISTED]
     )
     return f'<p class="difference">{said}{more}</p>'

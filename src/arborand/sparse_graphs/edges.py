@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from arborand import _core
 from arborand.arguments import check_count
 from arborand.errors import InvalidWeightsError
 
@@ -164,8 +165,9 @@ def check_edge_weights(
         )
     if is_log:
         return None, values
-    with np.errstate(divide="ignore"):
-        return values, np.log(values)
+    logarithms = values.copy()
+    _core.logarithms(logarithms)
+    return values, logarithms
 
 
 def check_killing(

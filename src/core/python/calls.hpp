@@ -4,6 +4,7 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 
+#include <cfenv>
 #include <chrono>
 #include <new>
 #include <stdexcept>
@@ -32,7 +33,12 @@ class SignalPoll {
         if (now - last_ < std::chrono::milliseconds(50)) return false;
         last_ = now;
         nb::gil_scoped_acquire gil;
+        // Handlers are Python code, which may do anything to the environment that the work relies
+        // on.
+        std::fenv_t environment;
+        std::fegetenv(&environment);
         raised_ = raised_ || PyErr_CheckSignals() != 0;
+        std::fesetenv(&environment);
         return raised_;
     }
 

@@ -410,7 +410,7 @@ class Elimination {
     template <class Scalar>
     static Scalar scale(double largest) {
         if constexpr (std::is_same_v<Scalar, double>) {
-            return std::exp(-largest);
+            return to_double(scale<UnboundedDouble>(largest));
         } else {
             const double shift = largest < 0 ? largest : -largest;
             const UnboundedDouble e = unbounded_exp({shift, 0.0});
@@ -421,11 +421,10 @@ class Elimination {
     template <class Work>
     Status with_range(const Work& work) {
         FloatingPointGuard guard;
-        const Status status = work(double());
-        if (status != Status::left_range &&
-            !(status != Status::interrupted && guard.left_range())) {
-            return status;
-        }
+        watch_range();
+        Status status = work(double());
+        if (status != Status::interrupted && left_range(this)) status = Status::left_range;
+        if (status != Status::left_range) return status;
         return work(UnboundedDouble());
     }
 

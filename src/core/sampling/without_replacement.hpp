@@ -23,11 +23,12 @@
 #pragma once
 
 #include <cmath>
-#include <cstdlib>
 #include <cstring>
+#include <new>
 
 #include "inference/log_partition.hpp"
 #include "memory/growing_array.hpp"
+#include "numbers/exponential.hpp"
 #include "numbers/logarithm.hpp"
 #include "numbers/sums.hpp"
 #include "randomness/philox.hpp"
@@ -44,26 +45,29 @@ namespace ARBORAND_ISA {
 constexpr std::uint64_t partition_stream = 1;
 constexpr std::uint64_t perturbation_stream = 2;
 
-// The sequence of distinct trees of one graph.
-class DistinctTrees {
+// The sequence of distinct trees of one graph, whatever its masses are made of.
+class TreeSequence {
+  public:
+    virtual ~TreeSequence() = default;
+
+    // The next tree; output.exhausted if there is none.
+    virtual Status next(const Interrupt& interrupt, DistinctTree& output) = 0;
+};
+
+template <class Mass>
+class DistinctTrees : public TreeSequence {
   public:
     DistinctTrees(const Graph& graph, const StreamKey& key, std::uint64_t graph_index,
                   const SwitchRule& rule)
         : graph_(graph), key_(key), graph_index_(graph_index), rule_(rule) {}
 
-    ~DistinctTrees() {
-        std::free(prepared_.memory);
-        std::free(work_.memory);
-    }
-
-    // The next tree; output.exhausted if there is none.
-    Status next(const Interrupt& interrupt, DistinctTree& output) {
+    Status next(const Interrupt& interrupt, DistinctTree& output) override {
         if (!started_) {
             const Status status = start(interrupt);
             if (status != Status::ok) return status;
         }
         if (!partitioned_ && !stops_rejecting()) {
-            const double log_remaining = std::log1p(-covered_.value());
+            const double log_remaining = log1p_of(-covered_.value());
             bool is_new = false;
             const Status status = draw_new(interrupt, is_new);
             if (status != Status::ok) return status;
@@ -105,7 +109,7 @@ class DistinctTrees {
         output.log_remaining = log_remaining < 0 ? log_remaining : 0.0;
         output.heads = heads;
         output.log_prob = log_prob_of(graph_, partition_, heads);
-        covered_.add(std::exp(output.log_prob));
+        covered_.add(exp_of(output.log_prob));
         perturb(output);
         return Status::ok;
     }
@@ -123,10 +127,10 @@ class DistinctTrees {
         // In (0, 1): neither 0 nor 1, whose logarithms would be infinite or leave no wait.
         const double uniform =
             (static_cast<double>(stream.next() >> 12) + 0.5) * (1.0 / 4503599627370496.0);
-        const double log_wait = std::log(-std::log(uniform)) - output.log_remaining;
+        const double log_wait = log_of(-log_of(uniform)) - output.log_remaining;
         const double gap = log_wait - log_arrival_;
-        log_arrival_ = gap > 0 ? log_wait + std::log1p(std::exp(-gap))
-                               : log_arrival_ + std::log1p(std::exp(gap));
+        log_arrival_ =
+            gap > 0 ? log_wait + log1p_of(exp_of(-gap)) : log_arrival_ + log1p_of(exp_of(gap));
         output.perturbed_log_prob = -log_arrival_;
     }
 
@@ -197,8 +201,8 @@ class DistinctTrees {
 
     Status begin_partition(const Interrupt& interrupt) {
         if (!prefixes_.resize(1) || !masses_.reserve(1)) return Status::no_memory;
-        prefixes_[0] = {UnboundedDouble(1.0, 0.0), 0, 0, -1};
-        masses_.set(0, UnboundedDouble(1.0, 0.0));
+        prefixes_[0] = {Mass(1.0), 0, 0, -1};
+        masses_.set(0, Mass(1.0));
         // Take out the trees drawn so far, as if they had been drawn here.
         for (Index t = 0; t < num_trees_; ++t) {
             if (interrupt.requested()) return Status::interrupted;
@@ -234,9 +238,9 @@ class DistinctTrees {
     // Draw a tree in a subspace (or take the given one), write it as tree t, and replace the
     // subspace by what is left of it.
     Status split(Index at, Index t, const std::int32_t* given, const Interrupt& interrupt) {
-        const Prefix prefix = prefixes_[at];
-        SplittingDraw draw{prefix,  tree(prefix.tree), given,   links_,
-                           stream_, nullptr,           nullptr, nullptr};
+        const Prefix<Mass> prefix = prefixes_[at];
+        SplittingDraw<Mass> draw{prefix,  tree(prefix.tree), given,   links_,
+                                 stream_, nullptr,           nullptr, nullptr};
         const Status status = run(draw, interrupt);
         if (status != Status::ok) return status;
 
@@ -251,7 +255,7 @@ class DistinctTrees {
         std::int32_t* heads = tree(t);
         heads[0] = -1;
         for (Index j = 0; j < n; ++j) heads[j + 1] = static_cast<std::int32_t>(draw.heads[j] + 1);
-        UnboundedDouble chance = prefix.chance;
+        Mass chance = prefix.chance;
         Index current = at;
         for (Index j = prefix.position; j < n; ++j) {
             const Index step = j - prefix.position;
@@ -271,20 +275,20 @@ class DistinctTrees {
         return Status::ok;
     }
 
-    Status run(SplittingDraw& draw, const Interrupt& interrupt) {
+    Status run(SplittingDraw<Mass>& draw, const Interrupt& interrupt) {
         const Sampler& sampler = Sampler::in(prepared_);
         Arena arena(work_);
-        FloatingPointGuard guard;
         Status status = Status::left_range;
         if (sampler.fits) {
             const Index n = graph_.num_words;
-            if (!arena.reserve(SplittingDraw::workspace<double>(n))) return Status::no_memory;
+            if (!arena.reserve(SplittingDraw<Mass>::template workspace<double>(n))) {
+                return Status::no_memory;
+            }
             Problem<double> problem{graph_, {nullptr}, sampler.rows, arena, interrupt};
-            status = finish(problem, draw, guard);
+            status = finish(problem, draw);
         }
-        if (status == Status::left_range)
-            status = attempt<UnboundedDouble>(graph_, draw, arena, interrupt, guard);
-        return status;
+        return status == Status::left_range ? attempt<Mass>(graph_, draw, arena, interrupt)
+                                            : status;
     }
 
     Graph graph_;
@@ -301,11 +305,20 @@ class DistinctTrees {
     double log_arrival_ = -HUGE_VAL;
     std::uint64_t tries_ = 0;
     GrowingArray<std::int32_t> seen_;  // hash table of trees
-    GrowingArray<Prefix> prefixes_;
+    GrowingArray<Prefix<Mass>> prefixes_;
     GrowingArray<Link> links_;
-    SumTree masses_;
+    SumTree<Mass> masses_;
     Stream stream_{key_, 0, 0};
 };
+
+// Null: no memory.
+inline TreeSequence* make_tree_sequence(const Graph& graph, const StreamKey& key,
+                                        std::uint64_t graph_index, const SwitchRule& rule) {
+    if (needs_exact_scale(graph)) {
+        return new (std::nothrow) DistinctTrees<ExactlyScaled>(graph, key, graph_index, rule);
+    }
+    return new (std::nothrow) DistinctTrees<UnboundedDouble>(graph, key, graph_index, rule);
+}
 
 }  // namespace ARBORAND_ISA
 }  // namespace arborand

@@ -18,6 +18,7 @@
 
 #include "numbers/exact_difference.hpp"
 #include "numbers/exponential.hpp"
+#include "numbers/logarithm.hpp"
 #include "randomness/exact_choice.hpp"
 #include "types/index.hpp"
 
@@ -221,7 +222,7 @@ class CompressedRows {
                     total += relative_weight(
                         weight_of(edge_[static_cast<std::size_t>(e)], j, log_killing), largest);
                 }
-                log_weight_.push_back(same == a + 1 ? largest : largest + std::log(total));
+                log_weight_.push_back(same == a + 1 ? largest : largest + log_of(total));
                 if (parallel) first_edge_.push_back(static_cast<Node>(a));
                 head_[kept++] = head(a);
                 a = same;

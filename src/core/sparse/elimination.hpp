@@ -172,10 +172,9 @@ struct Factors {
             for (std::uint64_t e = first; e < last; ++e) s += steps[e].out;
             if (!is_positive(s)) return Status::no_tree;
             pivot[static_cast<std::size_t>(p)] = s;
-            double high, low;
-            log_of(to_unbounded(s), high, low);
-            total.add(high);
-            total.add(low);
+            const Logarithm log = log_parts(to_unbounded(s));
+            total.add(log.high);
+            total.add(log.low);
             total.add(largest[static_cast<std::size_t>(p)]);
             for (std::uint64_t x = first; x < last; ++x) {
                 const Node j = next[x];

@@ -45,7 +45,7 @@ inline std::vector<Node> heaviest_nodes(const CompressedRows& rows) {
         for (Index a = rows.begin(j); a < rows.end(j); ++a) {
             total += relative_weight(rows.log_weight(a), largest);
         }
-        const double log_total = largest + std::log(total);
+        const double log_total = largest + log_of(total);
         if (log_total > best) {
             best = log_total;
             found.clear();

@@ -236,7 +236,7 @@ def loop_erased_walk(
     log_weights : array_like, shape (n + 1, n + 1)
         Of a small graph, up to 12 words.
     rng : int, numpy.random.Generator, numpy.random.SeedSequence or None
-        The source of randomness; a Generator is used as it is, one number a step.
+        The source of randomness; a Generator is used as it is, one number per step.
     labels : sequence of str, optional
         Names for the words, without the root.
 

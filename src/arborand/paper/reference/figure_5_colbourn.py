@@ -210,7 +210,7 @@ def colbourn(weights: npt.ArrayLike, rng: np.random.Generator, *, single_root: b
 
     Notes
     -----
-    One uniform number a word, words in order; O(n^3).
+    One uniform number per word, words in order; O(n^3).
 
     Deviations: the check for a tree; heads instead of a list of arcs; those of `sample_edge` and
     `condition`.
