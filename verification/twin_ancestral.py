@@ -96,7 +96,7 @@ def _difference_of_sums(x: tuple[Any, Any], y: tuple[Any, Any]) -> tuple[Any, An
     return total, rest + (high_rest + low_rest)
 
 
-def in_double_or_wide(
+def in_double_or_unbounded(
     log_weights: FloatArray, work: Callable[[Numbers, Arithmetic], Answer], *, single_root: bool
 ) -> Answer:
     """Do some work on the walk in double; if an operation leaves its range, again unbounded."""
@@ -278,7 +278,7 @@ def arc_marginals(log_weights: FloatArray, *, single_root: bool) -> FloatArray:
         decide_heads(walk, numbers, [-1] + [UNDECIDED] * len(walk), record)
         return marginals
 
-    return in_double_or_wide(log_weights, read, single_root=single_root)
+    return in_double_or_unbounded(log_weights, read, single_root=single_root)
 
 
 def draw_heads(
@@ -293,7 +293,7 @@ def draw_heads(
         decide_heads(walk, numbers, heads, lambda _, chances: draw_index(chances, stream))
         return heads
 
-    return in_double_or_wide(log_weights, draw, single_root=single_root)
+    return in_double_or_unbounded(log_weights, draw, single_root=single_root)
 
 
 # ---- the root's child ----
@@ -323,9 +323,9 @@ def root_child_marginals(log_weights: FloatArray) -> FloatArray:
         chance = chance / numbers.total(chance)
         return np.array([0.0, *map(float, chance)])
 
-    return in_double_or_wide(log_weights, marginals, single_root=True)
+    return in_double_or_unbounded(log_weights, marginals, single_root=True)
 
 
 def shifted_partition(log_weights: FloatArray, *, single_root: bool) -> UnboundedDouble:
     """Compute Z of the graph after its scores were shifted."""
-    return in_double_or_wide(log_weights, censor, single_root=single_root)
+    return in_double_or_unbounded(log_weights, censor, single_root=single_root)

@@ -106,11 +106,100 @@ def exp_in_range(high: FloatArray, low: FloatArray) -> FloatArray:
     return result
 
 
+def exp(x: float) -> float:
+    """Exponentiate x <= 0."""
+    if x >= SMALLEST_EXPONENT:
+        return float(exp_in_range(np.array([x]), np.array([0.0]))[0])
+    return float(unbounded_exp(x, 0.0))
+
+
+# ---- logarithms ----
+
+ROOT_HALF = np.int64(0x3FE6A09E667F3BCD)  # the bits of sqrt(1/2), rounded up
+SPLITTER = 134217729.0  # 2^27 + 1: with it a product of doubles has four exact parts
+
+
+def exact_product(x: Any, y: Any) -> tuple[Any, Any]:
+    """Multiply without rounding error: the result is the sum of the two numbers returned."""
+    x_high = x * SPLITTER - (x * SPLITTER - x)
+    y_high = y * SPLITTER - (y * SPLITTER - y)
+    x_low, y_low = x - x_high, y - y_high
+    high = x * y
+    return high, ((x_high * y_high - high) + x_high * y_low + x_low * y_high) + x_low * y_low
+
+
+def atanh_series(z: Any) -> Any:
+    """Sum the series of (2 atanh(s) - 2 s) / s^3 for z = s^2, in pairs and pairs of pairs."""
+    z2 = z * z
+    z4 = z2 * z2
+    low = (z * (2.0 / 5) + 2.0 / 3) + z2 * (z * (2.0 / 9) + 2.0 / 7)
+    middle = (z * (2.0 / 13) + 2.0 / 11) + z2 * (z * (2.0 / 17) + 2.0 / 15)
+    high = z * (2.0 / 21) + 2.0 / 19
+    return low + z4 * (middle + z4 * high)
+
+
+def log_parts(x: FloatArray, more: float = 0.0) -> tuple[FloatArray, FloatArray]:
+    """Take the logarithm of x * 2^more, for normal x > 0, as a sum of two numbers."""
+    exponent = (x.view(np.int64) - ROOT_HALF) >> 52
+    m = (x.view(np.int64) - (exponent << 52)).view(np.float64)
+    k = exponent.astype(np.float64) + more
+    f = m - 1.0
+    d = f + 2.0
+    d_rest = f - (d - 2.0)
+    s = f / d
+    back, back_rest = exact_product(s, d)
+    s_rest = (((f - back) - back_rest) - s * d_rest) / d
+    z = s * s
+    first, first_rest = exact_difference(k * LN2_HIGH, s * -2.0)
+    rest = first_rest + ((k * LN2_LOW + s_rest * 2.0) + s * (z * atanh_series(z)))
+    high = first + rest
+    return high, (first - high) + rest
+
+
+def log(x: float) -> float:
+    """Take the natural logarithm of x > 0."""
+    if x < np.finfo(np.float64).tiny:
+        return float(log_parts(np.array([x * 2.0**54]), -54.0)[0][0])
+    return float(log_parts(np.array([x]))[0][0])
+
+
+def log1p(x: float) -> float:
+    """Take the natural logarithm of 1 + x, for x > -1."""
+    one_plus, rest = exact_difference(1.0, -x)
+    high, low = (float(part[0]) for part in log_parts(np.array([one_plus])))
+    return high + (low + rest / one_plus)
+
+
+class CompensatedSum:
+    """A sum of doubles that keeps the rounding errors of its additions."""
+
+    def __init__(self) -> None:
+        self._high = self._low = 0.0
+
+    def add(self, *terms: float) -> None:
+        """Add numbers, one after the other."""
+        for term in terms:
+            total = self._high + term
+            if abs(self._high) >= abs(term):
+                self._low += (self._high - total) + term
+            else:
+                self._low += (term - total) + self._high
+            self._high = total
+
+    @property
+    def value(self) -> float:
+        """The sum, rounded once more."""
+        return self._high if math.isinf(self._high) else self._high + self._low
+
+
 # ---- numbers of any magnitude ----
 
 
 STEP = 512
 """The exponent of an unbounded number counts powers of 2^512."""
+
+LN2_STEP = 354.891356446692  # 512 log(2), and what is missing there
+LN2_STEP_REST = 1.1873519686893054e-14
 
 
 @dataclass(frozen=True)
@@ -167,14 +256,22 @@ class UnboundedDouble:
             self.mantissa / other.mantissa, self.exponent - other.exponent
         )
 
-    def log_terms(self) -> tuple[float, float, float]:
-        """Take the natural logarithm, of a positive number, as a sum of three."""
-        steps = STEP * self.exponent
-        return math.log(self.mantissa), steps * LN2_HIGH, steps * LN2_LOW
+    def log_parts(self) -> tuple[float, float]:
+        """Take the natural logarithm, of a positive number, as a sum of two."""
+        mantissa = np.array([self.mantissa])
+        if abs(self.exponent) <= 1000:
+            high, low = log_parts(mantissa, self.exponent * STEP)
+            return float(high[0]), float(low[0])
+        if abs(self.exponent) > 2**53:  # a rounded number
+            return self.exponent * LN2_STEP, 0.0
+        whole, whole_rest = exact_product(self.exponent, LN2_STEP)
+        high, low = log_parts(mantissa)
+        total, rest = exact_difference(whole, -float(high[0]))
+        return total, rest + (float(low[0]) + (whole_rest + self.exponent * LN2_STEP_REST))
 
     def log(self) -> float:
         """Take the natural logarithm, of a positive number."""
-        return math.fsum(self.log_terms())
+        return sum(self.log_parts())
 
 
 def unbounded_exp(high: float, low: float) -> UnboundedDouble:

@@ -16,7 +16,7 @@ from verification.laws import FloatArray
 from verification.twin_ancestral import (
     UNDECIDED,
     decide_heads,
-    in_double_or_wide,
+    in_double_or_unbounded,
     shifted_partition,
     shifts,
 )
@@ -24,11 +24,16 @@ from verification.twin_numbers import (
     PERTURBATIONS,
     SUBSPACES,
     Arithmetic,
+    CompensatedSum,
     Key,
     Numbers,
     Stream,
     UnboundedDouble,
     draw_index,
+    exact_difference,
+    exp,
+    log,
+    log1p,
 )
 from verification.twin_walks import TreeSampler
 
@@ -113,49 +118,54 @@ class DistinctTrees:
         self.partition = shifted_partition(log_weights, single_root=single_root)
         self.trees: list[list[int]] = []
         self.num_tries = 0
-        self.probabilities: list[float] = []
+        self.covered = CompensatedSum()
         self.log_arrival = -math.inf
         self.subspaces: list[Subspace] = []
 
     def next(self) -> Draw | None:
         """Draw the next tree; None if there is none."""
         if not self.subspaces and not self.stops_rejecting():
-            log_remaining = math.log1p(-math.fsum(self.probabilities))
+            log_remaining = log1p(-self.covered.value)
             new = self.draw_new()
             if new is not None:
-                return self.tell(new, log_remaining)
+                return self.describe(new, log_remaining)
         if not self.subspaces:
             self.begin_partition()
         remaining = SumTree([subspace.mass for subspace in self.subspaces])
         if not remaining.total:
             return None
         log_remaining = remaining.total.log()
-        return self.tell(self.draw_in_partition(remaining), log_remaining)
+        return self.describe(self.draw_in_partition(remaining), log_remaining)
 
-    def tell(self, heads: list[int], log_remaining: float) -> Draw:
+    def describe(self, heads: list[int], log_remaining: float) -> Draw:
         """Remember a tree, and collect what is known of it."""
         self.trees.append(heads)
+        log_remaining = min(log_remaining, 0.0)
         log_prob = self.log_prob(heads)
-        self.probabilities.append(math.exp(log_prob))
+        self.covered.add(exp(log_prob))
         return Draw(heads, log_prob, log_remaining, self.perturb(log_remaining))
 
     # ---- what is known about a tree
 
     def log_prob(self, heads: list[int]) -> float:
-        """Compute the log-probability of a tree: a sum that is rounded once."""
-        terms = [-term for term in self.partition.log_terms()]
+        """Compute the log-probability of a tree: shifted scores minus the shifted log Z."""
+        total = CompensatedSum()
         for word in range(1, self.num_nodes):
-            terms += [float(self.log_weights[heads[word], word]), -float(self.column_shift[word])]
-            terms += [-part for part in self.root_shift] if heads[word] == 0 else []
-        return min(math.fsum(terms), 0.0)
+            score, shift = float(self.log_weights[heads[word], word]), self.column_shift[word]
+            total.add(*exact_difference(score, float(shift)))
+            if heads[word] == 0 and self.single_root:
+                total.add(-self.root_shift[0])
+        high, low = self.partition.log_parts()
+        total.add(-high, -(low + self.root_shift[1]))
+        return min(total.value, 0.0)
 
     def perturb(self, log_remaining: float) -> float:
         """Run the race behind the order: trees not yet drawn arrive at the rate of their mass."""
         number = Stream(self.key, self.graph, len(self.trees) - 1, PERTURBATIONS).next()
-        uniform = ((number >> 11) + 0.5) * 2.0**-53
-        log_wait = math.log(-math.log(uniform)) - log_remaining
+        uniform = ((number >> 12) + 0.5) * 2.0**-52
+        log_wait = log(-log(uniform)) - log_remaining
         later, sooner = max(log_wait, self.log_arrival), min(log_wait, self.log_arrival)
-        self.log_arrival = later + math.log1p(math.exp(sooner - later))
+        self.log_arrival = later + log1p(exp(sooner - later))
         return -self.log_arrival
 
     # ---- rejection
@@ -163,7 +173,7 @@ class DistinctTrees:
     def stops_rejecting(self) -> bool:
         """Decide whether it is time for the partition."""
         is_late = self.switch_after is not None and len(self.trees) >= self.switch_after
-        return is_late or 1.0 - math.fsum(self.probabilities) <= self.switch_below
+        return is_late or 1.0 - self.covered.value <= self.switch_below
 
     def draw_new(self) -> list[int] | None:
         """Draw with replacement until the tree is new; None after too many repeats."""
@@ -227,7 +237,7 @@ class DistinctTrees:
             decide_heads(walk, numbers, heads, choose)
             return path
 
-        return in_double_or_wide(self.log_weights, record, single_root=self.single_root)
+        return in_double_or_unbounded(self.log_weights, record, single_root=self.single_root)
 
     def split(self, at: int, path: Path) -> None:
         """Replace a subspace by what is left of it without a tree."""

@@ -76,8 +76,8 @@ def check_weights(weights: ArrayLike, lengths: ArrayLike | None, *, single_root:
             f"weights{_brackets(index)} is {array[index]}: weights must not be negative; "
             "use 0 to forbid an arc, or pass logarithms to the constructor"
         )
-    with np.errstate(divide="ignore", invalid="ignore"):
-        np.log(array, out=array)
+    # Not NumPy's logarithm, whose last digit depends on the processor.
+    _core.logarithms(array.reshape(-1))
     return _check(array, batch_lengths, single_root=single_root, name="weights")
 
 

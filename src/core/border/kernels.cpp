@@ -7,6 +7,8 @@
 #include "inference/hitting_times.hpp"
 #include "inference/log_partition.hpp"
 #include "inference/marginals.hpp"
+#include "numbers/floating_point_guard.hpp"
+#include "numbers/logarithm.hpp"
 #include "sampling/with_replacement.hpp"
 #include "sampling/without_replacement.hpp"
 
@@ -14,8 +16,14 @@ namespace arborand {
 namespace ARBORAND_ISA {
 namespace {
 
+void logarithms(double* x, Index count) {
+    const FloatingPointGuard guard;
+    take_logarithms(x, count);
+}
+
 template <class Work>
 Status run(const Graph& graph, Scratch& scratch, const Interrupt& interrupt, Work& work) {
+    const FloatingPointGuard guard;
     Arena arena(scratch);
     return solve(graph, work, arena, interrupt);
 }
@@ -26,8 +34,12 @@ Status log_partition(const Graph& graph, Scratch& scratch, const Interrupt& inte
     return run(graph, scratch, interrupt, work);
 }
 
-double log_prob(const Graph& graph, const PartitionOutput& partition, const std::int32_t* heads) {
-    return log_prob_of(graph, partition, heads);
+void log_prob(const Graph& graph, const PartitionOutput& partition, const std::int32_t* heads,
+              Index stride, Index count, double* out, Index out_stride) {
+    const FloatingPointGuard guard;
+    for (Index i = 0; i < count; ++i) {
+        out[i * out_stride] = log_prob_of(graph, partition, heads + i * stride);
+    }
 }
 
 Status arc_marginals(const Graph& graph, Scratch& scratch, const Interrupt& interrupt,
@@ -65,12 +77,14 @@ Status mean_hitting_time(const Graph& graph, Scratch& scratch, const Interrupt& 
 
 Status prepare(const Graph& graph, Method method, std::int64_t budget, Scratch& memory,
                Scratch& work, const Interrupt& interrupt) {
+    const FloatingPointGuard guard;
     return Sampler::prepare(graph, method, budget, memory, work, interrupt);
 }
 
 Status draw(const Scratch& memory, const StreamKey& key, const DrawRange& range,
             std::int32_t* heads, Index stride, Scratch& work, const Interrupt& interrupt,
             SampleCounts& counts) {
+    const FloatingPointGuard guard;
     return draw_trees(Sampler::in(memory), key, range, heads, stride, work, interrupt, counts);
 }
 
@@ -80,6 +94,7 @@ void* make_distinct(const Graph& graph, const StreamKey& key, std::uint64_t grap
 }
 
 Status next_distinct(void* sequence, const Interrupt& interrupt, DistinctTree& output) {
+    const FloatingPointGuard guard;
     return static_cast<DistinctTrees*>(sequence)->next(interrupt, output);
 }
 
@@ -92,6 +107,7 @@ void free_distinct(void* sequence) { delete static_cast<DistinctTrees*>(sequence
 
 const Kernels& kernels() {
     static const Kernels table = {ARBORAND_NAME(ARBORAND_ISA),
+                                  logarithms,
                                   log_partition,
                                   log_prob,
                                   arc_marginals,

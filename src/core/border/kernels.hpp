@@ -20,11 +20,17 @@
 
 namespace arborand {
 
+// All of them work in the floating-point environment of IEEE 754, whatever the caller's is, and
+// leave that as it was.
 struct Kernels {
     const char* name;
+    // x[i] becomes its logarithm.
+    void (*logarithms)(double* x, Index count);
     Status (*log_partition)(const Graph&, Scratch&, const Interrupt&, PartitionOutput&);
-    // The log-probability of a tree in the support; -inf for one that uses a forbidden arc.
-    double (*log_prob)(const Graph&, const PartitionOutput&, const std::int32_t* heads);
+    // The log-probabilities of `count` trees with heads[tree * stride + node], out[tree *
+    // out_stride]; -inf for one that uses a forbidden arc.
+    void (*log_prob)(const Graph&, const PartitionOutput&, const std::int32_t* heads, Index stride,
+                     Index count, double* out, Index out_stride);
     // marginals[head * stride + dependent]
     Status (*arc_marginals)(const Graph&, Scratch&, const Interrupt&, double* marginals,
                             Index stride);

@@ -1,10 +1,9 @@
 // The entropy of the distribution over trees.
 #pragma once
 
-#include <cmath>
-
 #include "elimination/recursion.hpp"
 #include "inference/marginals.hpp"
+#include "numbers/logarithm.hpp"
 #include "numbers/sums.hpp"
 #include "walk/problem.hpp"
 
@@ -28,7 +27,7 @@ struct GreedyLeaf : DecidingLeaf {
         chance[best] = Scalar(0.0);
         const double others = to_double(sum(chance, n + 1));
         // Where the choice is nearly certain, what speaks against it is what is known accurately.
-        surprise += others < 0.5 ? -std::log1p(-others) : -std::log(kept);
+        surprise += others < 0.5 ? -log1p_of(-others) : -log_of(kept);
         heads[j] = best - 1;
     }
 };

@@ -28,9 +28,10 @@ struct LogPartition {
         Pivots pivots;
         censor(Rows<Scalar>{problem.walk, n, n, n + num_root_columns, walk_stride(n)}, pivots,
                problem.interrupt);
-        log_of(pivots.product, output.reduced, output.reduced_error);
+        const Logarithm reduced = log_parts(pivots.product);
+        output.reduced = reduced.high;
         // Every dependency tree has one root arc: the rest of its shift is the same for all.
-        output.reduced_error += problem.shift.root_rest;
+        output.reduced_error = reduced.low + problem.shift.root_rest;
         CompensatedSum total;
         for (Index j = 1; j <= n; ++j) total.add(problem.shift.column[j]);
         total.add(problem.shift.root);

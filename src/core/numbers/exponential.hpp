@@ -12,7 +12,9 @@
 #include <cmath>
 
 #include "numbers/exact_difference.hpp"
+#include "numbers/exact_product.hpp"
 #include "numbers/four_doubles.hpp"
+#include "numbers/ln2.hpp"
 #include "numbers/unbounded_double.hpp"
 
 namespace arborand {
@@ -24,8 +26,6 @@ constexpr double smallest_exponent = -708.0;
 namespace exponential_detail {
 
 constexpr double log2_e = 1.4426950408889634074;
-constexpr double ln2_high = 6.93147180369123816490e-01;  // 33 bits: integer multiples are exact
-constexpr double ln2_low = 1.90821492927058770002e-10;
 constexpr double shifter = 6755399441055744.0;  // 1.5 * 2^52: adding it rounds to an integer
 
 // exp(r) for |r| <= ln2 / 2 by its Taylor series; the first term left out is below 2^-58.  Estrin's
@@ -70,11 +70,12 @@ inline UnboundedDouble huge_exp(double x) {
     const double steps = std::nearbyint(x * (log2_e / 512));
     if (std::fabs(x) > 1e19) return UnboundedDouble(1.0, steps);  // known to whole steps only
     const double k = std::nearbyint(x * log2_e);
-    const double product = k * ln2;
-    double r = ((x - product) - std::fma(k, ln2, -product)) - k * ln2_rest;
+    const ProductOf<double> product = exact_product(k, ln2);
+    double r = ((x - product.high) - product.low) - k * ln2_rest;
     // Beyond 2^53, k is not the nearest integer: what is left may be a few thousand.
     const double more = std::nearbyint(r * log2_e);
-    r = std::fma(-more, ln2, r) - more * ln2_rest;
+    const ProductOf<double> taken = exact_product(more, ln2);
+    r = ((r - taken.high) - taken.low) - more * ln2_rest;
     double rest = (k - 512 * steps) + more;
     const double extra = std::nearbyint(rest / 512);
     rest -= 512 * extra;
@@ -91,12 +92,18 @@ inline UnboundedDouble unbounded_exp(Difference d) {
         return d.low != 0 && d.high > -HUGE_VAL ? high * huge_exp(d.low) : high;
     }
     const double k = std::nearbyint(d.high * log2_e);
-    // Beyond 2^19 the product k * ln2_high is no longer exact; fma recovers its rounding error.
-    const double product = k * ln2_high;
-    const double error = std::fma(k, ln2_high, -product);
-    const double r = (((d.high - product) - error) - k * ln2_low) + d.low;
+    // Beyond 2^20 the product k * ln2_high is no longer exact.
+    const ProductOf<double> product = exact_product(k, ln2_high);
+    const double r = (((d.high - product.high) - product.low) - k * ln2_low) + d.low;
     const double steps = std::nearbyint(k * (1.0 / 512));
     return UnboundedDouble(reduced_exp(r) * power_of_two(static_cast<int>(k - 512 * steps)), steps);
+}
+
+// exp(x) for x <= 0.
+inline double exp_of(double x) {
+    if (x >= smallest_exponent) return exp_in_range(Difference{x, 0.0});
+    if (x >= -746.0) return to_double(unbounded_exp(Difference{x, 0.0}));  // subnormal
+    return x < 0 ? 0.0 : x;                                                // NaN stays NaN
 }
 
 }  // namespace ARBORAND_ISA

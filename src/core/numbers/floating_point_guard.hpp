@@ -1,69 +1,164 @@
-// Did a computation in double leave the range of double?
+// The processor's floating-point environment: what all work relies on, and what it tells.
 //
-// The processor knows: an operation whose result is too small raises a sticky underflow flag, one
-// whose result is too large an overflow flag.  Reading the flags after the fact costs nothing in
-// the loops and misses nothing: if none is raised, every operation had its full relative accuracy.
-// The converse does not hold (a product may underflow and be added to something large), and need
-// not: the caller then repeats the work with UnboundedDouble.
+// Other libraries may have set a rounding mode, or flush-to-zero; results must not depend on it. So
+// every function of the border (border/kernels.cpp) works behind a guard, which sets the
+// environment of IEEE 754 and restores the caller's, flags included.
+//
+// The flags tell whether a computation in double left the range of double.  An operation whose
+// result is too small raises a sticky underflow flag, one whose result is too large an overflow
+// flag.  Reading the flags after the fact costs nothing in the loops and misses nothing: if none is
+// raised, every operation had its full relative accuracy.  The converse does not hold (a product
+// may underflow and be added to something large), and need not: the work is then repeated with
+// UnboundedDouble.
 //
 // On a complete graph whose scores differ by less than 230 within a column no flag can go up:
 // entries only grow when nodes are censored, so all stay above e^-230, and no operation multiplies
 // more than three of them.
 #pragma once
 
+#include <cstdint>
+
 #if defined(__x86_64__)
 #include <xmmintrin.h>
-#else
+#elif !defined(__aarch64__)
 #include <cfenv>
 #endif
 
 namespace arborand {
 namespace ARBORAND_ISA {
 
-// Also undoes, for its lifetime, what other libraries may have set: flush-to-zero, a rounding mode.
+namespace floating_point_detail {
+
+// The compiler may not move across this what is read from memory or written to it.  It knows
+// nothing of the environment: arithmetic whose operands and results stay in registers it may move.
+inline void barrier() { __asm__ volatile("" ::: "memory"); }
+
+#if defined(__x86_64__)
+
+// The C library's functions also save and restore the x87 unit, which takes longer than the work on
+// a small graph; doubles live in the SSE unit alone.
+struct Environment {
+    unsigned control_and_status;
+};
+
+constexpr Environment standard{0x1f80};  // round to nearest, all exceptions masked, no flags
+
+inline Environment current() { return {_mm_getcsr()}; }
+inline void set(Environment environment) { _mm_setcsr(environment.control_and_status); }
+
+inline bool flags_are_up() {
+    constexpr unsigned invalid = 0x01, division = 0x04, overflow = 0x08, underflow = 0x10;
+    return (_mm_getcsr() & (invalid | division | overflow | underflow)) != 0;
+}
+
+#elif defined(__aarch64__)
+
+struct Environment {
+    std::uint64_t control, status;
+};
+
+constexpr Environment standard{0, 0};  // round to nearest, no traps, no flags
+
+inline Environment current() {
+    Environment environment;
+    __asm__ volatile("mrs %0, fpcr" : "=r"(environment.control)::"memory");
+    __asm__ volatile("mrs %0, fpsr" : "=r"(environment.status)::"memory");
+    return environment;
+}
+
+inline void set(Environment environment) {
+    __asm__ volatile("msr fpcr, %0" ::"r"(environment.control) : "memory");
+    __asm__ volatile("msr fpsr, %0" ::"r"(environment.status) : "memory");
+}
+
+inline bool flags_are_up() {
+    constexpr std::uint64_t invalid = 0x1, division = 0x2, overflow = 0x4, underflow = 0x8;
+    return (current().status & (invalid | division | overflow | underflow)) != 0;
+}
+
+#else
+
+struct Environment {
+    std::fenv_t state;
+};
+
+struct Standard {};
+constexpr Standard standard;
+
+inline Environment current() {
+    Environment environment;
+    std::fegetenv(&environment.state);
+    return environment;
+}
+
+inline void set(const Environment& environment) { std::fesetenv(&environment.state); }
+inline void set(Standard) { std::fesetenv(FE_DFL_ENV); }
+
+#if defined(FE_INVALID) && defined(FE_DIVBYZERO) && defined(FE_OVERFLOW) && defined(FE_UNDERFLOW)
+
+inline bool any_flag() {
+    return std::fetestexcept(FE_INVALID | FE_DIVBYZERO | FE_OVERFLOW | FE_UNDERFLOW) != 0;
+}
+
+// Some C libraries have flags in name only.  Where an underflow or an overflow goes unnoticed, all
+// work counts as having left the range: slow, and right.
+inline bool flags_are_up() {
+    static const bool work = [] {
+        volatile double small = 1e-300, large = 1e300, result;
+        const Environment saved = current();
+        set(standard);
+        const bool none = !any_flag();
+        result = small * small;
+        const bool underflow = any_flag();
+        set(standard);
+        result = large * large;
+        const bool overflow = any_flag();
+        set(saved);
+        (void)result;
+        return none && underflow && overflow;
+    }();
+    return !work || any_flag();
+}
+
+#else
+
+inline bool flags_are_up() { return true; }
+
+#endif
+#endif
+
+}  // namespace floating_point_detail
+
+// For its lifetime the environment is that of IEEE 754.  Results must be written to memory before
+// it ends: see `barrier`.
 class FloatingPointGuard {
   public:
+    FloatingPointGuard() : saved_(floating_point_detail::current()) {
+        floating_point_detail::set(floating_point_detail::standard);
+        floating_point_detail::barrier();
+    }
+    ~FloatingPointGuard() {
+        floating_point_detail::barrier();
+        floating_point_detail::set(saved_);
+    }
     FloatingPointGuard(const FloatingPointGuard&) = delete;
     FloatingPointGuard& operator=(const FloatingPointGuard&) = delete;
 
-#if defined(__x86_64__)
-    // The C library's functions also save and restore the x87 unit, which takes longer than the
-    // work on a small graph; doubles live in the SSE unit alone.
-    FloatingPointGuard() : saved_(_mm_getcsr()) { watch(); }
-    ~FloatingPointGuard() { _mm_setcsr(saved_); }
-
-    void watch() {
-        _mm_setcsr(default_state);
-        barrier();
-    }
-    bool left_range() const {
-        barrier();
-        return (_mm_getcsr() & (invalid | division | overflow | underflow)) != 0;
-    }
-
   private:
-    static constexpr unsigned default_state = 0x1f80;  // round to nearest, all exceptions masked
-    static constexpr unsigned invalid = 0x01, division = 0x04, overflow = 0x08, underflow = 0x10;
-    unsigned saved_;
-
-    // The compiler may not move what is written to memory across this.
-    static void barrier() { __asm__ volatile("" ::: "memory"); }
-#else
-    FloatingPointGuard() {
-        std::fegetenv(&saved_);
-        std::fesetenv(FE_DFL_ENV);
-    }
-    ~FloatingPointGuard() { std::fesetenv(&saved_); }
-
-    void watch() { std::feclearexcept(FE_ALL_EXCEPT); }
-    bool left_range() const {
-        return std::fetestexcept(FE_INVALID | FE_DIVBYZERO | FE_OVERFLOW | FE_UNDERFLOW) != 0;
-    }
-
-  private:
-    std::fenv_t saved_;
-#endif
+    floating_point_detail::Environment saved_;
 };
+
+// Lower all flags.  Only behind a guard.
+inline void watch_range() {
+    floating_point_detail::set(floating_point_detail::standard);
+    floating_point_detail::barrier();
+}
+
+// Has any operation since then left the range of double?  `results` is where they were written.
+inline bool left_range(const void* results) {
+    __asm__ volatile("" ::"r"(results) : "memory");
+    return floating_point_detail::flags_are_up();
+}
 
 }  // namespace ARBORAND_ISA
 }  // namespace arborand

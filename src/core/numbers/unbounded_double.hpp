@@ -77,9 +77,12 @@ inline double to_double(double x) { return x; }
 // Values below the range of double become 0, as they must: they are results, no longer operands.
 inline double to_double(UnboundedDouble x) {
     if (x.exponent == 0) return x.mantissa;
-    if (!(x.exponent > -4)) return 0.0;
-    if (x.exponent > 3) return HUGE_VAL;
-    return std::ldexp(x.mantissa, 512 * static_cast<int>(x.exponent));
+    if (!(x.exponent > -3)) return 0.0;
+    if (x.exponent > 2) return HUGE_VAL;
+    // At most two products, and only the last one can round.
+    for (; x.exponent < 0; x.exponent += 1) x.mantissa *= UnboundedDouble::down();
+    for (; x.exponent > 0; x.exponent -= 1) x.mantissa *= UnboundedDouble::up();
+    return x.mantissa;
 }
 
 inline UnboundedDouble to_unbounded(double x) { return UnboundedDouble(x); }

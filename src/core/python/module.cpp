@@ -3,6 +3,7 @@
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/tuple.h>
 
+#include <cfenv>
 #include <chrono>
 #include <stdexcept>
 #include <tuple>
@@ -64,7 +65,12 @@ class SignalPoll {
         if (now - last_ < std::chrono::milliseconds(50)) return false;
         last_ = now;
         nb::gil_scoped_acquire gil;
+        // Handlers are Python code, which may do anything to the environment that the work relies
+        // on.
+        std::fenv_t environment;
+        std::fegetenv(&environment);
         raised_ = raised_ || PyErr_CheckSignals() != 0;
+        std::fesetenv(&environment);
         return raised_;
     }
 
@@ -90,23 +96,38 @@ void run(Index count, int workers, const Body& body) {
     }
 }
 
+// Every entry becomes its logarithm.
+void logarithms(Array<double, 1> numbers) {
+    constexpr Index at_once = 1 << 16;
+    const Index count = static_cast<Index>(numbers.shape(0));
+    run((count + at_once - 1) / at_once, 1, [&](Index piece, Workspace&, const Interrupt&) {
+        const Index first = piece * at_once;
+        const Index left = count - first;
+        kernels->logarithms(numbers.data() + first, left < at_once ? left : at_once);
+        return Status::ok;
+    });
+}
+
 // Clean every graph in place; the first finding as (code, graph, head, dependent).
 std::tuple<int, Index, Index, Index> inspect(Array<double, 3> log_weights, Lengths lengths,
                                              bool single_root) {
     const Index count = static_cast<Index>(log_weights.shape(0));
     const Index size = static_cast<Index>(log_weights.shape(1));
-    for (Index g = 0; g < count; ++g) {
+    Inspection first;
+    Index graph = 0;
+    run(count, 1, [&](Index g, Workspace&, const Interrupt&) {
+        if (first.finding != Finding::none) return Status::ok;
         double* data = log_weights.data() + g * size * size;
         const Index n = lengths.data()[g];
-        Inspection found = clean(data, size, n);
-        if (found.finding == Finding::none) {
-            found.finding = find_trees(Graph{data, size, n, single_root});
+        first = clean(data, size, n);
+        if (first.finding == Finding::none) {
+            first.finding = find_trees(Graph{data, size, n, single_root});
         }
-        if (found.finding != Finding::none) {
-            return {static_cast<int>(found.finding), g, found.head, found.dependent};
-        }
-    }
-    return {0, 0, 0, 0};
+        graph = g;
+        return Status::ok;
+    });
+    if (first.finding == Finding::none) return {0, 0, 0, 0};
+    return {static_cast<int>(first.finding), graph, first.head, first.dependent};
 }
 
 // parts[graph]: log Z, and the numbers of PartitionOutput that log_prob needs.
@@ -131,13 +152,21 @@ void log_prob(LogWeights log_weights, Lengths lengths, bool single_root,
               Array<const double, 2> parts, Array<double, 2> column_shift,
               Array<const std::int32_t, 3> heads, Array<double, 2> out) {
     const Batch batch(log_weights, lengths, single_root);
-    for (Index i = 0; i < static_cast<Index>(heads.shape(0)) * batch.count; ++i) {
-        const Index g = i % batch.count;
+    constexpr Index trees_at_once = 1024;
+    const Index num_trees = static_cast<Index>(heads.shape(0));
+    const Index num_pieces = (num_trees + trees_at_once - 1) / trees_at_once;
+    run(num_pieces * batch.count, 1, [&](Index i, Workspace&, const Interrupt&) {
+        const Index g = i % batch.count, first = i / batch.count * trees_at_once;
+        const Index left = num_trees - first;
         const double* part = parts.data() + g * 4;
         const PartitionOutput partition{part[0], part[1], part[2], part[3],
                                         column_shift.data() + g * batch.size};
-        out.data()[i] = kernels->log_prob(batch[g], partition, heads.data() + i * batch.size);
-    }
+        const Index tree = first * batch.count + g;
+        kernels->log_prob(batch[g], partition, heads.data() + tree * batch.size,
+                          batch.count * batch.size, left < trees_at_once ? left : trees_at_once,
+                          out.data() + tree, batch.count);
+        return Status::ok;
+    });
 }
 
 void arc_marginals(LogWeights log_weights, Lengths lengths, bool single_root, int workers,
@@ -341,6 +370,7 @@ NB_MODULE(_core, m) {
             }
         },
         nb::arg("name"), "Choose the kernels by name; for tests that compare instruction sets.");
+    m.def("logarithms", &logarithms, nb::arg("numbers"));
     m.def("inspect", &inspect, nb::arg("log_weights"), nb::arg("lengths"), nb::arg("single_root"));
     m.def("log_partition", &log_partition, nb::arg("log_weights"), nb::arg("lengths"),
           nb::arg("single_root"), nb::arg("workers"), nb::arg("parts"), nb::arg("column_shift"));

@@ -7,9 +7,8 @@
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
-#include <cstdlib>
+#include <exception>
 #include <mutex>
-#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -23,14 +22,6 @@ namespace arborand {
 struct Workspace {
     Scratch prepared;  // what a piece prepares for itself
     Scratch scratch;
-
-    Workspace() = default;
-    Workspace(const Workspace&) = delete;
-    Workspace& operator=(const Workspace&) = delete;
-    ~Workspace() {
-        std::free(prepared.memory);
-        std::free(scratch.memory);
-    }
 };
 
 // Where and how the work ended: the first piece (by index) that did not end well.
@@ -40,50 +31,60 @@ struct Outcome {
 };
 
 // Call body(index, workspace, interrupt) for index = 0 .. count - 1.  `poll` is called by the
-// caller's thread only, now and then; once it returns true all threads stop.
+// caller's thread only, now and then; once it returns true all threads stop.  What a body throws is
+// thrown again here, when all threads have ended.
 template <class Body>
 Outcome for_each(Index count, int workers, bool (*poll)(void*), void* context, const Body& body) {
+    if (workers > count) workers = static_cast<int>(count);
+    if (workers < 1) workers = 1;
     std::atomic<bool> stop{false};
     std::atomic<Index> next{0};
     std::vector<Status> statuses(static_cast<std::size_t>(workers), Status::ok);
     std::vector<Index> indices(static_cast<std::size_t>(workers), count);
+    std::vector<std::exception_ptr> exceptions(static_cast<std::size_t>(workers));
+    std::vector<std::thread> threads;
+    threads.reserve(static_cast<std::size_t>(workers));
 
-    const auto work = [&](int worker) {
-        Workspace workspace;
-        const bool calling = worker == 0;
-        Interrupt interrupt{&stop, calling ? poll : nullptr, calling ? context : nullptr};
-        while (!interrupt.requested()) {
-            const Index index = next.fetch_add(1, std::memory_order_relaxed);
-            if (index >= count) break;
-            const Status status = body(index, workspace, interrupt);
-            if (status != Status::ok) {
-                statuses[static_cast<std::size_t>(worker)] = status;
-                indices[static_cast<std::size_t>(worker)] = index;
-                stop.store(true, std::memory_order_relaxed);
-                break;
+    const auto work = [&](int worker) noexcept {
+        const std::size_t place = static_cast<std::size_t>(worker);
+        try {
+            Workspace workspace;
+            const bool calling = worker == 0;
+            Interrupt interrupt{&stop, calling ? poll : nullptr, calling ? context : nullptr};
+            while (!interrupt.requested()) {
+                const Index index = next.fetch_add(1, std::memory_order_relaxed);
+                if (index >= count) break;
+                const Status status = body(index, workspace, interrupt);
+                if (status != Status::ok) {
+                    statuses[place] = status;
+                    indices[place] = index;
+                    stop.store(true, std::memory_order_relaxed);
+                    break;
+                }
             }
+        } catch (...) {
+            exceptions[place] = std::current_exception();
+            stop.store(true, std::memory_order_relaxed);
         }
     };
 
     std::mutex mutex;
     std::condition_variable finished;
     int running = 0;
-    const auto work_and_report = [&](int worker) {
+    const auto work_and_report = [&](int worker) noexcept {
         work(worker);
         const std::lock_guard<std::mutex> lock(mutex);
         --running;
         finished.notify_one();
     };
 
-    std::vector<std::thread> threads;
-    if (workers > count) workers = static_cast<int>(count);
     for (int worker = 1; worker < workers; ++worker) {
+        const std::lock_guard<std::mutex> lock(mutex);
         try {
-            const std::lock_guard<std::mutex> lock(mutex);
             threads.emplace_back(work_and_report, worker);
             ++running;
-        } catch (const std::system_error&) {
-            break;  // the system has no more threads to give: the others do the work
+        } catch (...) {
+            break;  // no more threads, or no memory for one: those that are there do the work
         }
     }
     work(0);
@@ -97,6 +98,9 @@ Outcome for_each(Index count, int workers, bool (*poll)(void*), void* context, c
     }
     for (std::thread& thread : threads) thread.join();
 
+    for (const std::exception_ptr& exception : exceptions) {
+        if (exception) std::rethrow_exception(exception);
+    }
     Outcome outcome;
     if (stop.load()) outcome = {Status::interrupted, 0};
     Index first = count;

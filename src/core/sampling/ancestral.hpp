@@ -7,7 +7,6 @@
 #include "elimination/recursion.hpp"
 #include "inference/marginals.hpp"
 #include "memory/arena.hpp"
-#include "numbers/logarithm.hpp"
 #include "randomness/exact_choice.hpp"
 #include "randomness/philox.hpp"
 #include "walk/problem.hpp"
@@ -20,12 +19,10 @@ struct DrawingLeaf : DecidingLeaf {
     Index n;
     Scalar* chance;  // n + 1
     Stream& stream;
-    double log_prob = 0.0;  // of the heads drawn, given those decided on entry
 
     void visit(Index j, const LeafView<Scalar>& leaf) {
         head_chances(n, leaf, chance);
         const Index drawn = draw_index(chance, n + 1, stream);
-        log_prob += log_of(to_unbounded(chance[drawn]));
         heads[j] = drawn - 1;
     }
 };
@@ -37,10 +34,9 @@ struct AncestralDraw {
     const Stream& start;
     Stream stream;  // after the draw
     Index* drawn;   // heads of nodes 0 .. n - 1
-    double log_prob;
 
     AncestralDraw(const std::int32_t* given, const Stream& start)
-        : given(given), start(start), stream(start), drawn(nullptr), log_prob(0.0) {}
+        : given(given), start(start), stream(start), drawn(nullptr) {}
 
     template <class Scalar>
     static std::size_t workspace(Index n) {
@@ -57,11 +53,9 @@ struct AncestralDraw {
         }
         stream = start;
         DrawingLeaf<Scalar> leaf{{drawn}, n, problem.arena.template take<Scalar>(n + 1), stream};
-        const bool finished = Recursion<Scalar, DrawingLeaf<Scalar>>(
-                                  problem.walk, n, leaf, problem.arena, problem.interrupt)
-                                  .run();
-        log_prob = leaf.log_prob;
-        return finished;
+        return Recursion<Scalar, DrawingLeaf<Scalar>>(problem.walk, n, leaf, problem.arena,
+                                                      problem.interrupt)
+            .run();
     }
 };
 

@@ -76,6 +76,9 @@ class MissingBytes {
         for (Index i = 0; i < 64; i += 8) {
             std::uint64_t bytes;
             std::memcpy(&bytes, contains_ + begin_ + i, sizeof bytes);
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+            bytes = __builtin_bswap64(bytes);
+#endif
             // The product moves bit 8 k, that is byte k, to bit 56 + k.
             bits |= (bytes * 0x0102040810204080u >> 56) << i;
         }

@@ -39,7 +39,7 @@ struct Sampler {
     Slot* slots;
 
     static const Sampler& in(const Scratch& memory) {
-        return *reinterpret_cast<const Sampler*>(memory.memory);
+        return *reinterpret_cast<const Sampler*>(memory.memory());
     }
 
     // A negative budget means the default.
@@ -74,7 +74,6 @@ inline Status Sampler::prepare(const Graph& graph, Method method, std::int64_t b
     // fills its own rows.
     Graph walked = graph;
     if (method == Method::wilson_reject) walked.single_root = false;
-    FloatingPointGuard guard;
     compute_shift(walked, shift);
     sampler.fits = fill_walk(walked, shift, sampler.rows, buffer);
     sampler.slots = nullptr;
@@ -113,26 +112,24 @@ inline Status Sampler::prepare(const Graph& graph, Method method, std::int64_t b
 }
 
 inline Status draw_ancestral(const Sampler& sampler, Stream& stream, std::int32_t* heads,
-                             double& log_prob, Scratch& work, const Interrupt& interrupt) {
+                             Scratch& work, const Interrupt& interrupt) {
     const Index n = sampler.graph.num_words;
     Arena arena(work);
     AncestralDraw draw(heads, stream);
-    FloatingPointGuard guard;
     Status status = Status::left_range;
     if (sampler.method == Method::wilson_reject) {
-        status = attempt<double>(sampler.graph, draw, arena, interrupt, guard);
+        status = attempt<double>(sampler.graph, draw, arena, interrupt);
     } else if (sampler.fits) {
         if (!arena.reserve(AncestralDraw::workspace<double>(n))) return Status::no_memory;
         Problem<double> problem{sampler.graph, {nullptr}, sampler.rows, arena, interrupt};
-        status = finish(problem, draw, guard);
+        status = finish(problem, draw);
     }
     if (status == Status::left_range) {
-        status = attempt<UnboundedDouble>(sampler.graph, draw, arena, interrupt, guard);
+        status = attempt<UnboundedDouble>(sampler.graph, draw, arena, interrupt);
     }
     if (status != Status::ok) return status;
     for (Index j = 0; j < n; ++j) heads[j + 1] = static_cast<std::int32_t>(draw.drawn[j] + 1);
     stream = draw.stream;
-    log_prob = draw.log_prob;
     return Status::ok;
 }
 
@@ -171,8 +168,7 @@ inline Status draw_tree(const Sampler& sampler, Stream& stream, std::int32_t* he
     for (Index j = 1; j < num_nodes; ++j) heads[j] = undecided;
     if (child > 0) heads[child] = 0;
     ++counts.ancestral;
-    double log_prob;
-    return draw_ancestral(sampler, stream, heads, log_prob, work, interrupt);
+    return draw_ancestral(sampler, stream, heads, work, interrupt);
 }
 
 template <class Nodes>

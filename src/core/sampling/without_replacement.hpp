@@ -23,11 +23,11 @@
 #pragma once
 
 #include <cmath>
-#include <cstdlib>
 #include <cstring>
 
 #include "inference/log_partition.hpp"
 #include "memory/growing_array.hpp"
+#include "numbers/exponential.hpp"
 #include "numbers/logarithm.hpp"
 #include "numbers/sums.hpp"
 #include "randomness/philox.hpp"
@@ -51,11 +51,6 @@ class DistinctTrees {
                   const SwitchRule& rule)
         : graph_(graph), key_(key), graph_index_(graph_index), rule_(rule) {}
 
-    ~DistinctTrees() {
-        std::free(prepared_.memory);
-        std::free(work_.memory);
-    }
-
     // The next tree; output.exhausted if there is none.
     Status next(const Interrupt& interrupt, DistinctTree& output) {
         if (!started_) {
@@ -63,7 +58,7 @@ class DistinctTrees {
             if (status != Status::ok) return status;
         }
         if (!partitioned_ && !stops_rejecting()) {
-            const double log_remaining = std::log1p(-covered_.value());
+            const double log_remaining = log1p_of(-covered_.value());
             bool is_new = false;
             const Status status = draw_new(interrupt, is_new);
             if (status != Status::ok) return status;
@@ -105,7 +100,7 @@ class DistinctTrees {
         output.log_remaining = log_remaining < 0 ? log_remaining : 0.0;
         output.heads = heads;
         output.log_prob = log_prob_of(graph_, partition_, heads);
-        covered_.add(std::exp(output.log_prob));
+        covered_.add(exp_of(output.log_prob));
         perturb(output);
         return Status::ok;
     }
@@ -123,10 +118,10 @@ class DistinctTrees {
         // In (0, 1): neither 0 nor 1, whose logarithms would be infinite or leave no wait.
         const double uniform =
             (static_cast<double>(stream.next() >> 12) + 0.5) * (1.0 / 4503599627370496.0);
-        const double log_wait = std::log(-std::log(uniform)) - output.log_remaining;
+        const double log_wait = log_of(-log_of(uniform)) - output.log_remaining;
         const double gap = log_wait - log_arrival_;
-        log_arrival_ = gap > 0 ? log_wait + std::log1p(std::exp(-gap))
-                               : log_arrival_ + std::log1p(std::exp(gap));
+        log_arrival_ =
+            gap > 0 ? log_wait + log1p_of(exp_of(-gap)) : log_arrival_ + log1p_of(exp_of(gap));
         output.perturbed_log_prob = -log_arrival_;
     }
 
@@ -274,16 +269,15 @@ class DistinctTrees {
     Status run(SplittingDraw& draw, const Interrupt& interrupt) {
         const Sampler& sampler = Sampler::in(prepared_);
         Arena arena(work_);
-        FloatingPointGuard guard;
         Status status = Status::left_range;
         if (sampler.fits) {
             const Index n = graph_.num_words;
             if (!arena.reserve(SplittingDraw::workspace<double>(n))) return Status::no_memory;
             Problem<double> problem{graph_, {nullptr}, sampler.rows, arena, interrupt};
-            status = finish(problem, draw, guard);
+            status = finish(problem, draw);
         }
         if (status == Status::left_range)
-            status = attempt<UnboundedDouble>(graph_, draw, arena, interrupt, guard);
+            status = attempt<UnboundedDouble>(graph_, draw, arena, interrupt);
         return status;
     }
 

@@ -27,19 +27,18 @@ struct Problem {
 // A Work has `template <class Scalar> static std::size_t workspace(Index num_words)` and a call
 // operator that takes a Problem<Scalar>& and returns false if it could not finish.
 template <class Scalar, class Work>
-Status finish(Problem<Scalar>& problem, Work& work, FloatingPointGuard& guard) {
-    guard.watch();
+Status finish(Problem<Scalar>& problem, Work& work) {
+    watch_range();
     const bool finished = work(problem);
     // With UnboundedDouble, flags tell of conversions of tiny results to double, which do not
     // matter.
-    if (std::is_same<Scalar, double>::value && guard.left_range()) return Status::left_range;
+    if (std::is_same<Scalar, double>::value && left_range(&work)) return Status::left_range;
     if (finished) return Status::ok;
     return problem.interrupt.requested() ? Status::interrupted : Status::no_tree;
 }
 
 template <class Scalar, class Work>
-Status attempt(const Graph& graph, Work& work, Arena& arena, const Interrupt& interrupt,
-               FloatingPointGuard& guard) {
+Status attempt(const Graph& graph, Work& work, Arena& arena, const Interrupt& interrupt) {
     const Index n = graph.num_words;
     const std::size_t bytes = Arena::rounded<double>(n + 1) + Arena::rounded<Scalar>(n) +
                               Arena::rounded<Scalar>(n * walk_stride(n)) +
@@ -50,16 +49,14 @@ Status attempt(const Graph& graph, Work& work, Arena& arena, const Interrupt& in
     problem.walk = arena.take<Scalar>(n * walk_stride(n));
     compute_shift(graph, problem.shift);
     if (!fill_walk(graph, problem.shift, problem.walk, buffer)) return Status::left_range;
-    return finish(problem, work, guard);
+    return finish(problem, work);
 }
 
 template <class Work>
 Status solve(const Graph& graph, Work& work, Arena& arena, const Interrupt& interrupt) {
-    FloatingPointGuard guard;
-    const Status status = attempt<double>(graph, work, arena, interrupt, guard);
-    return status == Status::left_range
-               ? attempt<UnboundedDouble>(graph, work, arena, interrupt, guard)
-               : status;
+    const Status status = attempt<double>(graph, work, arena, interrupt);
+    return status == Status::left_range ? attempt<UnboundedDouble>(graph, work, arena, interrupt)
+                                        : status;
 }
 
 }  // namespace ARBORAND_ISA

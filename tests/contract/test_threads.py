@@ -1,0 +1,137 @@
+"""Threads end well whatever goes wrong, and long work lets other threads of Python run."""
+
+import os
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from arborand import DependencyTrees, _core
+from tests.random_graphs import dense_scores
+
+HERE = Path(__file__).parent
+CORE = HERE.parents[1] / "src" / "core"
+TIMEOUT = 120  # seconds: only reached by a program that hangs
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory):
+    """Compile threads.cpp."""
+    target = tmp_path_factory.mktemp("threads") / "threads"
+    compiler = os.environ.get("CXX", "c++")
+    options = ["-std=c++17", "-O1", "-Wall", "-Wextra", "-Werror", "-pthread", f"-I{CORE}"]
+    command = [compiler, *options, str(HERE / "threads.cpp"), "-o", str(target)]
+    subprocess.run(command, check=True, timeout=TIMEOUT)
+    return target
+
+
+def outcome(program, *case):
+    finished = subprocess.run(
+        [str(program), *map(str, case)],
+        capture_output=True,
+        text=True,
+        timeout=TIMEOUT,
+        check=False,
+    )
+    assert finished.returncode == 0, finished.stderr
+    return finished.stdout.strip()
+
+
+def test_threads_that_cannot_be_made_are_done_without(program):
+    # The call itself needs memory for its lists; then each thread does.
+    outcomes = [outcome(program, "without_memory", number) for number in range(1, 20)]
+    assert outcomes.count("ok, although an allocation failed") == 3  # of four threads, the caller's
+    assert set(outcomes) == {
+        "bad_alloc",
+        "ok, although an allocation failed",
+        "ok, and no allocation failed",
+    }
+
+
+@pytest.mark.parametrize("number", [1, 2, 3, 17, 64])
+def test_pieces_of_work_that_get_no_memory_end_the_call(program, number):
+    assert outcome(program, "without_memory_in_pieces", number) == "bad_alloc"
+    assert outcome(program, "without_memory_in_pieces", 65) == "ok, and no allocation failed"
+
+
+@pytest.mark.parametrize("where", ["throws_in_a_thread", "throws_in_the_caller"])
+def test_what_a_piece_of_work_throws_is_thrown_to_the_caller(program, where):
+    assert outcome(program, where) == "runtime_error"
+
+
+def test_the_caller_listens_while_others_finish(program):
+    assert outcome(program, "interrupted_while_others_finish") == "interrupted"
+
+
+# ---- the global interpreter lock ----
+
+LARGE = 300  # words
+MANY = 20_000  # trees, or entries
+
+
+def long_calls():
+    """Give a call of some hundredths of a second into every kernel, and nothing but that call.
+
+    NumPy lets go of the lock, too, where it fills or copies an array.
+    """
+    large = DependencyTrees(dense_scores(1, LARGE))
+    scores, lengths = large._graphs.log_weights, large._graphs.lengths
+    graph, size = (scores, lengths, True), LARGE + 1
+    one, row, square = np.empty(1), np.empty((1, size)), np.empty((1, size, size))
+    parts, shift, log_probs = np.empty((1, 4)), np.empty((1, size)), np.empty((MANY, 1))
+    _core.log_partition(*graph, 1, parts, shift)
+    heads = np.empty((MANY, 1, size), dtype=np.int32)
+    heads[:] = large.sample(rng=0)
+    few_heads, distinct = heads[:3].copy(), heads[:3].copy().reshape(1, 3, size)
+    drawn = np.empty((1, 3, 3)), np.empty(1, dtype=np.int64)
+    numbers, always = np.full(200 * MANY, 3.0), np.ones(1)
+    graphs = np.zeros((50, size, size)), np.full(50, LARGE, dtype=np.int32), True
+    return {
+        "log_partition": lambda: _core.log_partition(*graph, 1, parts, shift),
+        "arc_marginals": lambda: _core.arc_marginals(*graph, 1, square),
+        "root_marginals": lambda: _core.root_marginals(*graph, 1, row, one),
+        "entropy": lambda: _core.entropy(*graph, 1, one),
+        "mean_hitting_time": lambda: _core.mean_hitting_time(scores, lengths, 1, one),
+        "sample": lambda: _core.sample(*graph, 1, 2, 1, 2, 0, 0, -1, few_heads),
+        "sample_distinct": lambda: _core.sample_distinct(
+            *graph, 1, 1, 2, 0, always, -1, distinct, *drawn
+        ),
+        "log_prob": lambda: _core.log_prob(*graph, parts, shift, heads, log_probs),
+        "logarithms": lambda: _core.logarithms(numbers),
+        "inspect": lambda: _core.inspect(*graphs),
+    }
+
+
+@pytest.mark.parametrize("name", long_calls())
+def test_other_threads_run_during_long_work(name):
+    call = long_calls()[name]
+    is_inside, was_seen_inside, is_over = False, threading.Event(), False
+
+    def work():
+        nonlocal is_inside, is_over
+        for _ in range(100):  # as long as it takes the others to look, on a busy machine
+            is_inside = True
+            call()
+            is_inside = False
+            if was_seen_inside.is_set():
+                break
+        is_over = True
+
+    # From here on a thread of Python gives way only where it waits, or lets go of the lock itself.
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1000.0)
+    try:
+        worker = threading.Thread(target=work)
+        worker.start()
+        while not is_over:
+            if is_inside:
+                was_seen_inside.set()
+            time.sleep(0.0005)
+        worker.join()
+    finally:
+        sys.setswitchinterval(interval)
+    assert was_seen_inside.is_set()
