@@ -10,7 +10,9 @@ from arborand.errors import (
     InvalidWeightsError,
     NoTreeError,
     SupportExhaustedError,
+    SuspiciousWeightsWarning,
 )
+from arborand.padding import pad
 from arborand.without_replacement import Draw, Draws
 
 __all__ = [
@@ -24,7 +26,9 @@ __all__ = [
     "NoTreeError",
     "SpanningTrees",
     "SupportExhaustedError",
+    "SuspiciousWeightsWarning",
     "__version__",
+    "pad",
 ]
 
 if typing.TYPE_CHECKING:

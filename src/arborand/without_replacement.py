@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
@@ -85,11 +85,12 @@ def sample_without_replacement(
     on_exhausted: str = "return",
     first_graph: int = 0,
     switch_after: int | None = None,
+    most_repeats: int | None = None,
 ) -> Draws:
     """Draw k distinct trees of every graph.
 
-    `switch_after` forces the change from rejection to the partition after so many trees; any value
-    leaves the law as it is.
+    `switch_after` forces the change from rejection to the partition after so many trees, and
+    `most_repeats` after so many repeats in a row; any values leave the law as it is.
     """
     num_graphs = len(graphs.lengths)
     num_drawn = np.zeros(num_graphs, dtype=np.int64)
@@ -108,6 +109,7 @@ def sample_without_replacement(
         heads,
         numbers,
         num_drawn,
+        -1 if most_repeats is None else most_repeats,
     )
     exhausted = num_drawn < k
     if on_exhausted == "raise" and exhausted.any():
@@ -159,21 +161,41 @@ def iterate_without_replacement(
         )
         for i in range(len(graphs.lengths))
     ]
-    shape = graphs.batch_shape
+    return _DrawIterator(sequences, graphs.batch_shape)
 
-    def draws() -> Iterator[Draw]:
-        while True:
-            rows = [sequence.next() for sequence in sequences]
-            if not any(found for found, _, _ in rows):
-                return
-            heads = np.stack([heads for _, heads, _ in rows])
-            numbers = np.stack([numbers for _, _, numbers in rows])
-            yield Draw(
-                heads.reshape(*shape, graphs.size),
-                *(numbers[:, i].reshape(shape)[()] for i in range(3)),
-            )
 
-    return draws()
+class _DrawIterator:
+    """Draws of every graph, one after the other.
+
+    Not a generator: that would end after an interrupt as it does after the last tree.
+    """
+
+    def __init__(self, sequences: list[_Sequence], batch_shape: tuple[int, ...]) -> None:
+        self._sequences = sequences
+        self._batch_shape = batch_shape
+        self._failure: BaseException | None = None
+
+    def __iter__(self) -> Self:
+        return self
+
+    def __next__(self) -> Draw:
+        if self._failure is not None:
+            raise type(self._failure)(
+                "this iterator was interrupted, and cannot go on; make another"
+            ) from self._failure
+        try:
+            rows = [sequence.next() for sequence in self._sequences]
+        except BaseException as failure:
+            self._failure = failure
+            raise
+        if not any(found for found, _, _ in rows):
+            raise StopIteration
+        heads = np.stack([heads for _, heads, _ in rows])
+        numbers = np.stack([numbers for _, _, numbers in rows])
+        return Draw(
+            heads.reshape(*self._batch_shape, heads.shape[-1]),
+            *(numbers[:, i].reshape(self._batch_shape)[()] for i in range(3)),
+        )
 
 
 class _Sequence:

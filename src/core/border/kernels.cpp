@@ -1,12 +1,14 @@
 // The table of kernels.hpp for one instruction set.
 #include "border/kernels.hpp"
 
+#include <cmath>
 #include <new>
 
 #include "inference/entropy.hpp"
 #include "inference/hitting_times.hpp"
 #include "inference/log_partition.hpp"
 #include "inference/marginals.hpp"
+#include "inference/tree_check.hpp"
 #include "numbers/floating_point_guard.hpp"
 #include "numbers/logarithm.hpp"
 #include "sampling/with_replacement.hpp"
@@ -34,12 +36,20 @@ Status log_partition(const Graph& graph, Scratch& scratch, const Interrupt& inte
     return run(graph, scratch, interrupt, work);
 }
 
-void log_prob(const Graph& graph, const PartitionOutput& partition, const std::int32_t* heads,
-              Index stride, Index count, double* out, Index out_stride) {
+Status log_prob(const Graph& graph, const PartitionOutput& partition, Scratch& scratch,
+                const std::int32_t* heads, Index stride, Index count, double* out, Index out_stride,
+                Index& num_trees) {
     const FloatingPointGuard guard;
-    for (Index i = 0; i < count; ++i) {
-        out[i * out_stride] = log_prob_of(graph, partition, heads + i * stride);
+    Arena arena(scratch);
+    if (!arena.reserve(TreeCheck::workspace(graph))) return Status::no_memory;
+    TreeCheck tree(graph, arena);
+    for (num_trees = 0; num_trees < count; ++num_trees) {
+        if (!tree.take(heads + num_trees * stride)) break;
+        const bool has_its_root = !graph.single_root || tree.num_root_arcs() == 1;
+        out[num_trees * out_stride] =
+            has_its_root ? log_prob_of(graph, partition, tree.heads()) : -HUGE_VAL;
     }
+    return Status::ok;
 }
 
 Status arc_marginals(const Graph& graph, Scratch& scratch, const Interrupt& interrupt,
