@@ -8,6 +8,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 SOURCES := pyproject.toml CMakeLists.txt README.md \
   $(shell find src -type f ! -name '*.so' ! -path '*/__pycache__/*')
+CPP := src/core/*/*.?pp hardening/*.?pp tests/core/*.cpp
 # What builds the package, so that a rebuild after an edit compiles only what changed.
 BUILD_TOOLS := "scikit-build-core>=1.0" "nanobind>=3.0" "cmake>=3.18" "ninja>=1.11"
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
@@ -18,30 +19,41 @@ WHEEL_PIP := build/wheel-environment/bin/python -m pip --disable-pip-version-che
 # Tests and benchmarks speak of one core a process: keep NumPy's own threads out of the way.
 export OPENBLAS_NUM_THREADS ?= 1
 
-.PHONY: help run test lint workflows format stubs build wheel wheel-tests bench verify clean
+.PHONY: help run test lint docs workflows format stubs build wheel wheel-tests bench verify golden mutants \
+  sanitize portability fuzz-files clean
 
 help:
 	@echo "make run     build arborand and draw trees from a bundled example"
 	@echo "make test    run the whole test suite"
 	@echo "make lint    check style and types (make format repairs what can be repaired)"
+	@echo "make docs    make the documentation site in build/docs"
 	@echo "make verify  run the long statistical suite with fresh seeds; report in build/verification"
+	@echo "make fuzz-files  read 10,000 damaged files of every kind"
 	@echo "make bench   measure speed against floors and peers; results in benchmarks/results"
+	@echo "make mutants break the code in many small ways and see whether the tests notice"
+	@echo "make sanitize     run the core's tests and a fuzz loop under ASan, UBSan and TSan; FUZZ_SECONDS=60"
+	@echo "make portability  build the core for other machines; compare its answers bit for bit"
+	@echo "make golden  accept changed golden draws and numbers, under a new version"
 	@echo "make build   make a source distribution and a wheel in dist/"
 	@echo "make wheel   make a manylinux wheel in dist/ and test it in a fresh environment (Linux)"
 	@echo "make workflows  check the workflows, dependabot's settings, pre-commit's hooks and the citation file"
 	@echo "make clean   remove everything that was built"
 
-run: $(VENV)/installed
+run: $(VENV)/installed $(VENV)/command
 	@$(BIN)/python examples/first_trees.py
+	@echo
+	@echo "Next, distinct readings of each sentence with their probabilities:"
+	@echo
+	@echo "    $(BIN)/arborand sample examples/corpus/sentences.npz -k 3 --without-replacement --seed 1 --conllu examples/corpus/sentences.conllu"
 
-test: $(VENV)/installed $(VENV)/tested
+test: $(VENV)/installed $(VENV)/tested build/core_parts/built
 	# A page's examples build on each other: whole files go to one process.
 	$(BIN)/python -m pytest --numprocesses auto --dist loadfile $(TESTS)
 
 lint: $(VENV)/installed $(VENV)/tested $(VENV)/linted
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/clang-format --dry-run --Werror src/core/*/*.hpp src/core/*/*.cpp
+	$(BIN)/clang-format --dry-run --Werror $(CPP)
 	$(BIN)/mypy
 	$(BIN)/python -m nanobind.stubgen --quiet --module arborand._core --output-file $(VENV)/_core.pyi
 	diff src/arborand/_core.pyi $(VENV)/_core.pyi
@@ -53,10 +65,16 @@ workflows: $(VENV)/checked
 	$(BIN)/zizmor --offline --quiet --no-progress .github
 	$(BIN)/pre-commit validate-config .pre-commit-config.yaml
 
+# Warnings are errors: a link that leads nowhere, a docstring that cannot be rendered.
+docs: $(VENV)/installed $(VENV)/command $(VENV)/documented
+	$(BIN)/python -m sphinx --quiet --fresh-env --fail-on-warning --keep-going --conf-dir docs \
+	  --doctree-dir build/doctrees . build/docs
+	@echo "the site is in build/docs/index.html"
+
 format: $(VENV)/linted
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
-	$(BIN)/clang-format -i src/core/*/*.hpp src/core/*/*.cpp
+	$(BIN)/clang-format -i $(CPP)
 
 stubs: $(VENV)/installed
 	$(BIN)/python -m nanobind.stubgen --quiet --module arborand._core --output-file src/arborand/_core.pyi
@@ -85,8 +103,51 @@ wheel-tests:
 verify: $(VENV)/installed $(VENV)/tested
 	$(BIN)/python -m verification $(VERIFY)
 
+# Ten thousand damaged files of every kind; FUZZ="--count 100 --kind npz" for fewer.
+fuzz-files: $(VENV)/installed $(VENV)/tested
+	$(BIN)/python -m tests.fuzz_files $(FUZZ)
+
 bench: $(VENV)/installed $(VENV)/benched
 	$(BIN)/python -m benchmarks $(if $(SCORES),--scores $(SCORES)) $(BENCH)
+
+# Parts of the core, the programs of hardening/, and both with sanitizers: no Python needed.
+CONFIGURE = $(BIN)/cmake -G Ninja -DCMAKE_MAKE_PROGRAM=$(abspath $(BIN))/ninja -DCMAKE_BUILD_TYPE=Release \
+  -DARBORAND_MODULE=OFF -DARBORAND_TEST_CORE=ON -DCMAKE_CXX_COMPILER=$(CXX) -S .
+COMPILE = $(BIN)/cmake --build
+
+build/core_parts/built: $(VENV)/created $(SOURCES) tests/core/parts.cpp
+	@$(CONFIGURE) -B build/core_parts >/dev/null
+	@$(COMPILE) build/core_parts --target core_parts
+	@touch $@
+
+FUZZ_SECONDS ?= 60
+FUZZ_SEED ?=
+ASAN := build/sanitize/address
+TSAN := build/sanitize/thread
+# What a sanitizer finds ends the run; the compiler must not fold away what it would check.
+SANITIZED := -g -fno-omit-frame-pointer -fno-sanitize-recover=all
+sanitize: $(VENV)/installed $(VENV)/tested
+	$(CONFIGURE) -B $(ASAN) -DARBORAND_OPTIMISATION=-O1 \
+	  -DCMAKE_CXX_FLAGS="$(SANITIZED) -fsanitize=address,undefined,float-cast-overflow" >/dev/null
+	$(CONFIGURE) -B $(TSAN) -DARBORAND_OPTIMISATION=-O1 \
+	  -DCMAKE_CXX_FLAGS="$(SANITIZED) -fsanitize=thread" >/dev/null
+	$(COMPILE) $(ASAN) --target core_parts fuzz
+	$(COMPILE) $(TSAN) --target fuzz
+	# Python itself is not sanitized: the library comes first, and its leaks are not looked for.
+	LD_PRELOAD="$$($(CXX) -print-file-name=libasan.so) $$($(CXX) -print-file-name=libubsan.so)" \
+	  ASAN_OPTIONS=detect_leaks=0 ARBORAND_CORE_PARTS=$(ASAN) \
+	  $(BIN)/python -m pytest -q -p no:cacheprovider tests/core
+	$(ASAN)/fuzz $(FUZZ_SECONDS) $(FUZZ_SEED)
+	$(TSAN)/fuzz $(FUZZ_SECONDS) $(FUZZ_SEED)
+
+portability: $(VENV)/created $(VENV)/crossed
+	$(BIN)/python -m hardening.portability
+
+mutants: $(VENV)/installed $(VENV)/tested
+	$(BIN)/python -m hardening.mutation $(MUTANTS)
+
+golden: $(VENV)/installed $(VENV)/tested
+	$(BIN)/python -m tests.golden
 
 clean:
 	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
@@ -107,6 +168,11 @@ $(VENV)/installed: $(VENV)/created $(SOURCES)
 	$(PIP) install --no-build-isolation --no-deps --force-reinstall .
 	@touch $@
 
+# What the arborand command needs beside the library.
+$(VENV)/command: pyproject.toml | $(VENV)/installed
+	$(PIP) install "arborand[cli]"
+	@touch $@
+
 # Dependency groups need pip 25.1; the interpreter's own may be older.
 $(VENV)/pip: $(VENV)/created
 	$(PIP) install --upgrade "pip>=25.1"
@@ -116,8 +182,16 @@ $(VENV)/tested: $(VENV)/pip pyproject.toml
 	$(PIP) install --group test
 	@touch $@
 
+$(VENV)/crossed: $(VENV)/pip pyproject.toml
+	$(PIP) install --group cross
+	@touch $@
+
 $(VENV)/linted: $(VENV)/pip pyproject.toml
 	$(PIP) install --group lint
+	@touch $@
+
+$(VENV)/documented: $(VENV)/pip pyproject.toml
+	$(PIP) install --group docs
 	@touch $@
 
 $(VENV)/benched: $(VENV)/pip pyproject.toml

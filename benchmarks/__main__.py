@@ -105,7 +105,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--documentation",
         action="store_true",
-        help="only insert the results that are there into docs/how_fast.md",
+        help="only write the pages again from the results that are there",
     )
     return parser
 

@@ -1,15 +1,18 @@
-"""Puts results into docs/how_fast.md, so that no number on that page is typed by hand.
+"""Puts results into docs/how_fast.md, so that no measured number on that page is typed by hand.
 
 The page marks places ::
 
-    <!-- begin claims inference -->...<!-- end -->
-    <!-- begin missed inference -->...<!-- end -->                  the claims that were not kept
+    <!-- begin kept -->...<!-- end -->                              how many claims were kept
+    <!-- begin missed -->...<!-- end -->                            the claims that were not kept
+    <!-- begin cell sampling: The first tree; 20; dependency; log Z -->...<!-- end -->
     <!-- begin table sampling: The first tree -->...<!-- end -->    a table by how its title begins
     <!-- begin figure peers: arc_marginals -->...<!-- end -->
     <!-- begin fact sampling: memory of 1000 x 1000 -->...<!-- end -->
     <!-- begin machine sampling -->...<!-- end -->
 
-and what stands between the marks is replaced by what ``benchmarks/results/<name>.json`` says.
+and what stands between the marks is replaced by what ``benchmarks/results/<name>.json`` says.  A
+cell is named by its table, by the cells that its row begins with, and by its column.  All tables of
+a benchmark are in ``benchmarks/results/<name>.md``, which is made from the same file.
 """
 
 from __future__ import annotations
@@ -19,18 +22,21 @@ import re
 from pathlib import Path
 from typing import Any
 
-from benchmarks.measure import ROOT, Ratio
-from benchmarks.report import Claim, claims_table, markdown_table, run_line
+from benchmarks.measure import ROOT
+from benchmarks.report import Claim, markdown_table, read_claims, results_page, run_line
 
 PAGE = ROOT / "docs" / "how_fast.md"
 _MARK = re.compile(
-    r"(<!-- begin (?P<what>\w+) (?P<name>\w+)(?:: (?P<which>[^>]*?))? -->)(.*?)(<!-- end -->)",
+    r"(<!-- begin (?P<what>\w+)(?: (?P<name>\w+))?(?:: (?P<which>[^>]*?))? -->)(.*?)(<!-- end -->)",
     re.DOTALL,
 )
 
 
 def update(results: Path) -> None:
-    """Rewrite the page from the results that are there."""
+    """Rewrite the page, and those with all tables, from the results that are there."""
+    for file in results.glob("*.json"):
+        document = json.loads(file.read_text(encoding="utf-8"))
+        file.with_suffix(".md").write_text(results_page(document), encoding="utf-8")
     text = PAGE.read_text(encoding="utf-8")
     PAGE.write_text(inserted(text, results), encoding="utf-8")
 
@@ -42,39 +48,50 @@ def inserted(text: str, results: Path) -> str:
 
 def _replacement(match: re.Match[str], results: Path) -> str:
     begin, what, name, which, _, end = match.groups()
+    if what == "kept":
+        return f"{begin}{_kept(results)}{end}"
+    if what == "missed":
+        return f"{begin}\n\n{_missed(results)}\n\n{end}"
     found: dict[str, Any] = json.loads((results / f"{name}.json").read_text(encoding="utf-8"))
     if what == "fact":
         return f"{begin}{found['facts'][which]}{end}"
     if what == "machine":
         return f"{begin}{run_line(found['quick'], found['machine'])}{end}"
-    blocks = {"claims": _claims, "missed": _missed, "table": _table, "figure": _figure}
+    if what == "cell":
+        return f"{begin}{_cell(found, which)}{end}"
+    blocks = {"table": _table, "figure": _figure}
     return f"{begin}\n\n{blocks[what](found, which)}\n\n{end}"
 
 
-def _claims(found: dict[str, Any], _: str) -> str:
-    return "\n".join(claims_table(_read_claims(found)))
+def _all_claims(results: Path) -> list[Claim]:
+    documents = (json.loads(file.read_text("utf-8")) for file in sorted(results.glob("*.json")))
+    return [claim for document in documents for claim in read_claims(document)]
 
 
-def _missed(found: dict[str, Any], _: str) -> str:
+def _kept(results: Path) -> str:
+    verdicts = [claim.verdict for claim in _all_claims(results)]
+    return f"{sum(verdict.startswith('kept') for verdict in verdicts)} of {len(verdicts)}"
+
+
+def _missed(results: Path) -> str:
     missed = [
         f"- {claim.text}: {claim.measured}, should be {claim.required}."
-        for claim in _read_claims(found)
+        for claim in _all_claims(results)
         if "missed" in claim.verdict
     ]
-    return "\n".join(missed or ["- Nothing."])
+    return "\n".join(missed or ["- None."])
 
 
-def _read_claims(found: dict[str, Any]) -> list[Claim]:
-    return [
-        Claim(
-            one["text"],
-            None if one["measured"] is None else Ratio(**one["measured"]),
-            one["bound"],
-            one["at_most"],
-            one.get("skipped", ""),
-        )
-        for one in found["claims"]
-    ]
+def _cell(found: dict[str, Any], which: str) -> str:
+    title, *beginning, column = which.split("; ")
+    table = _only([one for one in found["tables"] if one["title"].startswith(title)], title)
+    if column not in table["columns"]:
+        raise ValueError(f"{title!r} has no column {column!r}")
+    rows = [row for row in table["rows"] if row[: len(beginning)] == beginning]
+    if len(rows) != 1:
+        raise ValueError(f"{len(rows)} rows of {title!r} begin with {beginning}: expected one")
+    cell: str = rows[0][table["columns"].index(column)]
+    return cell
 
 
 def _table(found: dict[str, Any], which: str) -> str:

@@ -93,13 +93,6 @@ class Table:
     rows: list[list[str]] = field(default_factory=list)
     note: str = ""
 
-    def markdown(self) -> str:
-        """Write the table with its title and note."""
-        parts = [f"**{self.title}**", ""]
-        if self.note:
-            parts += [self.note, ""]
-        return "\n".join([*parts, *markdown_table(self.columns, self.rows)])
-
 
 def markdown_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
     """Write the lines of a Markdown table; all columns but the first are aligned to the right."""
@@ -174,35 +167,62 @@ class Report:
             plt.close(figure)
         self.figures.append((stem, caption))
 
-    def markdown(self) -> str:
-        """Write claims, tables and figures, without a heading."""
-        parts = [self.note] if self.note else []
-        if self.claims:
-            parts.append("\n".join(claims_table(self.claims)))
-        parts += [table.markdown() for table in self.tables]
-        parts += [f"![{caption}]({stem}.svg)\n\n{caption}" for stem, caption in self.figures]
-        return "\n\n".join(parts) + "\n"
-
     def write(self, machine: Mapping[str, Any]) -> None:
-        """Write ``<name>.md`` and ``<name>.json`` into the folder of results."""
+        """Write ``<name>.json`` and, made from it, ``<name>.md`` into the folder of results."""
         folder = self.settings.results
         folder.mkdir(parents=True, exist_ok=True)
-        head = f"# {self.title}\n\n{run_line(self.settings.quick, machine)}\n\n"
-        (folder / f"{self.name}.md").write_text(head + self.markdown(), encoding="utf-8")
-        document = {
-            "name": self.name,
-            "title": self.title,
-            "quick": self.settings.quick,
-            "machine": machine,
-            "note": self.note,
-            "claims": [{**asdict(claim), "verdict": claim.verdict} for claim in self.claims],
-            "facts": self.facts,
-            "tables": [asdict(table) for table in self.tables],
-            "figures": [{"file": stem, "caption": caption} for stem, caption in self.figures],
-            "raw": self.raw,
-        }
-        text = json.dumps(_rounded(document), indent=1, ensure_ascii=False)
+        document = _rounded(
+            {
+                "name": self.name,
+                "title": self.title,
+                "quick": self.settings.quick,
+                "machine": machine,
+                "note": self.note,
+                "claims": [{**asdict(claim), "verdict": claim.verdict} for claim in self.claims],
+                "facts": self.facts,
+                "tables": [asdict(table) for table in self.tables],
+                "figures": [{"file": stem, "caption": caption} for stem, caption in self.figures],
+                "raw": self.raw,
+            }
+        )
+        text = json.dumps(document, indent=1, ensure_ascii=False)
         (folder / f"{self.name}.json").write_text(text + "\n", encoding="utf-8")
+        (folder / f"{self.name}.md").write_text(results_page(document), encoding="utf-8")
+
+
+def results_page(document: Mapping[str, Any]) -> str:
+    """Write everything that a benchmark found, as stored, as a page in Markdown."""
+    parts = [
+        f"# {document['title']}",
+        "These are all numbers of one benchmark. [How fast is it?](../../docs/how_fast.md) says "
+        "what they mean and how they were measured.",
+        run_line(document["quick"], document["machine"]),
+    ]
+    if document["note"]:
+        parts.append(document["note"])
+    if document["claims"]:
+        parts += ["## Bounds", "\n".join(claims_table(read_claims(document)))]
+    for table in document["tables"]:
+        parts += [f"## {table['title']}", table["note"]]
+        parts.append("\n".join(markdown_table(table["columns"], table["rows"])))
+    if document["figures"]:
+        parts.append("## Figures")
+    parts += [f"![{one['caption']}]({one['file']}.svg)" for one in document["figures"]]
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def read_claims(document: Mapping[str, Any]) -> list[Claim]:
+    """Give the claims of a benchmark, as stored."""
+    return [
+        Claim(
+            one["text"],
+            None if one["measured"] is None else Ratio(**one["measured"]),
+            one["bound"],
+            one["at_most"],
+            one.get("skipped", ""),
+        )
+        for one in document["claims"]
+    ]
 
 
 def _rounded(value: Any) -> Any:

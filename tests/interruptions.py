@@ -9,6 +9,7 @@ standard error]``, a killed process having a negative status.
 from __future__ import annotations
 
 import json
+import math
 import os
 import resource
 import signal
@@ -31,10 +32,10 @@ def prepare(fault: list) -> None:
     """Make the process fail at the point that `fault` names."""
     # Many small runs, each noted in the journal: many points to die at.
     sentences.RUN_VALUES = 700
-    journal.CHECKPOINT_SECONDS = 0.0
+    journal.CHECKPOINT_SECONDS, journal.CHECKPOINT_SHARE = 0.0, math.inf
     name, number = fault or ("nothing", 0)
     calls = {"write": 0, "record": 0}
-    write, record, publish = Journal.write, Journal.record, Journal.publish
+    sync, write, record, publish = journal.sync, Journal.write, Journal.record, Journal.publish
 
     def counted_write(self, data):
         calls["write"] += 1
@@ -44,8 +45,8 @@ def prepare(fault: list) -> None:
             die()
         return write(self, data)
 
-    def counted_record(self, skipped):
-        record(self, skipped)
+    def counted_record(self):
+        record(self)
         calls["record"] += 1
         if calls["record"] == number:
             if name == "killed after a checkpoint":
@@ -60,7 +61,7 @@ def prepare(fault: list) -> None:
 
     Journal.write, Journal.record, Journal.publish = counted_write, counted_record, mortal_publish
     if name == "killed after the end":
-        journal._sync_folder = lambda folder: die()
+        journal.sync = lambda path: die() if path.is_dir() else sync(path)
     if name == "full disk":
         resource.setrlimit(resource.RLIMIT_FSIZE, (number, number))
 

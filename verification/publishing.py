@@ -3,6 +3,7 @@
 ``python -m verification --publish`` writes, under ``docs``::
 
     verification_report.md
+    verification/tables.md
     verification/p_values.svg
     verification/accuracy.svg
     is_it_exact.md             the table between the two markers, nothing else
@@ -25,7 +26,7 @@ _END = "<!-- End of the table. -->"
 
 
 def publish(run: report.Run, docs: Path = DOCS) -> Path:
-    """Write the report and its pictures, and copy its table of powers into the page.
+    """Write the report, and copy its table of powers into the page.
 
     Parameters
     ----------
@@ -41,17 +42,18 @@ def publish(run: report.Run, docs: Path = DOCS) -> Path:
     """
     path = report.write_report(run, docs)
     page = docs / PAGE
-    text = with_table(page.read_text(encoding="utf-8"), path.read_text(encoding="utf-8"))
+    tables = (docs / report.TABLES).read_text(encoding="utf-8")
+    text = with_table(page.read_text(encoding="utf-8"), tables)
     page.write_text(text, encoding="utf-8")
     return path
 
 
-def with_table(page: str, report_text: str) -> str:
-    """Replace what is between the markers of a page by the powers of a report.
+def with_table(page: str, tables: str) -> str:
+    """Replace what is between the markers of a page by the powers in a report's tables.
 
     Parameters
     ----------
-    page, report_text : str
+    page, tables : str
         In Markdown.
 
     Returns
@@ -68,16 +70,16 @@ def with_table(page: str, report_text: str) -> str:
     _, end, after = rest.partition(_END)
     if not (begin and end) or _BEGIN in after or _END in after:
         raise ValueError(f"the page must have the lines {_BEGIN!r} and {_END!r}, once each")
-    return f"{before}{_BEGIN}\n\n{table_of_powers(report_text)}\n\n{_END}{after}"
+    return f"{before}{_BEGIN}\n\n{table_of_powers(tables)}\n\n{_END}{after}"
 
 
-def table_of_powers(report_text: str) -> str:
+def table_of_powers(tables: str) -> str:
     """Take the most telling columns of the report's table of powers.
 
     Parameters
     ----------
-    report_text : str
-        In Markdown.
+    tables : str
+        All tables of a report, in Markdown.
 
     Returns
     -------
@@ -88,9 +90,9 @@ def table_of_powers(report_text: str) -> str:
     Raises
     ------
     ValueError
-        If the report has no such table.
+        If there is no such table.
     """
-    _, _, section = report_text.partition(f"## {report.POWERS}\n")
+    _, _, section = tables.partition(f"## {report.POWERS}\n")
     section, _, _ = section.partition("\n## ")
     lines = [
         [cell.strip() for cell in line.strip("|").split("|")]
@@ -98,7 +100,7 @@ def table_of_powers(report_text: str) -> str:
         if line.startswith("|")
     ]
     if len(lines) < 3:
-        raise ValueError(f"the report has no table under {report.POWERS!r}")
+        raise ValueError(f"there is no table under {report.POWERS!r}")
     header, _, *rows = lines
     wanted = [header.index(name) for name in ("what changes", "group", "median", report.RANGE)]
     taken = [[row[column] for column in wanted] for row in rows]

@@ -2,7 +2,8 @@
 
 Under the directory asked for::
 
-    verification_report.md
+    verification_report.md         a summary of one screen, and the evidence of failures
+    verification/tables.md         every check, every error, every mutant
     verification/verdicts.json
     verification/p_values.svg      if matplotlib is there
     verification/accuracy.svg      the same
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 
 REPORT = "verification_report.md"
 _FOLDER = "verification"
+TABLES = f"{_FOLDER}/tables.md"
 
 # What `publishing` looks for.
 POWERS = "What would have been found"
@@ -117,7 +119,7 @@ def write(run: Run, directory: Path) -> Path:
 
 
 def write_report(run: Run, directory: Path) -> Path:
-    """Write the report and its pictures.
+    """Write the report, its tables and its pictures.
 
     Parameters
     ----------
@@ -135,25 +137,39 @@ def write_report(run: Run, directory: Path) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     pictures = _draw_pictures(run, folder)
     report = directory / REPORT
-    report.write_text(_markdown(run, pictures), encoding="utf-8")
+    report.write_text(_summary(run), encoding="utf-8")
+    (directory / TABLES).write_text(_tables(run, pictures), encoding="utf-8")
     return report
 
 
 # ---- text ----
 
 
-def _markdown(run: Run, pictures: Sequence[str]) -> str:
-    parts = [
-        _head(run),
-        _failures(run.failures),
-        _groups(run),
-        _p_values(run.outcomes, "p_values.svg" in pictures),
-        _accuracy(run.outcomes, "accuracy.svg" in pictures),
-        _powers(run.outcomes),
-        _mutants(run.outcomes),
-        _every_check(run.outcomes),
-    ]
+def _summary(run: Run) -> str:
+    return _joined([_head(run), _groups(run), _failures(run.failures)])
+
+
+def _tables(run: Run, pictures: Sequence[str]) -> str:
+    return _joined(
+        [
+            _TABLES_HEAD,
+            _p_values(run.outcomes, "p_values.svg" in pictures),
+            _accuracy(run.outcomes, "accuracy.svg" in pictures),
+            _powers(run.outcomes),
+            _mutants(run.outcomes),
+            _every_check(run.outcomes),
+        ]
+    )
+
+
+def _joined(parts: Iterable[str]) -> str:
     return "\n\n".join(part.strip() for part in parts if part) + "\n"
+
+
+_TABLES_HEAD = """# Verification: all tables
+
+These are the details of the run in the [verification report](../verification_report.md).
+[Is it exact?](../is_it_exact.md) explains what is checked and how."""
 
 
 def _head(run: Run) -> str:
@@ -174,15 +190,16 @@ def _head(run: Run) -> str:
     ]
     return f"""# Verification report
 
-Written by `python -m verification`; what is checked, how, and what it means is explained in
-[Is it exact?](is_it_exact.md).
+{verdict} This is the report of a run of the long statistical suite. [Is it
+exact?](is_it_exact.md) explains what is checked and how. [All tables](verification/tables.md) has
+every check with its p-value, every error, and every mutant.
 
-{verdict} To repeat the run, or one check of it:
+{table(("", ""), rows)}
+
+To repeat the run, or one check of it:
 
     {run.command}
-    {run.command} 'PART OF A NAME'
-
-{table(("", ""), rows)}"""
+    {run.command} 'PART OF A NAME'"""
 
 
 def _failures(failures: Sequence[Outcome]) -> str:
@@ -217,10 +234,10 @@ def _groups(run: Run) -> str:
     header = ("group", "checks", "passed", "second attempts", "draws", "most extreme p-value")
     return f"""## Groups of checks
 
-A check fails if its p-value is below {run.settings.level:.3g} twice, the second time with ten
-times the draws and a new seed. The most extreme p-value is the smallest of all first attempts;
-for mutants, which must be below {ALPHA_MUTANT:g}, the largest. Mutants and their twins bring
-their own draws.
+A check fails if its p-value is below {run.settings.level:.3g} twice: the second attempt has a new
+seed and ten times the draws. The most extreme p-value is the smallest of all first attempts. For
+mutants it is the largest, and must be below {ALPHA_MUTANT:g}. The draws of mutants and their
+twins are not counted.
 
 {table(header, rows)}"""
 
@@ -230,14 +247,15 @@ def _p_values(outcomes: Sequence[Outcome], has_picture: bool) -> str:
     if len(values) < 2:
         return ""
     distance, p_value = stats.kstest(values, "uniform")
-    picture = "\n\n![p-values](verification/p_values.svg)" if has_picture else ""
+    picture = "\n\n![p-values](p_values.svg)" if has_picture else ""
     return f"""## Are the p-values what p-values should be?
 
-If the library is right, p-values of single G tests are uniform between 0 and 1: as many above 0.9
-as below 0.1. There are {len(values)} of them; families of tests, and tests with an exact part, err
-on the safe side and are not shown. Their distribution function is at most {distance:.3f} away from
-uniform: so far or farther has probability {p_value:.2g}. Many small biases, none of which fails
-alone, would bend the curve. This is for the eye; no check depends on it.{picture}"""
+If the library is right, the p-values of single G tests are uniform between 0 and 1: as many are
+above 0.9 as below 0.1. Many small biases, none of which fails alone, would bend their
+distribution. There are {len(values)} such p-values. (Families of tests, and tests with an exact
+part, are not shown: their p-values are too large by design.) Their distribution function differs
+from the uniform one by at most {distance:.3f}. By chance, it differs as much or more with
+probability {p_value:.2g}. No check depends on this.{picture}"""
 
 
 def _accuracy(outcomes: Sequence[Outcome], has_picture: bool) -> str:
@@ -245,15 +263,15 @@ def _accuracy(outcomes: Sequence[Outcome], has_picture: bool) -> str:
     if not measured:
         return ""
     rows = [(o.name.removeprefix("accuracy: "), f"{o.attempts[0].error:.1e}") for o in measured]
-    picture = "\n\n![accuracy](verification/accuracy.svg)" if has_picture else ""
+    picture = "\n\n![accuracy](accuracy.svg)" if has_picture else ""
     return f"""## Accuracy
 
-The largest of the error of log Z (relative to the larger of 1 and itself) and the relative errors
-of all arcs' marginals above 1e-290, against a matrix inverse in as many digits, from 60 to about
-a thousand, as prove it right, and against that of mpmath: whichever error is larger. Graphs called
-*large* are those whose arcs and pairs of arcs are counted in the same run; there the probabilities
-of the pairs are compared as well, and mpmath, which would take too long, is not asked.
-{PROMISED:g} is promised. The last number of a name is the number of words.{picture}
+The table has the largest relative error of log Z and of all marginals above 1e-290, per graph.
+(The error of log Z is relative to the larger of 1 and itself.) They are compared with two matrix
+inverses: one in decimal numbers, with as many digits as prove it right, from 60 to about a
+thousand; and one by mpmath. The larger error counts. On graphs called *large*, the probabilities
+of pairs of arcs are compared as well, but not with mpmath, which would take too long. The promise
+is {PROMISED:g}. The last number of a name is the number of words.{picture}
 
 {table(("scores", "largest relative error"), rows)}"""
 
@@ -280,13 +298,13 @@ def _powers(outcomes: Sequence[Outcome]) -> str:
     header = ("group", "what changes", "checks", "median", RANGE, "hardest cell")
     return f"""## {POWERS}
 
-The smallest bias that is found, and confirmed by the second attempt, with a probability of
-{_points(POWER)}. Probabilities change by so many per cent of themselves, at the cost of all other
-outcomes alike; shares are of all draws. A graph with a single tree has no other outcome: there it
-is the share of draws that are not that tree. *Median* and *best to worst check* are about the
-outcome of each check for which the change is seen best, usually the most probable; *hardest cell*
-is about the one for which it is seen worst, in the worst check. Every check's own numbers are in
-the table at the end. What is impossible is found the first time it is drawn.
+This is the smallest bias that is found, and confirmed by the second attempt, with a probability
+of {_points(POWER)}. Changes of a probability are relative to it, and all other outcomes lose
+alike. Shares are shares of all draws. If a graph has a single tree, the bias is the share of
+draws that are not that tree. *Median* and *best to worst check* are about the outcome of each
+check where the change is easiest to see, which is usually the most probable one. *Hardest cell*
+is about the outcome where it is hardest to see, in the worst check. The table at the end has the
+numbers of every check. An impossible outcome is found the first time it is drawn.
 
 {table(header, rows)}"""
 
@@ -306,8 +324,8 @@ def _mutants(outcomes: Sequence[Outcome]) -> str:
         return ""
     return f"""## Mutants
 
-Samplers with one fault each, which the same harness must reject at {ALPHA_MUTANT:g}. A p-value of
-0 stands for an impossible draw, or for a number below 1e-308.
+A mutant is a sampler with one planted fault. The same harness must reject it at {ALPHA_MUTANT:g}.
+A p-value of 0 stands for an impossible draw, or for a number below 1e-308.
 
 {table(("fault", "what the rejection shows", "p-value"), rows)}"""
 

@@ -167,7 +167,7 @@ def log1p(x: float) -> float:
     """Take the natural logarithm of 1 + x, for x > -1."""
     one_plus, rest = exact_difference(1.0, -x)
     high, low = (float(part[0]) for part in log_parts(np.array([one_plus])))
-    return high + (low + rest / one_plus)
+    return high + (low + float(rest) / float(one_plus))
 
 
 class CompensatedSum:

@@ -196,7 +196,7 @@ class TreeDistribution:
         Notes
         -----
         :math:`O(n^3)` time.  Each entry above 1e-290 is right to about 1e-13 *relative*, however
-        small it is; arcs that no tree can use are exactly 0; each dependent's sum to 1.
+        small it is; arcs that no tree can use are exactly 0; each column but the first sums to 1.
 
         Examples
         --------
@@ -211,8 +211,8 @@ class TreeDistribution:
 
         Returns
         -------
-        ndarray of float64, shape (*batch_shape, m)
-            For dependency trees each graph's sum to 1.
+        ndarray of float64, shape ``(*batch_shape, m)``
+            For dependency trees they sum to 1 for each graph.
 
         Examples
         --------
@@ -261,12 +261,12 @@ class TreeDistribution:
 
         Parameters
         ----------
-        heads : array_like of int, shape (*draws, *batch_shape, m)
+        heads : array_like of int, shape ``(*draws, *batch_shape, m)``
             Trees, for instance as `sample` returns them.
 
         Returns
         -------
-        ndarray of float64, shape (*draws, *batch_shape)
+        ndarray of float64, shape ``(*draws, *batch_shape)``
             -inf for a tree outside the support: one that uses a forbidden arc, or has several root
             arcs where one is asked for.
 
@@ -410,7 +410,7 @@ class TreeDistribution:
 
         Returns
         -------
-        ndarray of int32, shape (*size, *batch_shape, m)
+        ndarray of int32, shape ``(*size, *batch_shape, m)``
             ``heads``: the head of each node, -1 for the root and for padding.
 
         Raises
@@ -456,9 +456,9 @@ class TreeDistribution:
 
         Returns
         -------
-        heads : ndarray of int32, shape (*size, *batch_shape, m)
+        heads : ndarray of int32, shape ``(*size, *batch_shape, m)``
             What `sample` returns.
-        log_prob : ndarray of float64, shape (*size, *batch_shape)
+        log_prob : ndarray of float64, shape ``(*size, *batch_shape)``
             What `log_prob` returns for them: under this distribution, also if the method is biased.
 
         Examples
@@ -487,7 +487,7 @@ class TreeDistribution:
         on_exhausted: str = "return",
         first_graph: int = 0,
     ) -> Draws:
-        """Draw k distinct trees: each from the distribution given that it is none of those before.
+        """Draw k distinct trees, each in proportion to its probability among those that are left.
 
         Parameters
         ----------

@@ -31,18 +31,19 @@ _REJECTION_LIMIT = 1e-3
 class Draws:
     """Distinct trees in the order of their draw.
 
-    The first is drawn with probability P(t); each later one with P(t) / (mass not drawn before).
-    K is the number of trees; in a batch it is that of the graph with the most, and the rows beyond
-    a graph's own number hold heads of -1 and log-probabilities of -inf.
+    The first is drawn with probability P(t), each later one with P(t) / (probability of all trees
+    that are left).  K is the number of trees.  In a batch it is the largest number of all graphs;
+    a graph with fewer trees has heads of -1 and log-probabilities of -inf in its remaining rows.
 
     Attributes
     ----------
-    heads : ndarray of int32, shape (K, *batch_shape, m)
-    log_prob : ndarray of float64, shape (K, *batch_shape)
+    heads : ndarray of int32, shape ``(K, *batch_shape, m)``
+        The trees.
+    log_prob : ndarray of float64, shape ``(K, *batch_shape)``
         The log-probability of each tree under the full distribution.
-    log_remaining : ndarray of float64, shape (K, *batch_shape)
-        The log of the mass not yet drawn, before each draw: 0 first.
-    perturbed_log_prob : ndarray of float64, shape (K, *batch_shape)
+    log_remaining : ndarray of float64, shape ``(K, *batch_shape)``
+        Before each draw, the logarithm of the probability of all trees not drawn yet: 0 at first.
+    perturbed_log_prob : ndarray of float64, shape ``(K, *batch_shape)``
         Log-probabilities plus independent Gumbel variables, consistent with the order: they
         decrease, and are distributed as the K largest of all trees.
     num_drawn : ndarray of int64, shape batch_shape

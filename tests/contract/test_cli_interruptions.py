@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import resource
@@ -15,9 +16,8 @@ import numpy as np
 import pyarrow
 import pyarrow.parquet
 import pytest
-import safetensors.numpy
 
-from arborand.formats import read_trees, sentences
+from arborand.formats import containers, read_trees, sentences
 from tests import interruptions
 from tests.command_line import call, conllu_of, random_corpus
 
@@ -193,15 +193,15 @@ def test_a_full_disk_is_one_message_and_can_be_continued(ending, runs, folder, t
 def test_a_disk_that_is_full_at_the_last_moment_is_one_message_too(
     folder, tmp_path, monkeypatch, capsysbinary
 ):
-    def save_file(*arguments):
-        raise safetensors.SafetensorError("No space left on device")
+    def full(path):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
 
     out = tmp_path / "s.safetensors"
     with monkeypatch.context() as patch:
-        patch.setattr(safetensors.numpy, "save_file", save_file)
+        patch.setattr(containers, "create_anew", full)
         result = call(patch, capsysbinary, "convert", folder / "scores.npz", out)
     assert (result.status, out.exists()) == (1, False)
-    assert "cannot be written: No space left on device" in result.err
+    assert "No space left on device" in result.err
     assert "add --resume" in result.err
     again = call(monkeypatch, capsysbinary, "convert", folder / "scores.npz", out, "--resume")
     assert (again.status, list(tmp_path.iterdir())) == (0, [out])

@@ -1,4 +1,4 @@
-"""The page on speed says what the committed results say."""
+"""The pages on speed say what the committed results say."""
 
 import json
 import re
@@ -8,6 +8,7 @@ import pytest
 from benchmarks import documentation
 from benchmarks.__main__ import NAMES
 from benchmarks.measure import RESULTS
+from benchmarks.report import results_page
 
 PAGE = documentation.PAGE.read_text(encoding="utf-8")
 STORED = {file.stem: json.loads(file.read_text("utf-8")) for file in RESULTS.glob("*.json")}
@@ -24,10 +25,15 @@ def test_every_result_is_of_a_full_run_of_a_benchmark_that_exists():
 
 
 @pytest.mark.parametrize("name", sorted(STORED))
-def test_a_result_has_its_markdown_and_its_figures(name):
-    assert (RESULTS / f"{name}.md").is_file()
+def test_a_result_has_its_page_and_its_figures(name):
+    assert (RESULTS / f"{name}.md").read_text("utf-8") == results_page(STORED[name])
     for figure in STORED[name]["figures"]:
         assert (RESULTS / f"{figure['file']}.svg").is_file()
+
+
+@pytest.mark.parametrize("name", sorted(STORED))
+def test_the_page_leads_to_the_page_of_every_result(name):
+    assert f"(../benchmarks/results/{name}.md)" in PAGE
 
 
 @pytest.mark.parametrize("name", sorted(set(re.findall(r"<!-- begin \w+ (\w+)", PAGE))))

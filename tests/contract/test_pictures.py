@@ -156,16 +156,16 @@ def test_what_another_tree_has_not_is_told_apart_without_colour_too():
 
 def test_uncertain_words_are_marked_with_the_entropy_of_their_head():
     marginals = DependencyTrees(scores(7, spread=9.0)).arc_marginals()
-    bits = scipy.stats.entropy(marginals[:, 1:], base=2)
-    assert bits.min() < 0.3 < bits.max()
+    entropies = scipy.stats.entropy(marginals[:, 1:])
+    assert entropies.min() < 0.2 < entropies.max()
     svg = arc_diagram(list("abcdefg"), marginals=marginals)
     marked = {}
     for group in ElementTree.fromstring(svg).iter(f"{SVG}g"):
         if group.get("class") == "word":
             texts = {t.get("class"): t.text for t in group.findall(f"{SVG}text")}
-            assert (group.find(f"{SVG}rect") is not None) == ("bits" in texts)
-            marked[int(group.get("data-word"))] = texts.get("bits")
-    expected = {j + 1: f"{b:.1f} bit" if b >= 0.3 else None for j, b in enumerate(bits)}
+            assert (group.find(f"{SVG}rect") is not None) == ("entropy" in texts)
+            marked[int(group.get("data-word"))] = texts.get("entropy")
+    expected = {j + 1: f"{e:.1f} nats" if e >= 0.2 else None for j, e in enumerate(entropies)}
     assert marked == expected
 
 
@@ -230,9 +230,9 @@ def test_bad_arguments_of_diagrams_are_named(arguments, error, message):
         (1 - 1e-16, "> 99.9 %"),
         (0.00312, "0.3 %"),
         (0.000312, "0.031 %"),
-        (9.96e-8, "1.0 \u00d7 10⁻⁷"),
-        (2.1e-9, "2.1 \u00d7 10⁻⁹"),
-        (5e-324, "4.9 \u00d7 10⁻³²⁴"),
+        (9.96e-8, "1.0 \u00d7 10⁻⁵ %"),
+        (2.1e-9, "2.1 \u00d7 10⁻⁷ %"),
+        (5e-324, "4.9 \u00d7 10⁻³²² %"),
     ],
 )
 def test_probabilities_are_written_so_that_none_looks_like_0_or_1(probability, words):
@@ -255,7 +255,7 @@ def test_the_plot_rises_to_what_the_trees_cover():
     # Of a long sentence a draw covers next to nothing: then the scale ends there, and says so.
     little = coverage_plot(np.log(probabilities * 1e-9))
     np.testing.assert_allclose(heights(little) / full, [2 / 7, 6 / 7, 1.0], atol=0.01)
-    assert little.replace("\xa0", " ").count("7.0 \u00d7 10⁻¹⁰") == 3
+    assert little.replace("\xa0", " ").count("7.0 \u00d7 10⁻⁸ %") == 3
     assert "there are no others" in coverage_plot([0.0], exhausted=True)
     assert "0 trees cover" in coverage_plot([])
 

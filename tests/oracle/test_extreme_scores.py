@@ -204,6 +204,25 @@ def test_masked_root_arcs_that_all_dependency_trees_need(num_words, mask):
     )
 
 
+# Beside -1e30 the height of a column is lost but for the low part of the difference, in which the
+# largest has to be found.
+@pytest.mark.parametrize("mask", [-1e18, -1e30])
+@pytest.mark.parametrize(
+    "heights", [(0, 5000), (5000, 0), (0, 5000, 2500), (5000, 2500, 0), (3.5, 0.25, 40.0)]
+)
+def test_masked_root_arcs_into_columns_of_different_heights(heights, mask):
+    scores = np.full((len(heights) + 1, len(heights) + 1), mask)
+    scores[1:, 1:] = heights
+    assert_right(DependencyTrees, scores, by_enumeration)
+    heads = np.array(trees_of(DependencyTrees, scores))
+    # Trees differ by the height of the column whose word hangs on the root.
+    totals = [-float(heights[int(np.flatnonzero(tree[1:] == 0)[0])]) for tree in heads]
+    exact = [mpmath.exp(total - max(totals)) for total in totals]
+    expected = [float(mpmath.log(chance / mpmath.fsum(exact))) for chance in exact]
+    found = DependencyTrees(scores).log_prob(heads)
+    np.testing.assert_allclose(found, expected, rtol=PROMISED, atol=EPSILON)
+
+
 @KINDS
 @pytest.mark.parametrize("mask", [-1e18, -1e300])
 def test_entropy_of_a_word_all_of_whose_arcs_are_masked(kind, mask):

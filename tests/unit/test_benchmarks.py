@@ -345,13 +345,16 @@ def test_a_report_is_written_with_the_machine_it_is_from(tmp_path):
     assert "A full run: an abacus, 1 cores (wooden kernels), load 0.500 at the start" in text
     assert "2001-01-01 00:00 UTC" in text
     assert "| weight | at most 3 | - | skipped: no scales here |" in text
+    assert "| speed | at most 2 | 1.50 (1.25 to 1.75) | kept |" in text
+    assert "## A table of two\n\nA note.\n\n| words | time |" in text
 
 
 def test_results_are_inserted_where_the_page_asks_for_them(tmp_path):
     small_report(tmp_path).write(MACHINE)
     places = (
-        "claims sampling",
-        "missed sampling",
+        "kept",
+        "missed",
+        "cell sampling: A table; 5; time",
         "table sampling: A table",
         "figure sampling: curve",
         "fact sampling: size",
@@ -362,8 +365,9 @@ def test_results_are_inserted_where_the_page_asks_for_them(tmp_path):
     assert "old" not in found
     assert found.count("Before") == found.count("after") == len(places)
     for words in (
-        "| speed | at most 2 | 1.50 (1.25 to 1.75) | kept |",
+        "-->1 of 3<!--",
         "- patience: 1.50, should be at least 2.",
+        "-->1 s<!--",
         "**A table of two**\n\nA note.\n\n| words | time |",
         "![A curve.](../benchmarks/results/curve.svg)",
         "-->12 MB<!--",
@@ -374,10 +378,19 @@ def test_results_are_inserted_where_the_page_asks_for_them(tmp_path):
     assert documentation.inserted(found, tmp_path) == found
 
 
-def test_a_page_that_asks_for_what_is_not_there_is_refused(tmp_path):
+@pytest.mark.parametrize(
+    ("place", "message"),
+    [
+        ("table sampling: No such table", "0 results are called 'No such table'"),
+        ("cell sampling: No such table; 5; time", "0 results are called 'No such table'"),
+        ("cell sampling: A table; 6; time", "0 rows"),
+        ("cell sampling: A table; 5; weight", "no column 'weight'"),
+    ],
+)
+def test_a_page_that_asks_for_what_is_not_there_is_refused(place, message, tmp_path):
     small_report(tmp_path).write(MACHINE)
-    with pytest.raises(ValueError, match="0 results are called 'No such table'"):
-        documentation.inserted("<!-- begin table sampling: No such table --><!-- end -->", tmp_path)
+    with pytest.raises(ValueError, match=message):
+        documentation.inserted(f"<!-- begin {place} --><!-- end -->", tmp_path)
 
 
 def test_ratios_of_peers_are_stored_as_numbers():

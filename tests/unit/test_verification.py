@@ -219,8 +219,9 @@ def test_a_run_passes_and_is_repeated_by_its_printed_seed(tmp_path, capsys):
     report = (tmp_path / "one" / "verification_report.md").read_text()
     assert f"--seed {seed}" in report
     assert "**Every check passed.**" in report
-    assert all(f"| {check.name} |" in report for check in TINY)
-    assert "probability of one tree" in report
+    tables = (tmp_path / "one" / "verification" / "tables.md").read_text()
+    assert all(f"| {check.name} |" in tables for check in TINY)
+    assert "probability of one tree" in tables
 
 
 def test_fresh_seeds_differ(tmp_path):
@@ -267,10 +268,10 @@ def _judged(heads, graph, single_root):
 def test_pictures_are_drawn(tmp_path):
     pytest.importorskip("matplotlib", reason="the report's pictures need matplotlib")
     assert run_main(tmp_path) == 0
-    report = (tmp_path / "verification_report.md").read_text()
+    tables = (tmp_path / "verification" / "tables.md").read_text()
     for name in ("p_values.svg", "accuracy.svg"):
         assert (tmp_path / "verification" / name).stat().st_size > 0
-        assert f"(verification/{name})" in report
+        assert f"({name})" in tables
 
 
 # ---- publishing ----
@@ -291,14 +292,14 @@ def test_publishing_writes_report_pictures_and_table(tmp_path, docs, capsys):
     assert run_main(tmp_path / "run", "--publish", docs=docs) == 0
     assert "there is no report" in capsys.readouterr().out
     files = {path.relative_to(docs).as_posix() for path in docs.rglob("*") if path.is_file()}
-    pictures = {f"verification/{name}.svg" for name in ("p_values", "accuracy")}
-    assert files == {"is_it_exact.md", "verification_report.md", *pictures}
+    details = {f"verification/{name}" for name in ("tables.md", "p_values.svg", "accuracy.svg")}
+    assert files == {"is_it_exact.md", "verification_report.md", *details}
     assert verdicts(tmp_path / "run")["num_failures"] == 0
-    report, page = ((docs / name).read_text() for name in ("verification_report.md", PAGE))
-    assert page == publishing.with_table(before, report) != before
+    tables, page = ((docs / name).read_text() for name in ("verification/tables.md", PAGE))
+    assert page == publishing.with_table(before, tables) != before
     assert "| probability of one sequence | pairs |" in page
     # Nothing but the table has changed, and it can be put back.
-    committed = (publishing.DOCS / "verification_report.md").read_text()
+    committed = (publishing.DOCS / "verification" / "tables.md").read_text()
     assert publishing.with_table(page, committed) == publishing.with_table(before, committed)
     assert run_main(tmp_path / "run", "pairs", docs=docs) == 0
     assert "verification_report.md is of the current sources" in capsys.readouterr().out
@@ -320,11 +321,11 @@ def test_only_runs_of_the_sources_are_published(tmp_path, docs, capsys, monkeypa
 
 
 def test_a_page_without_markers_is_refused():
-    report = (publishing.DOCS / "verification_report.md").read_text()
+    tables = (publishing.DOCS / "verification" / "tables.md").read_text()
     page = (publishing.DOCS / PAGE).read_text()
     for spoilt in ("a page", page.replace("<!-- End", "<!-- Begin"), page + page):
         with pytest.raises(ValueError, match="once each"):
-            publishing.with_table(spoilt, report)
+            publishing.with_table(spoilt, tables)
     with pytest.raises(ValueError, match="no table"):
         publishing.with_table(page, "# A report of nothing")
 

@@ -2,19 +2,53 @@
 
 from __future__ import annotations
 
+import os
 import sys
-from typing import Annotated
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from arborand import __version__
 from arborand.cli import commands, files, show
 from arborand.cli.messages import note
 from arborand.errors import ArborandError
+from arborand.formats.characters import visible
 from arborand.paper import commands as paper
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+class Commands(TyperGroup):
+    """The commands; what is not understood is quoted without the escape sequences in it."""
+
+    def make_context(self, *arguments: Any, **options: Any) -> Any:
+        """Understand the words before the command."""
+        with _quoted():
+            return super().make_context(*arguments, **options)
+
+    def invoke(self, ctx: Any) -> Any:
+        """Understand the words after the command, and run it."""
+        with _quoted():
+            return super().invoke(ctx)
+
+
+@contextmanager
+def _quoted() -> Iterator[None]:
+    try:
+        yield
+    except Exception as error:
+        message = getattr(error, "message", None)
+        if isinstance(message, str):
+            error.message = visible(message, keep="\n")  # type: ignore[attr-defined]
+        raise
+
 
 app = typer.Typer(
     name="arborand",
+    cls=Commands,
     rich_markup_mode="rich",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
@@ -43,7 +77,8 @@ def arborand(
     """Exact random trees of the arc scores of a corpus.
 
     Scores come in as .npy, .npz, .safetensors or .parquet; trees go out as
-    CoNLL-U, .parquet, .jsonl or .npz, or as a table on the terminal.
+    CoNLL-U, .parquet, .jsonl or .npz, or as a table on the terminal; numbers also
+    as .csv or .tsv.
     Memory does not grow with the corpus. An output appears under its name
     when it is complete; an interrupted run is continued with [cyan]--resume[/cyan].
 
@@ -76,6 +111,13 @@ for _command in (
 
 def run() -> None:
     """Run the command line; end with one clear message instead of a traceback."""
+    if sys.stderr is None:  # closed by the shell
+        sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
+    if sys.stdout is None:
+        _fail("standard output is closed: send it to a file, or to /dev/null")
+    # Whatever the encoding of the terminal: a word that it lacks is no reason to stop.
+    with suppress(AttributeError):
+        sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
     try:
         typer.main.get_command(app)(prog_name="arborand")
     except (ArborandError, ModuleNotFoundError) as error:
@@ -85,8 +127,15 @@ def run() -> None:
     except MemoryError:
         _fail("not enough memory")
     except OSError as error:
-        where = f"{error.filename}: " if error.filename else ""
+        where = f"{os.fsdecode(error.filename)}: " if error.filename else ""
+        _abandon_standard_output()
         _fail(f"{where}{error.strerror or error}")
+
+
+def _abandon_standard_output() -> None:
+    """Keep what a full disk did not take from being written again when Python ends."""
+    with suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _fail(message: str) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from arborand.cli import computing, options
-from arborand.cli.messages import list_skipped, note
+from arborand.cli.messages import list_skipped, note, say_written
 from arborand.cli.running import open_corpus, process
 from arborand.cli.streams import check_streams, chosen_format
 from arborand.cli.tables import TableOutput
@@ -38,7 +38,12 @@ def sample(
     num_trees: Annotated[
         int,
         typer.Option(
-            "--num-trees", "-k", min=1, help="Trees for each sentence.", rich_help_panel="Drawing"
+            "--num-trees",
+            "-k",
+            min=1,
+            max=options.MOST_TREES,
+            help="Trees for each sentence.",
+            rich_help_panel="Drawing",
         ),
     ] = 1,
     without_replacement: Annotated[
@@ -177,11 +182,13 @@ def entropy(
         typer.Option(
             "--num-draws",
             min=1,
+            max=options.MOST_TREES,
             help="Distinct trees to draw; the best of them is the best known.",
             rich_help_panel="Drawing",
         ),
     ] = 10,
     seed: options.FixedSeed = 0,
+    conllu: options.Conllu = None,
     *,
     run: options.Run,
 ) -> None:
@@ -197,13 +204,15 @@ def entropy(
 
       [cyan]arborand entropy scores.npz[/cyan]
 
-      [cyan]arborand entropy scores.npz --num-draws 100 -o entropy.parquet[/cyan]
+      [cyan]arborand entropy scores.npz --conllu corpus.conllu[/cyan]
+
+      [cyan]arborand entropy scores.npz --num-draws 100 -o entropy.csv[/cyan]
     """
     compute = computing.Entropy(_setting(run), num_draws, seed)
     drawing = Drawing(
         num_draws, seed, DEFAULT_WITHOUT_REPLACEMENT, {"num-draws": num_draws, "seed": seed}
     )
-    _go_through("entropy", layouts.ENTROPY, compute, scores, run, drawing=drawing)
+    _go_through("entropy", layouts.ENTROPY, compute, scores, run, conllu=conllu, drawing=drawing)
 
 
 @dataclass(frozen=True)
@@ -261,4 +270,6 @@ def _go_through(
         )
         if corpus.scores.num_sentences == 0:
             note(f"{corpus.scores.file.name} has no sentences")
-        list_skipped(skipped)
+    if run.output is not None:
+        say_written(run.output)
+    list_skipped(skipped)

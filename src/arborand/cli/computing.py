@@ -239,4 +239,6 @@ class Copy:
     def __call__(self, run: Sentences, first_draw: int) -> Iterator[tuple[Rows, int]]:
         """Pass a run on."""
         del first_draw
-        yield _sentence_rows(run, {}, run.scores.astype(self.dtype, copy=False)), 0
+        with np.errstate(invalid="ignore"):  # some NaNs complain already when they are copied
+            values = run.scores.astype(self.dtype, copy=False)
+        yield _sentence_rows(run, {}, values), 0

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from hashlib import blake2b
+from itertools import chain
 from typing import TYPE_CHECKING, Annotated
 
+import numpy as np
 import typer
 from rich.markup import escape
 
 from arborand.cli import computing, options
-from arborand.cli.messages import list_skipped
+from arborand.cli.messages import list_skipped, say_written
 from arborand.cli.options import OnError
 from arborand.cli.running import open_corpus, process
 from arborand.cli.streams import check_streams, chosen_format
 from arborand.cli.tables import console, new_table
+from arborand.formats.characters import visible
 from arborand.formats.conllu import open_annotations
 from arborand.formats.inputs import FormatError, SentenceError, open_input
 from arborand.formats.journal import START, Position
@@ -22,8 +26,14 @@ from arborand.formats.rows import TREES, Rows, scores_layout
 from arborand.formats.trees import holds_trees, open_trees
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from arborand.formats.conllu import Annotation, AnnotationFile
     from arborand.formats.inputs import InputFile
+    from arborand.formats.scores import ScoresFile
+
+# How many sentences with the same id are listed.
+_LISTED_NUMBERS = 5
 
 
 def convert(
@@ -100,6 +110,7 @@ def _convert_scores(
             skip=on_error == "skip",
             what="convert",
         )
+    say_written(output)
     list_skipped(skipped)
 
 
@@ -133,8 +144,9 @@ def _convert_trees(
             target.finish()
         except BaseException:
             target.reached(START, [])
-            target.abandon([])
+            target.abandon()
             raise
+    say_written(output)
 
 
 def _annotated(
@@ -178,14 +190,13 @@ class _Tally:
         self.longest = max(self.longest, *lengths)
         self.shortest = min([*lengths, *([] if self.shortest is None else [self.shortest])])
 
-    def reached(self, position: Position, skipped: list[list[str]]) -> None:
+    def reached(self, position: Position, skipped: Sequence[list[str]]) -> None:
         pass
 
     def finish(self) -> None:
         pass
 
-    def abandon(self, skipped: list[list[str]]) -> bool:
-        del skipped
+    def abandon(self) -> bool:
         return False
 
 
@@ -199,7 +210,8 @@ def check(
 
     Looks at every number of every sentence: NaN, infinite scores, words without
     a possible head, matrices that do not fit their lengths, words that do not
-    match the CoNLL-U file. The exit status is 0 if all sentences can be used.
+    match the CoNLL-U file, ids that several sentences share. The exit status is 0
+    if all sentences can be used and told apart.
 
     [bold]Examples[/bold]
 
@@ -215,6 +227,7 @@ def check(
             corpus, computing.Gate(setting), tally, skip=True, what="check", may_skip_all=True
         )
         file, layout = corpus.scores.file, corpus.scores
+        doubled = _doubled_ids(layout) if layout.has_sent_ids else {}
     table = new_table(show_header=False)
     table.add_column()
     table.add_column(overflow="fold")
@@ -230,6 +243,32 @@ def check(
     if problems:
         out.print(f"{len(problems)} of {layout.num_sentences} sentences cannot be used:")
         for sent_id, reason in problems:
-            out.print(escape(f"  {sent_id}: {reason}"), soft_wrap=True)
+            out.print(escape(f"  {visible(sent_id)}: {visible(reason)}"), soft_wrap=True)
+    else:
+        out.print(f"all sentences have {trees} trees")
+    if doubled:
+        out.print(f"{len(doubled)} sent_ids stand for more than one sentence:")
+        for sent_id, numbers in doubled.items():
+            more = len(numbers) - _LISTED_NUMBERS
+            listed = ", ".join(map(str, numbers[:_LISTED_NUMBERS]))
+            listed += f" and {more} more" if more > 0 else ""
+            out.print(escape(f"  {visible(sent_id)}: sentences number {listed}"), soft_wrap=True)
+    if problems or doubled:
         raise typer.Exit(1)
-    out.print(f"all sentences have {trees} trees")
+
+
+def _doubled_ids(scores: ScoresFile) -> dict[str, list[int]]:
+    """Find the ids that several sentences share, in 16 bytes of memory per sentence."""
+    digests = b"".join(
+        blake2b(sent_id.encode(), digest_size=16).digest()
+        for sent_id in chain.from_iterable(scores.sent_ids())
+    )
+    halves = np.frombuffer(digests, dtype=np.uint64).reshape(-1, 2)
+    order = np.lexsort(halves.T)
+    is_same = (halves[order[1:]] == halves[order[:-1]]).all(axis=1)
+    shared = {*order[1:][is_same].tolist(), *order[:-1][is_same].tolist()}
+    found: dict[str, list[int]] = {}
+    for index, sent_id in enumerate(chain.from_iterable(scores.sent_ids()) if shared else ()):
+        if index in shared:
+            found.setdefault(sent_id, []).append(index + 1)
+    return found

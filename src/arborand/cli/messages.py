@@ -1,13 +1,17 @@
-"""What the person at the terminal sees on standard error: notes, skipped sentences, progress."""
+"""What the person at the terminal is told: notes, skipped sentences, files written, progress."""
 
 from __future__ import annotations
 
+import os
 import sys
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.markup import escape
+
+from arborand.formats.characters import visible
+from arborand.formats.outputs import is_stream
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -18,7 +22,14 @@ _LISTED = 10_000
 
 def note(message: str) -> None:
     """Say something on standard error."""
-    Console(stderr=True, highlight=False, soft_wrap=True).print(f"arborand: {escape(message)}")
+    text = escape(visible(message, keep="\n"))
+    Console(stderr=True, highlight=False, soft_wrap=True).print(f"arborand: {text}")
+
+
+def say_written(path: str | os.PathLike[str]) -> None:
+    """Say on standard output that a file is complete; a pipe is its reader's business."""
+    if not is_stream(os.fspath(path)):
+        print(f"written: {visible(os.fspath(path))}", flush=True)
 
 
 def list_skipped(skipped: list[list[str]]) -> None:
@@ -27,7 +38,7 @@ def list_skipped(skipped: list[list[str]]) -> None:
         return
     count = len(skipped)
     lines = [f"{count} sentence{'s' if count > 1 else ''} skipped:"]
-    lines += [f"  {sent_id}: {reason}" for sent_id, reason in skipped[:_LISTED]]
+    lines += [f"  {visible(sent_id)}: {visible(reason)}" for sent_id, reason in skipped[:_LISTED]]
     lines += [f"  ... and {count - _LISTED} more"] if count > _LISTED else []
     note("\n".join(lines))
 

@@ -20,7 +20,10 @@ _RUNNING = "Running"
 
 TreeKind = Literal["dependency", "spanning"]
 OnError = Literal["stop", "skip"]
-Format = Literal["conllu", "jsonl", "parquet", "npz", "safetensors"]
+Format = Literal["conllu", "jsonl", "csv", "tsv", "parquet", "npz", "safetensors"]
+# The numbers of trees are stored as int32; no machine has more threads.
+MOST_TREES = (1 << 31) - 1
+_MOST_WORKERS = 1024
 if TYPE_CHECKING:
     Method = str
 else:
@@ -128,6 +131,7 @@ Workers = Annotated[
     typer.Option(
         "--workers",
         min=1,
+        max=_MOST_WORKERS,
         help="Threads. The output does not depend on it.",
         rich_help_panel=_RUNNING,
     ),

@@ -6,6 +6,7 @@ another writes the last.  Which sentences share a run has no influence on what i
 
 from __future__ import annotations
 
+import os
 from collections import deque
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
@@ -129,17 +130,21 @@ def process(
             ThreadPoolExecutor(1, "arborand-writer") as writer,
         ):
             waiting: deque[Future[None]] = deque()
+            num_told = len(skipped)
 
             def write(rows: Rows | None, position: Position) -> None:
-                state = list(skipped)
+                nonlocal num_told
+                new, num_told = skipped[num_told:], len(skipped)
                 while len(waiting) >= _WAITING:
                     waiting.popleft().result()
-                waiting.append(writer.submit(_write, output, rows, position, state))
+                waiting.append(writer.submit(_write, output, rows, position, new))
 
-            runs = corpus.runs(start.sentences, num_trees=num_trees, scale=workers)
+            # More threads than processors need no more memory.
+            scale = min(workers, os.cpu_count() or 1)
+            runs = corpus.runs(start.sentences, num_trees=num_trees, scale=scale)
             first_draw = start.draws
             for run in _ahead(reader, runs):
-                for part in _usable(run, compute, first_draw, skipped, skip=skip):
+                for part in _usable(run, compute, first_draw, skipped, num_trees, skip=skip):
                     write(*part)
                 first_draw = 0
                 last = f"after sentence {run.sent_ids[-1]!r} (number {run.first + len(run)})"
@@ -152,7 +157,7 @@ def process(
     except BaseException as error:
         can_continue = False
         with suppress(OSError):  # of the two errors, the first is the one to tell
-            can_continue = output.abandon(skipped)
+            can_continue = output.abandon()
         if isinstance(error, KeyboardInterrupt):
             note("interrupted; continue with --resume" if can_continue else "interrupted")
             raise
@@ -185,6 +190,7 @@ def _usable(
     compute: Computation,
     first_draw: int,
     skipped: list[list[str]],
+    num_trees: int,
     *,
     skip: bool,
 ) -> Iterator[tuple[Rows | None, Position]]:
@@ -208,7 +214,9 @@ def _usable(
         except (ArborandError, MemoryError) as error:
             reason = error.reason if isinstance(error, SentenceError) else str(error)
             if isinstance(error, MemoryError):
-                reason = f"not enough memory for its {one.lengths[0]} words"
+                reason = f"not enough memory for {one.lengths[0]} words"
+                if num_trees > 1:
+                    reason += f" and {num_trees} trees of them: ask for fewer trees"
             if not skip:
                 raise SentenceError(one.sent_ids[0], one.first, reason) from error
             skipped.append([one.sent_ids[0], reason])

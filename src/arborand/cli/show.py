@@ -10,7 +10,7 @@ from typing import IO, TYPE_CHECKING, Annotated, Any
 import typer
 
 from arborand.cli import computing, options
-from arborand.cli.messages import list_skipped
+from arborand.cli.messages import list_skipped, say_written
 from arborand.cli.running import chosen_sentences, open_corpus
 from arborand.cli.streams import check_streams
 from arborand.errors import ArborandError
@@ -55,6 +55,7 @@ def show(
         typer.Option(
             "--num-draws",
             min=1,
+            max=options.MOST_TREES,
             help="Distinct trees to draw for each sentence.",
             rich_help_panel="Drawing",
         ),
@@ -103,8 +104,10 @@ def show(
             for run in chosen:
                 try:
                     yield _picture(run, setting, num_draws, seed)
-                except ArborandError as error:
+                except (ArborandError, MemoryError) as error:
                     reason = error.reason if isinstance(error, SentenceError) else str(error)
+                    if isinstance(error, MemoryError):
+                        reason = f"not enough memory for {num_draws} draws: ask for fewer"
                     if on_error == "stop":
                         raise SentenceError(run.sent_ids[0], run.first, reason) from error
                     skipped.append([run.sent_ids[0], reason])
@@ -147,6 +150,7 @@ def show(
                 write(stream)
         else:
             write_aside(Path(output), write)
+    say_written(output)
     list_skipped(skipped)
 
 

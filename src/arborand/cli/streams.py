@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from arborand.formats.journal import OutputError
+from arborand.formats.creating import OutputError
 from arborand.formats.outputs import is_stream, output_format
 
 if TYPE_CHECKING:

@@ -10,9 +10,13 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from arborand.formats.characters import visible
 from arborand.formats.journal import START, Position
+from arborand.pictures.markup import percent
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
     from arborand.formats.rows import Layout, Rows
@@ -21,6 +25,8 @@ if TYPE_CHECKING:
 _LINES = 500
 # How many heads of a word are listed, and from which probability on.
 _MOST_HEADS, _LEAST = 3, 0.005
+# How many characters of a sentence stand in a line that is about something else.
+_TEXT = 40
 
 _TITLES = {
     "log_partition": "log Z",
@@ -44,9 +50,11 @@ class TableOutput:
     def write(self, rows: Rows) -> None:
         """Print rows."""
         for i, span, block in rows.sentences(self._layout):
-            tokens = rows.tokens[i] if rows.tokens else None
+            sent_id = visible(rows.sent_ids[i])
+            words = rows.tokens[i] if rows.tokens else None
+            tokens = None if words is None else [visible(word) for word in words]
             plural = "" if rows.lengths[i] == 1 else "s"
-            title = f"{rows.sent_ids[i]}  ({rows.lengths[i]} word{plural})"
+            title = f"{sent_id}  ({rows.lengths[i]} word{plural})"
             if self._layout.name == "trees" and block is not None:
                 samples = rows.samples()[span].tolist()
                 self._print_trees(title, samples, rows.columns["log_prob"][span], block, tokens)
@@ -62,11 +70,13 @@ class TableOutput:
                     else f"{number:.6g}"
                     for name, number in zip(self._layout.columns, numbers, strict=True)
                 ]
-                self._waiting.append((rows.sent_ids[i], str(rows.lengths[i]), *cells))
+                text = "" if tokens is None else " ".join(tokens)
+                text = text if len(text) <= _TEXT else text[: _TEXT - 1] + "…"
+                self._waiting.append((sent_id, str(rows.lengths[i]), *cells, text))
                 if len(self._waiting) == _LINES:
                     self._print_lines()
 
-    def reached(self, position: Position, skipped: list[list[str]]) -> None:
+    def reached(self, position: Position, skipped: Sequence[list[str]]) -> None:
         """Nothing to note: a terminal cannot be continued."""
 
     def finish(self) -> None:
@@ -78,9 +88,8 @@ class TableOutput:
         parts += [f"{record['input']['name']} sha256 {record['input']['sha256'][:12]}"]
         self._console.print(escape(" · ".join(parts)), style="dim", soft_wrap=True)
 
-    def abandon(self, skipped: list[list[str]]) -> bool:
+    def abandon(self) -> bool:
         """Stop."""
-        del skipped
         self._print_lines()
         return False
 
@@ -127,8 +136,10 @@ class TableOutput:
             table.add_column("sentence", overflow="fold")
             for name in ("words", *(_TITLES[name] for name in self._layout.columns)):
                 table.add_column(name, justify="right", no_wrap=True)
-            for sent_id, *cells in self._waiting:
-                table.add_row(escape(sent_id), *cells)
+            if any(text for *_, text in self._waiting):
+                table.add_column("text", no_wrap=True)
+            for sent_id, *cells, text in self._waiting:
+                table.add_row(escape(sent_id), *cells, *([escape(text)] if text else []))
             self._console.print(table)
             self._waiting = []
 
@@ -148,5 +159,5 @@ def new_table(right: tuple[str, ...] = (), *, show_header: bool = True) -> Table
 
 
 def _percent(probability: float) -> str:
-    """Write a probability for reading: three digits, also near 0."""
-    return f"{probability:.3g}" if probability < 0.001 else f"{100 * probability:.3g}%"
+    """Write a probability as on the pages, with plain spaces."""
+    return percent(probability).replace("\u00a0", " ")

@@ -7,15 +7,15 @@ the file.
 
 from __future__ import annotations
 
+import io
 import math
 import zipfile
-import zlib
 from contextlib import contextmanager
 from typing import IO, TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from arborand.formats.inputs import FormatError, describe, required
+from arborand.formats.inputs import FormatError, damaged, describe, required
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     from arborand.formats.inputs import InputFile
 
 _SKIP_BYTES = 1 << 20
+# The longest header that NumPy itself trusts; and how many bytes its length takes, by version.
+_MAX_HEADER = 10_000
+_LENGTH_BYTES = {1: 2, 2: 4}
 # The types of a safetensors file that NumPy has too.
 _TENSOR_TYPES = {
     **{f"I{8 * size}": f"i{size}" for size in (1, 2, 4, 8)},
@@ -47,21 +50,21 @@ class ArrayStream(Protocol):
 
 
 class NpyStream:
-    """An array in NumPy's own format: a header, then the numbers."""
+    """An array in NumPy's own format: a header, then the numbers.
 
-    def __init__(self, file: IO[bytes], name: str) -> None:
+    Parameters
+    ----------
+    file : binary file, at its beginning
+    name : str
+        What messages call it.
+    size : int
+        How many bytes it has: the header must not promise more, or less.
+    """
+
+    def __init__(self, file: IO[bytes], name: str, size: int) -> None:
         self._file = file
         self._name = name
-        try:
-            version = np.lib.format.read_magic(file)
-            read_header = {
-                (1, 0): np.lib.format.read_array_header_1_0,
-                (2, 0): np.lib.format.read_array_header_2_0,
-            }[version]
-            header = read_header(file)
-        except (KeyError, ValueError, EOFError, zlib.error, zipfile.BadZipFile) as error:
-            raise FormatError(f"{name} has no readable NumPy header: {_reason(error)}") from error
-        self.shape, fortran_order, self.dtype = header
+        self.shape, fortran_order, self.dtype, header_size = _read_header(file, name)
         if self.dtype.hasobject:
             raise FormatError(
                 f"{name} holds Python objects, which are pickled and therefore refused: save plain "
@@ -72,53 +75,100 @@ class NpyStream:
             raise FormatError(
                 f"{name} is stored in Fortran order: save numpy.ascontiguousarray(...) of it"
             )
+        promised = header_size + math.prod(self.shape) * self.dtype.itemsize
+        if promised > size:
+            raise damaged(name)
+        if promised < size:
+            raise FormatError(f"{name} goes on after its last number: is it damaged?")
+        self._left = self.shape[0] if self.shape else 1
 
     def read(self, count: int) -> NDArray[Any]:
         """Read the next `count` rows."""
-        answer = np.empty((count, *self.shape[1:]), dtype=self.dtype)
+        self._take(count)
+        answer = np.zeros((count, *self.shape[1:]), dtype=self.dtype)
+        if not count or not self.dtype.itemsize:  # strings of no characters take no bytes
+            return answer
         view = answer.reshape(-1).view(np.uint8).data
         filled = 0
         while filled < len(view):
             with _reading(self._name):
                 step = self._file.readinto(view[filled:])  # type: ignore[attr-defined]
             if not step:
-                raise _truncated(self._name)
+                raise damaged(self._name)
             filled += step
         return answer
 
     def skip(self, count: int) -> None:
         """Pass over the next `count` rows."""
+        self._take(count)
         left = count * math.prod(self.shape[1:]) * self.dtype.itemsize
         while left:
             with _reading(self._name):
                 step = len(self._file.read(min(left, _SKIP_BYTES)))
             if not step:
-                raise _truncated(self._name)
+                raise damaged(self._name)
             left -= step
 
-    def read_scalar(self) -> Any:
-        """Read an array without axes."""
+    def _take(self, count: int) -> None:
+        if count > self._left:
+            raise damaged(self._name)
+        self._left -= count
+
+    def read_text(self) -> str:
+        """Read a single string, an array without axes."""
         with _reading(self._name):
             data = self._file.read(self.dtype.itemsize)
-        return np.frombuffer(data, dtype=self.dtype)[0].item()
+            encoding = "utf-32-be" if self.dtype.str[0] == ">" else "utf-32-le"
+            return data.decode(encoding).rstrip("\0")
 
     def end(self) -> None:
-        """Make sure that there is nothing left."""
+        """Make sure that there is nothing left; this is when an archive compares its checksum."""
         with _reading(self._name):
             rest = self._file.read(1)
         if rest:
             raise FormatError(f"{self._name} goes on after its last number: is it damaged?")
 
 
+def _read_header(file: IO[bytes], name: str) -> tuple[tuple[int, ...], bool, np.dtype[Any], int]:
+    """Read shape, whether the order is Fortran's, type, and how many bytes came before the rest."""
+    with _reading(name):
+        magic = file.read(8)
+        length_bytes = _LENGTH_BYTES.get(magic[6]) if len(magic) == 8 else None
+        if magic[:6] != b"\x93NUMPY" or length_bytes is None:
+            raise FormatError(
+                f"{name} has no readable NumPy header: it begins with {magic!r}, where an array "
+                "saved by numpy.save has its magic bytes and the version 1.0 or 2.0"
+            )
+        length = file.read(length_bytes)
+        size = int.from_bytes(length, "little")
+        if size > _MAX_HEADER:
+            raise FormatError(
+                f"{name} has no readable NumPy header: it is said to have {size} bytes, where "
+                f"plain arrays of numbers need less than {_MAX_HEADER}"
+            )
+        text = io.BytesIO(length + file.read(size))
+    read = np.lib.format.read_array_header_1_0
+    if length_bytes == 4:
+        read = np.lib.format.read_array_header_2_0
+    try:
+        shape, fortran_order, dtype = read(text)
+        if min(shape, default=0) < 0:
+            raise ValueError(f"the shape {shape} is negative")
+    except Exception as error:  # whatever a parser of Python's syntax makes of damaged text
+        raise FormatError(f"{name} has no readable NumPy header: {_reason(error)}") from error
+    return shape, fortran_order, dtype, len(magic) + length_bytes + size
+
+
 class TensorStream:
     """A tensor of a safetensors file."""
 
     def __init__(self, file: Any, tensor: str, name: str) -> None:
-        self._slice = file.get_slice(tensor)
+        with _reading(name):
+            self._slice = file.get_slice(tensor)
+            self.shape = tuple(self._slice.get_shape())
+            kind = self._slice.get_dtype()
         self._name = name
         self._position = 0
-        self.shape = tuple(self._slice.get_shape())
-        kind = self._slice.get_dtype()
         if kind not in _TENSOR_TYPES:
             raise FormatError(
                 f"{name} has the type {kind}, which NumPy does not know: save it as float32"
@@ -129,11 +179,12 @@ class TensorStream:
         """Read the next `count` rows."""
         start = self._position
         if start + count > self.shape[0]:
-            raise _truncated(self._name)
+            raise damaged(self._name)
         self._position += count
         if not count:
             return np.empty((0, *self.shape[1:]), dtype=self.dtype)
-        return np.asarray(self._slice[start : self._position])
+        with _reading(self._name):
+            return np.asarray(self._slice[start : self._position])
 
     def skip(self, count: int) -> None:
         """Pass over the next `count` rows."""
@@ -165,6 +216,27 @@ class ArrayFile:
         """Start to read an array."""
         return self._open(array)
 
+    def integers(self, array: str) -> Any:
+        """Start to read a list of integers."""
+        return self._vector(array, "iu", "integers")
+
+    def numbers(self, array: str) -> Any:
+        """Start to read a list of real numbers."""
+        return self._vector(array, "iuf", "numbers")
+
+    def sent_ids(self) -> Any:
+        """Start to read the sentence ids: strings, bytes or integers."""
+        return self._vector("sent_ids", "UiuS", "strings")
+
+    def _vector(self, array: str, kinds: str, what: str) -> Any:
+        stream = self._open(array)
+        if stream.dtype.kind not in kinds or len(stream.shape) != 1:
+            raise FormatError(
+                f"{self.name}: {array} must be a list of {what}, but is {stream.dtype} of shape "
+                f"{stream.shape}"
+            )
+        return stream
+
     def require(self, *arrays: str) -> None:
         """Raise an error if some array is missing."""
         missing = [array for array in arrays if array not in self.names]
@@ -183,35 +255,29 @@ def open_arrays(file: InputFile) -> Iterator[ArrayFile]:
 
             def restart(_: str) -> NpyStream:
                 plain.seek(0)
-                return NpyStream(plain, name)
+                return NpyStream(plain, name, file.path.stat().st_size)
 
-            stream = restart("")
-            size = math.prod(stream.shape) * stream.dtype.itemsize
-            if plain.tell() + size != file.path.stat().st_size:
-                raise _truncated(name)
+            restart("")
             yield ArrayFile(name, [""], {}, restart)
     elif file.kind == "npz":
         # A handle of our own: a member that is still open would keep the archive's from closing.
         with file.path.open("rb") as handle:
-            try:
+            with _reading(name):
                 archive = zipfile.ZipFile(handle)
-            except zipfile.BadZipFile as error:
-                raise _truncated(name, _reason(error)) from error
-            members = [member.removesuffix(".npy") for member in archive.namelist()]
+            members = _members(archive, name)
 
             def open_member(array: str) -> NpyStream:
-                with _reading(name):
-                    member = archive.open(f"{array}.npy")
-                return NpyStream(member, f"{name}: {array}")
+                info = members[array]
+                with _reading(f"{name}: {array}"):
+                    member = archive.open(info)
+                return NpyStream(member, f"{name}: {array}", info.file_size)
 
-            yield ArrayFile(name, members, {}, open_member)
+            yield ArrayFile(name, list(members), {}, open_member)
     else:
         safetensors = required("safetensors", "reading a .safetensors file")
-        try:
+        with _reading(name):
             # The library maps the file: that takes addresses, but no memory of its own.
             opened = safetensors.safe_open(file.path, "numpy")
-        except safetensors.SafetensorError as error:
-            raise _truncated(name, str(error)) from error
         with opened as tensors:
             yield ArrayFile(
                 name,
@@ -221,16 +287,32 @@ def open_arrays(file: InputFile) -> Iterator[ArrayFile]:
             )
 
 
+def _members(archive: zipfile.ZipFile, name: str) -> dict[str, zipfile.ZipInfo]:
+    """List the arrays of an archive; their ending, which ``numpy.savez`` adds, may be missing."""
+    members: dict[str, zipfile.ZipInfo] = {}
+    for info in archive.infolist():
+        array = info.filename.removesuffix(".npy")
+        if array in members:
+            raise FormatError(f"{name} holds {array!r} twice: save each array once")
+        # Other methods are never written by NumPy, and unpack without a bound.
+        if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+            raise FormatError(
+                f"{name}: {array} is compressed by method {info.compress_type}: save it with "
+                "numpy.savez or numpy.savez_compressed"
+            )
+        members[array] = info
+    return members
+
+
 @contextmanager
 def _reading(name: str) -> Iterator[None]:
+    """Turn whatever a damaged file does to the libraries that read it into one error."""
     try:
         yield
-    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError) as error:
-        raise _truncated(name, _reason(error)) from error
-
-
-def _truncated(name: str, reason: str = "it ends too early") -> FormatError:
-    return FormatError(f"{name} is truncated or damaged: {reason}")
+    except (FormatError, MemoryError):
+        raise
+    except Exception as error:
+        raise damaged(name, _reason(error)) from error
 
 
 def _reason(error: Exception) -> str:

@@ -6,11 +6,14 @@ that what is written differs from what was read in HEAD alone.
 
 from __future__ import annotations
 
+import json
+import re
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import IO, TYPE_CHECKING
 
-from arborand.formats.inputs import FormatError, open_input
+from arborand.formats.inputs import FormatError, open_input, parse_json
+from arborand.formats.limits import max_characters, too_many_characters
 
 if TYPE_CHECKING:
     import os
@@ -18,9 +21,14 @@ if TYPE_CHECKING:
 
     from arborand.formats.inputs import InputFile
 
-_NUM_COLUMNS, _FORM, _HEAD = 10, 1, 6
+_COLUMNS = 10
+_FORM, _HEAD = 1, 6
+# A word, a multiword token or an empty node.
+_ID = re.compile(r"[0-9]+([-.][0-9]+)?")
+# A sent_id that a comment cannot hold as it is, such as one with a line end, follows as JSON.
+_EXACT_ID = "arborand_sent_id"
 # Comments that each block gets anew, and those that belong to the first block of a sentence only.
-_OWN = ("sent_id", "sample", "log_prob", "arborand")
+_OWN = ("sent_id", _EXACT_ID, "sample", "log_prob", "arborand")
 _ONCE = ("newdoc", "newpar")
 
 
@@ -30,22 +38,22 @@ class Annotation:
 
     Attributes
     ----------
-    sent_id : str
-        Empty if the file gives none.
+    sent_id : str or None
+        None if the file gives none.
     comments : list of str
         The comment lines.
     lines : list of list of str
         The ten columns of each line: words, multiword tokens and empty nodes.
     """
 
-    sent_id: str
+    sent_id: str | None
     comments: list[str]
     lines: list[list[str]]
 
     @property
     def words(self) -> list[list[str]]:
         """The lines of the words, without multiword tokens and empty nodes."""
-        return [line for line in self.lines if line[0].isdigit()]
+        return [line for line in self.lines if _is_number(line[0])]
 
     @property
     def tokens(self) -> list[str]:
@@ -59,12 +67,17 @@ class Annotation:
         Raises
         ------
         FormatError
-            If some word has no head.
+            If some word has none, or one that is not there.
         """
         heads = [line[_HEAD] for line in self.words]
         for word, head in enumerate(heads, 1):
-            if not head.isdigit():
-                raise FormatError(f"word {word} has the HEAD {head!r}, which is no number")
+            if not _is_number(head):
+                raise FormatError(f"word {word} has the HEAD {head!r:.60}, which is no number")
+            if len(head) > 9 or int(head) > len(heads):
+                raise FormatError(
+                    f"word {word} has the HEAD {head:.60}: expected 0 for the root, or a word from "
+                    f"1 to {len(heads)}"
+                )
         return [int(head) for head in heads]
 
     def comment(self, key: str) -> str | None:
@@ -105,7 +118,7 @@ class AnnotationFile:
         self.file = file
         self._handle = handle
         self._by_sent_id = by_sent_id
-        self._passed: dict[str, int] = {}
+        self._passed: dict[str | None, int] = {}
         self._offset = 0
         self._index = 0
 
@@ -172,12 +185,24 @@ def _next_block(handle: IO[bytes]) -> list[bytes]:
     return lines if has_words else []
 
 
-def _sent_id(block: list[bytes]) -> str:
+def _sent_id(block: list[bytes]) -> str | None:
+    """Look up a block's sent_id, and the exact one where a comment could not hold it."""
+    answer = None
     for line in block:
         name, equals, value = line.lstrip(b"\xef\xbb\xbf").partition(b"=")
-        if equals and name.startswith(b"#") and name[1:].strip() == b"sent_id":
-            return value.strip().decode("utf-8", "replace")
-    return ""
+        if not equals or not name.startswith(b"#"):
+            continue
+        key = name[1:].strip()
+        if key == b"sent_id" and answer is None:
+            answer = value.strip().decode("utf-8", "replace")
+        elif key == _EXACT_ID.encode():
+            try:
+                exact = parse_json(value)
+            except ValueError:
+                continue
+            if isinstance(exact, str):
+                return exact
+    return answer
 
 
 def parse_block(block: list[bytes], name: str) -> Annotation:
@@ -188,21 +213,22 @@ def parse_block(block: list[bytes], name: str) -> Annotation:
     FormatError
         If they are not CoNLL-U.
     """
-    begins = f"{name}: the block that begins with {block[0][:60]!r} is not CoNLL-U"
+    where = f"{name}: the block that begins with {block[0][:60]!r}"
     try:
         lines = [line.decode("utf-8-sig").rstrip("\r\n") for line in block]
     except UnicodeDecodeError as error:
-        raise FormatError(f"{begins}: {error}") from error
-    columns: list[list[str]] = []
-    for line in lines:
-        if line.startswith("#"):
-            continue
-        row = line.strip().split("\t")[:_NUM_COLUMNS]
-        if len(row) == 1:
-            raise FormatError(f"{begins}: the line {line[:60]!r} has no tabs between its columns")
-        columns.append(row + ["_"] * (_NUM_COLUMNS - len(row)))
+        raise FormatError(f"{where} is not CoNLL-U: {error}") from error
+    columns = [line.strip(" \t").split("\t") for line in lines if not line.startswith("#")]
+    for row in columns:
+        if not _ID.fullmatch(row[0]) or not 2 <= len(row) <= _COLUMNS:
+            raise FormatError(
+                f"{where} is not CoNLL-U: {' '.join(row)!r:.60} has {len(row)} columns, where a "
+                f"number and up to {_COLUMNS - 1} others are expected, between tabs"
+            )
     answer = Annotation(
-        _sent_id(block), [line.rstrip() for line in lines if line.startswith("#")], columns
+        _sent_id(block),
+        [line.rstrip() for line in lines if line.startswith("#")],
+        [row + ["_"] * (_COLUMNS - len(row)) for row in columns],
     )
     ids = [line[0] for line in answer.words]
     if ids != [str(i + 1) for i in range(len(ids))]:
@@ -210,7 +236,14 @@ def parse_block(block: list[bytes], name: str) -> Annotation:
             f"{name}: the words of sentence {answer.sent_id!r} are numbered {', '.join(ids[:8])}: "
             "expected 1, 2, 3, ..."
         )
+    longest = max([len(answer.sent_id or ""), *map(len, answer.tokens)])
+    if longest > max_characters():
+        raise FormatError(f"{where} has a string {too_many_characters(longest)}")
     return answer
+
+
+def _is_number(text: str) -> bool:
+    return text.isascii() and text.isdigit()
 
 
 class BlockTemplate:
@@ -234,12 +267,15 @@ class BlockTemplate:
             lines = [[str(i), form or "_", *"________"] for i, form in enumerate(forms, 1)]
         body = [
             "\t".join(
-                "%d" if i == _HEAD and line[0].isdigit() else _escaped(column)
+                "%d" if i == _HEAD and _is_number(line[0]) else _escaped(column)
                 for i, column in enumerate(line)
             )
             for line in lines
         ]
-        head = [f"# sent_id = {_escaped(sent_id)}", "# sample = %d", "# log_prob = %s"]
+        names = [f"# sent_id = {_on_one_line(sent_id)}"]
+        if _sent_id([name.encode() for name in names]) != sent_id:
+            names.append(f"# {_EXACT_ID} = {json.dumps(sent_id)}")
+        head = [*map(_escaped, names), "# sample = %d", "# log_prob = %s"]
         rest = [*map(_escaped, comments), *body]
         self._first = "\n".join([*map(_escaped, once), *head, *rest]) + "\n\n"
         self._later = "\n".join([*head, *rest]) + "\n\n"
@@ -250,8 +286,13 @@ class BlockTemplate:
         return template % (sample, log_prob, *heads)
 
 
-def _escaped(text: str) -> str:
-    """Keep text from breaking its line, or the template."""
+def _on_one_line(text: str) -> str:
+    """Keep text from breaking its line or its column."""
     for character in "\t\n\r":
         text = text.replace(character, " ")
-    return text.replace("%", "%%")
+    return text
+
+
+def _escaped(text: str) -> str:
+    """Keep text from breaking its line, or the template."""
+    return _on_one_line(text).replace("%", "%%")

@@ -6,6 +6,8 @@ What a file is, is told by its first bytes, not by its name: a pipe has none.
 from __future__ import annotations
 
 import hashlib
+import json
+import os
 import re
 import shutil
 import sys
@@ -16,9 +18,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from arborand.errors import ArborandError
+from arborand.formats.characters import visible
 
 if TYPE_CHECKING:
-    import os
     from collections.abc import Iterator
     from types import ModuleType
 
@@ -61,7 +63,8 @@ class InputFile:
     path : Path
         Where it is; for standard input, a temporary copy.
     name : str
-        Its name without folders, or ``-`` for standard input: what provenance records.
+        Its name without folders, or ``-`` for standard input: what messages and provenance say.
+        Control characters, and bytes that are not UTF-8, are written as escapes.
     kind : str
         ``npy``, ``npz``, ``safetensors``, ``parquet``, ``jsonl``, ``conllu`` or ``unknown``.
     sha256 : str
@@ -87,13 +90,19 @@ def open_input(source: str | os.PathLike[str] | InputFile) -> Iterator[InputFile
     if isinstance(source, InputFile):
         yield source
     elif str(source) != "-":
-        yield _inspected(Path(source), Path(source).name)
+        yield _inspected(Path(source), _shown_name(Path(source)))
     else:
         with tempfile.TemporaryDirectory(prefix="arborand-") as folder:
             path = Path(folder) / "input"
+            if sys.stdin is None:
+                raise FormatError("standard input is closed: name a file instead of '-'")
             with path.open("wb") as copy:
                 shutil.copyfileobj(sys.stdin.buffer, copy, _CHUNK)
             yield _inspected(path, "-")
+
+
+def _shown_name(path: Path) -> str:
+    return visible(os.fsencode(path.name).decode("utf-8", "backslashreplace"))
 
 
 def _inspected(path: Path, name: str) -> InputFile:
@@ -104,8 +113,9 @@ def _inspected(path: Path, name: str) -> InputFile:
             while chunk:
                 digest.update(chunk)
                 chunk = file.read(_CHUNK)
-    except OSError as error:
-        raise FormatError(f"{name} cannot be read: {error.strerror or error}") from error
+    except (OSError, ValueError) as error:  # ValueError: a name with a NUL in it
+        reason = getattr(error, "strerror", None) or error
+        raise FormatError(f"{name} cannot be read: {reason}") from error
     kind = _kind(start)
     if kind == "empty":
         raise FormatError(f"{name} is empty")
@@ -154,6 +164,26 @@ def required(module: str, purpose: str) -> ModuleType:
         ) from error
 
 
+def damaged(name: str, reason: object = "it ends too early") -> FormatError:
+    """Make the error about a file, or a part of it, that is not what it was."""
+    text = str(reason) or type(reason).__name__
+    return FormatError(f"{name} is truncated or damaged: {text}")
+
+
 def describe(names: Any) -> str:
     """List names for a message."""
     return ", ".join(map(repr, names)) or "nothing"
+
+
+def parse_json(text: str | bytes) -> Any:
+    """Read JSON that may be anything.
+
+    Raises
+    ------
+    ValueError
+        If it is not JSON, not UTF-8, or nested too deeply.
+    """
+    try:
+        return json.loads(text)
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None

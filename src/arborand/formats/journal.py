@@ -18,19 +18,26 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
-from arborand.errors import ArborandError
+from arborand.formats.creating import (
+    OutputError,
+    aside,
+    check_target,
+    create,
+    create_anew,
+    open_to_continue,
+    sync,
+)
+from arborand.formats.inputs import parse_json
 from arborand.formats.provenance import differences
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
 # How often the journal is brought up to date: the work that a killed run may lose.
 CHECKPOINT_SECONDS = 0.2
+# ... but at most this share of the time, however long the list of skipped sentences has become.
+CHECKPOINT_SHARE = 0.05
 _CHUNK = 1 << 20
-
-
-class OutputError(ArborandError):
-    """An output that cannot be written, continued or put in its place."""
 
 
 class Position(NamedTuple):
@@ -76,19 +83,18 @@ class Journal:
         # Of all that was appended, and of what `position` speaks of.
         self._size = self._checksum = 0
         self._good = (0, 0)
-        self._last = -CHECKPOINT_SECONDS
-        if not path.parent.is_dir():
-            raise OutputError(f"{path} cannot be written: the folder {path.parent} does not exist")
-        if path.is_dir():
-            raise OutputError(f"{path} is a folder, not a file")
-        if self.partial.exists() and not (resume or restart):
+        self._next = 0.0
+        check_target(path)
+        is_new = not os.path.lexists(self.partial)
+        if not is_new and not (resume or restart):
             raise OutputError(
                 f"{self.partial} is the unfinished output of an earlier run, or of one that is "
                 "still running: continue it with --resume, or discard it with --restart"
             )
-        is_new = not self.partial.exists()
+        if is_new:
+            create(self.partial).close()
         # Not truncated on opening: another run may hold the lock.
-        self._file: IO[bytes] = open(self.partial, "a+b")  # noqa: SIM115
+        self._file: IO[bytes] = open_to_continue(self.partial)
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
@@ -106,29 +112,36 @@ class Journal:
 
     def _continue(self) -> None:
         try:
-            state = json.loads(self._journal.read_text(encoding="utf-8"))
+            state = parse_json(self._journal.read_bytes())
         except FileNotFoundError:  # killed before anything was finished
             return
         except ValueError as error:
-            raise OutputError(
-                f"{self._journal} is damaged ({error}): start again with --restart"
-            ) from error
-        found = differences(state["identity"], self._identity)
+            raise self._damaged(error) from error
+        try:
+            size, checksum = int(state["size"]), int(state["checksum"])
+            position = Position(*map(int, state["position"]))
+            skipped = [[str(sent_id), str(reason)] for sent_id, reason in state["skipped"]]
+            found = differences(state["identity"], self._identity)
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            raise self._damaged(repr(error)) from error
         if found:
             raise OutputError(
                 f"{self.partial} cannot be continued, because it was begun differently: "
                 f"{'; '.join(found)}.  Give the same command, or start again with --restart"
             )
-        self._check(state["size"], state["checksum"])
-        self._size, self._checksum = self._good = state["size"], state["checksum"]
-        self.position = Position(*state["position"])
-        self.skipped = state["skipped"]
+        self._check(size, checksum)
+        self._size, self._checksum = self._good = size, checksum
+        self.position = position
+        self.skipped = skipped
+
+    def _damaged(self, reason: object) -> OutputError:
+        return OutputError(f"{self._journal} is damaged ({reason}): start again with --restart")
 
     def _check(self, size: int, checksum: int) -> None:
         """Make sure that what the journal promises is there: a power cut can lose the end of it."""
         self._file.seek(0)
         left, found = size, 0
-        while left:
+        while left > 0:
             chunk = self._file.read(min(left, _CHUNK))
             if not chunk:
                 break
@@ -156,15 +169,25 @@ class Journal:
         """Hand everything to the operating system."""
         self._file.flush()
 
-    def checkpoint(self, position: Position, skipped: list[list[str]]) -> None:
-        """Note that everything up to `position` was written, at most a few times a second."""
-        self.position = position
-        self._good = self._size, self._checksum
-        if time.monotonic() - self._last >= CHECKPOINT_SECONDS:
-            self.record(skipped)
-            self._last = time.monotonic()
+    def checkpoint(self, position: Position, skipped: Sequence[list[str]]) -> None:
+        """Note that everything up to `position` was written, at most a few times a second.
 
-    def record(self, skipped: list[list[str]]) -> None:
+        Parameters
+        ----------
+        position : Position
+        skipped : sequence of [sent_id, reason]
+            The sentences that were left out since the last call.
+        """
+        self.position = position
+        self.skipped += skipped
+        self._good = self._size, self._checksum
+        start = time.monotonic()
+        if start >= self._next:
+            self.record()
+            end = time.monotonic()
+            self._next = end + max(CHECKPOINT_SECONDS, (end - start) / CHECKPOINT_SHARE)
+
+    def record(self) -> None:
         """Bring the journal up to date."""
         self._file.flush()
         size, checksum = self._good
@@ -173,25 +196,25 @@ class Journal:
             "position": self.position,
             "size": size,
             "checksum": checksum,
-            "skipped": skipped,
+            "skipped": self.skipped,
         }
         new = self._journal.with_name(self._journal.name + ".new")
-        new.write_text(json.dumps(state), encoding="utf-8")
+        with create_anew(new) as file:
+            file.write(json.dumps(state).encode())
         os.replace(new, self._journal)
 
     def publish(self, built: Path | None = None) -> None:
         """Give the output its final name: the partial file itself, or what was built from it."""
         self._file.flush()
-        with (built or self.partial).open("rb+") as file:
-            os.fsync(file.fileno())
+        sync(built or self.partial)
         os.replace(built or self.partial, self.path)
-        _sync_folder(self.path.parent)
+        sync(self.path.parent)
         self._file.close()
         self._journal.unlink(missing_ok=True)
         if built is not None:
             self.partial.unlink(missing_ok=True)
 
-    def abandon(self, skipped: list[list[str]]) -> bool:
+    def abandon(self) -> bool:
         """Stop here.  What was written stays, for the next run to continue, unless it is nothing.
 
         Returns
@@ -202,7 +225,7 @@ class Journal:
         keep = self.position != START
         try:
             if keep:
-                self.record(skipped)
+                self.record()
         except OSError:  # a full disk: the journal of the last checkpoint still holds
             keep = self._journal.exists()
         finally:
@@ -214,16 +237,18 @@ class Journal:
         return keep
 
 
-def write_aside(path: Path, write: Callable[[IO[bytes]], None]) -> None:
+def write_aside(path: Path, write: Callable[[IO[bytes]], object]) -> None:
     """Write a small output in one go: aside, then under its name."""
-    new = partial_path(path)
+    check_target(path)
+    new = aside(path)
+    file = create(new)
     try:
-        with new.open("wb") as file:
+        with file:
             write(file)
             file.flush()
             os.fsync(file.fileno())
         os.replace(new, path)
-        _sync_folder(path.parent)
+        sync(path.parent)
     except BaseException:
         new.unlink(missing_ok=True)
         raise
@@ -232,11 +257,10 @@ def write_aside(path: Path, write: Callable[[IO[bytes]], None]) -> None:
 def recorded_seed(path: Path) -> int | None:
     """Look up the seed of an unfinished run, so that it can be continued without naming it."""
     try:
-        state = json.loads(journal_path(path).read_text(encoding="utf-8"))
-        seed = state["identity"]["provenance"]["seed"]
-    except (OSError, ValueError, KeyError, TypeError):
+        state = parse_json(journal_path(path).read_bytes())
+        return int(state["identity"]["provenance"]["seed"])
+    except (OSError, OverflowError, ValueError, KeyError, TypeError):
         return None
-    return int(seed)
 
 
 def partial_path(path: Path) -> Path:
@@ -247,11 +271,3 @@ def partial_path(path: Path) -> Path:
 def journal_path(path: Path) -> Path:
     """Name the journal of an unfinished output."""
     return path.with_name(path.name + ".partial.journal")
-
-
-def _sync_folder(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -11,15 +11,20 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Protocol
 
 from arborand.formats.containers import CONTAINERS
-from arborand.formats.journal import START, Journal, OutputError, Position
+from arborand.formats.creating import OutputError
+from arborand.formats.journal import START, Journal, Position
 from arborand.formats.log import Log
 from arborand.formats.text import TEXT_FORMATS
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from arborand.formats.rows import Layout, Rows
 
 _ENDINGS = {
     ".jsonl": "jsonl",
+    ".csv": "csv",
+    ".tsv": "tsv",
     ".conllu": "conllu",
     ".parquet": "parquet",
     ".npz": "npz",
@@ -45,13 +50,16 @@ class Output(Protocol):
     def write(self, rows: Rows) -> None:
         """Write rows."""
 
-    def reached(self, position: Position, skipped: list[list[str]]) -> None:
-        """Take note that all rows up to `position` were written."""
+    def reached(self, position: Position, skipped: Sequence[list[str]]) -> None:
+        """Take note that all rows up to `position` were written.
+
+        `skipped` are the sentences that were left out since the last call.
+        """
 
     def finish(self) -> None:
         """Complete the output and put it in its place."""
 
-    def abandon(self, skipped: list[list[str]]) -> bool:
+    def abandon(self) -> bool:
         """Stop, and tell whether there is something that can be continued."""
 
 
@@ -81,8 +89,8 @@ def formats_of(layout: Layout) -> tuple[str, ...]:
     """List the formats in which such rows can be written."""
     if layout.name == "scores":
         return ("npz", "parquet", "safetensors")
-    texts = ("jsonl", "conllu") if layout.name == "trees" else ("jsonl",)
-    return (*texts, "parquet", "npz")
+    texts = {"trees": ("jsonl", "conllu"), "marginals": ("jsonl",)}
+    return (*texts.get(layout.name, ("jsonl", "csv", "tsv")), "parquet", "npz")
 
 
 def open_output(
@@ -115,7 +123,7 @@ def open_output(
             return TextFile(journal, chosen_format, layout, provenance)
         return ContainerFile(journal, chosen_format, layout, provenance)
     except BaseException:
-        journal.abandon(journal.skipped)
+        journal.abandon()
         raise
 
 
@@ -146,7 +154,7 @@ class TextFile:
         """Write rows."""
         self._journal.write("".join(self._format.lines(self._layout, rows)).encode())
 
-    def reached(self, position: Position, skipped: list[list[str]]) -> None:
+    def reached(self, position: Position, skipped: Sequence[list[str]]) -> None:
         """Take note that all rows up to `position` were written."""
         self._journal.checkpoint(position, skipped)
 
@@ -154,9 +162,9 @@ class TextFile:
         """Give it its name."""
         self._journal.publish()
 
-    def abandon(self, skipped: list[list[str]]) -> bool:
+    def abandon(self) -> bool:
         """Stop, and tell whether there is something that can be continued."""
-        return self._journal.abandon(skipped)
+        return self._journal.abandon()
 
 
 class ContainerFile:
@@ -178,7 +186,7 @@ class ContainerFile:
         self._log.append(self._journal, rows)
         self._container.add(rows)
 
-    def reached(self, position: Position, skipped: list[list[str]]) -> None:
+    def reached(self, position: Position, skipped: Sequence[list[str]]) -> None:
         """Take note that all rows up to `position` were written."""
         self._journal.checkpoint(position, skipped)
 
@@ -188,12 +196,12 @@ class ContainerFile:
         self._container.close(self._log)
         self._journal.publish(self._built)
 
-    def abandon(self, skipped: list[list[str]]) -> bool:
+    def abandon(self) -> bool:
         """Stop, and tell whether there is something that can be continued."""
         try:
             self._container.discard()
         finally:
-            keep = self._journal.abandon(skipped)
+            keep = self._journal.abandon()
         return keep
 
 
@@ -214,7 +222,7 @@ class TextStream:
         """Write rows."""
         self._stream.write("".join(self._format.lines(self._layout, rows)).encode())
 
-    def reached(self, position: Position, skipped: list[list[str]]) -> None:
+    def reached(self, position: Position, skipped: Sequence[list[str]]) -> None:
         """Let the reader have them."""
         del position, skipped
         self._stream.flush()
@@ -223,9 +231,8 @@ class TextStream:
         """Let the reader have everything."""
         self._stream.flush()
 
-    def abandon(self, skipped: list[list[str]]) -> bool:
+    def abandon(self) -> bool:
         """Stop: what is in the pipe is gone."""
-        del skipped
         return False
 
 
@@ -249,7 +256,7 @@ class ContainerStream:
         """Write rows."""
         self._file.write(rows)
 
-    def reached(self, position: Position, skipped: list[list[str]]) -> None:
+    def reached(self, position: Position, skipped: Sequence[list[str]]) -> None:
         """Take note that all rows up to `position` were written."""
         self._file.reached(position, skipped)
 
@@ -262,9 +269,9 @@ class ContainerStream:
         self._stream.flush()
         self._folder.cleanup()
 
-    def abandon(self, skipped: list[list[str]]) -> bool:
+    def abandon(self) -> bool:
         """Stop: nothing was sent, or not all of it."""
         if not self._is_complete:
-            self._file.abandon(skipped)
+            self._file.abandon()
         self._folder.cleanup()
         return False

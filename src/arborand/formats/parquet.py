@@ -1,4 +1,4 @@
-"""Parquet out: one row a tree or a sentence, in row groups of bounded size."""
+"""Parquet out: one row per tree or per sentence, in row groups of bounded size."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from arborand.formats.creating import create_anew
 from arborand.formats.inputs import required
 from arborand.formats.provenance import as_json
 from arborand.formats.rows import Rows
@@ -26,7 +27,7 @@ _ROW_VALUES = 8
 
 
 class ParquetContainer:
-    """One row a tree, or a sentence; row groups of bounded size."""
+    """One row per tree, or per sentence; row groups of bounded size."""
 
     def __init__(self, path: Path, layout: Layout, provenance: dict[str, Any]) -> None:
         self._arrow = arrow = required("pyarrow", "writing a .parquet file")
@@ -48,7 +49,7 @@ class ParquetContainer:
         if layout.name == "scores":
             fields.append(arrow.field("tokens", arrow.list_(arrow.string())))
         self._schema = arrow.schema(fields)
-        self._file = path.open("wb")
+        self._file = create_anew(path)
         self._writer = self._parquet.ParquetWriter(
             self._file,
             self._schema,
@@ -56,6 +57,7 @@ class ParquetContainer:
             # Numbers as they are: zstd makes as little of repeated trees, in less time.
             use_dictionary=["sent_id", "tokens.list.element"],
             write_statistics=["sent_id", numbered, *layout.columns],
+            write_page_checksum=True,
             store_schema=False,  # or readers would get dictionaries instead of strings
         )
         self._writer.add_key_value_metadata(

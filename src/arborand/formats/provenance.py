@@ -10,6 +10,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 import arborand
+from arborand.formats.inputs import parse_json
 
 if TYPE_CHECKING:
     from arborand.formats.inputs import InputFile
@@ -55,6 +56,28 @@ def provenance(
         record["method"] = method
     for role, file in inputs.items():
         record[role] = {"name": file.name, "sha256": file.sha256}
+    return record
+
+
+def read_provenance(text: str | bytes) -> dict[str, Any]:
+    """Read a record that an output says about itself.
+
+    Raises
+    ------
+    ValueError
+        If it is not a record, or one that could not be passed on.
+    """
+    return checked_provenance(parse_json(text))
+
+
+def checked_provenance(record: object) -> dict[str, Any]:
+    """Make sure that a record can be written into another output."""
+    if not isinstance(record, dict):
+        raise ValueError(f"the provenance is a {type(record).__name__}, not an object")
+    try:
+        as_json({"source": {"source": record}}).encode()
+    except (RecursionError, UnicodeEncodeError) as error:
+        raise ValueError(f"the provenance cannot be passed on: {error}") from error
     return record
 
 

@@ -87,7 +87,7 @@ class Rows:
         The lists of all rows, one after the other.
     first_sample : int
         How many rows of the first sentence were in earlier `Rows`.
-    tokens, annotations : list, one entry a sentence
+    tokens, annotations : list, one entry per sentence
     """
 
     sent_ids: list[str]

@@ -6,7 +6,7 @@ Three layouts, in four kinds of file:
   other;
 - *padded* (``.npz``, ``.safetensors``, ``.npy``): ``lengths``, and ``log_weights`` of shape
   (S, m, m); a ``.npy`` holds one matrix, or a stack of matrices without padding;
-- *rows* (``.parquet``): one row a sentence, ``log_weights`` as a flat list.
+- *rows* (``.parquet``): one row per sentence, ``log_weights`` as a flat list.
 
 A sentence that is wrong by itself does not make the file unreadable: it becomes a fault of its run,
 for the caller to raise or to skip.
@@ -14,21 +14,28 @@ for the caller to raise or to skip.
 
 from __future__ import annotations
 
-import json
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
 from arborand.formats.arrays import open_arrays
-from arborand.formats.inputs import FormatError, SentenceError, describe, open_input
+from arborand.formats.inputs import (
+    FormatError,
+    SentenceError,
+    describe,
+    open_input,
+    parse_json,
+)
+from arborand.formats.limits import max_words, too_many_words
 from arborand.formats.scores_parquet import ParquetScores
 from arborand.formats.sentences import (
     Sentence,
     Sentences,
-    as_text,
     matrix_sizes,
+    read_ids,
     run_values,
+    sentence_id,
     split_runs,
 )
 
@@ -43,8 +50,6 @@ if TYPE_CHECKING:
 
 # How many lengths and sentence ids are read at a time.
 _PIECE = 4096
-# A longer "sentence" is a damaged file: its matrix alone would take 8 TB.
-_MAX_WORDS = 1_000_000
 
 
 class ScoresFile(Protocol):
@@ -55,6 +60,9 @@ class ScoresFile(Protocol):
     dtype: np.dtype[Any]
     num_sentences: int
     has_sent_ids: bool
+
+    def sent_ids(self) -> Iterator[list[str]]:
+        """Read the ids alone, in portions; they are numbers where the file has none."""
 
     def runs(self, first: int = 0, *, num_trees: int = 0, scale: int = 1) -> Iterator[Sentences]:
         """Read the sentences from `first` on, in runs whose size is bounded."""
@@ -127,8 +135,10 @@ class ArrayScores:
             self.layout = "padded"
         values = arrays.stream(self._values)
         self.dtype = values.dtype
-        if self.dtype.kind not in "fiu":
-            raise FormatError(f"{file.name}: scores must be numbers, but are {self.dtype}")
+        if self.dtype.kind not in "fiu" or self.dtype.itemsize > 8:
+            raise FormatError(
+                f"{file.name}: scores must be numbers, at most float64, but are {self.dtype}"
+            )
         self._is_single = self.layout != "ragged" and len(values.shape) == 2
         self._is_transposed = getattr(values, "is_transposed", False)
         shape = (1, *values.shape) if self._is_single else values.shape
@@ -137,10 +147,14 @@ class ArrayScores:
             self.num_sentences = self._check_ragged(shape)
         else:
             if len(shape) != 3 or shape[1] != shape[2] or shape[1] < 2:
+                ragged = "; all matrices one after the other are called 'scores'"
                 raise FormatError(
                     f"{file.name} holds an array of shape {values.shape}: expected "
                     "(n + 1, n + 1), or (S, m, m) for S matrices padded to the same size"
+                    f"{ragged if self._values and len(shape) == 1 else ''}"
                 )
+            if shape[1] - 1 > max_words():
+                raise FormatError(f"{file.name}, matrix 1: {too_many_words(shape[1] - 1)}")
             if self.layout == "one matrix" and not self._is_single:
                 self.layout = "matrices of one size"
             self.num_sentences = shape[0]
@@ -148,21 +162,24 @@ class ArrayScores:
         self._check_lengths_and_ids()
 
     def _check_ragged(self, shape: tuple[int, ...]) -> int:
-        lengths = self._arrays.stream("lengths")
-        _check_integers(self.file.name, lengths)
+        lengths = self._arrays.integers("lengths")
         if len(shape) != 1:
             raise FormatError(
-                f"{self.file.name}: scores has shape {shape}: expected one axis, all matrices one "
-                "after the other"
+                f"{self.file.name}: scores has shape {shape}, where 'scores' are all matrices one "
+                "after the other, on one axis: call one matrix, or matrices padded to one size, "
+                "'log_weights'"
             )
         num_sentences, expected = lengths.shape[0], 0
         for start in range(0, num_sentences, _PIECE):
             piece = lengths.read(min(_PIECE, num_sentences - start))
-            wrong = np.flatnonzero((piece < 0) | (piece > _MAX_WORDS))
+            wrong = np.flatnonzero((piece < 0) | (piece > max_words()))
             if wrong.size:
+                found, where = piece[wrong[0]], f"lengths[{start + wrong[0]}] is {piece[wrong[0]]}"
                 raise FormatError(
-                    f"{self.file.name}: lengths[{start + wrong[0]}] is {piece[wrong[0]]}, which is "
-                    "no number of words"
+                    f"{self.file.name}: {where}, which is no number of words"
+                    if found < 0
+                    else f"{self.file.name}, sentence number {start + wrong[0] + 1}: "
+                    f"{too_many_words(found)}"
                 )
             expected += int(matrix_sizes(piece).sum())
         if expected != shape[0]:
@@ -174,8 +191,7 @@ class ArrayScores:
 
     def _check_lengths_and_ids(self) -> None:
         if "lengths" in self._arrays:
-            lengths = self._arrays.stream("lengths")
-            _check_integers(self.file.name, lengths)
+            lengths = self._arrays.integers("lengths")
             if lengths.shape[0] != self.num_sentences:
                 raise FormatError(
                     f"{self.file.name}: {lengths.shape[0]} lengths for {self.num_sentences} "
@@ -186,43 +202,51 @@ class ArrayScores:
         self._listed_ids: list[str] | None = None
         count = self.num_sentences
         if "sent_ids" in self._arrays:
-            stream = self._arrays.stream("sent_ids")
-            if stream.dtype.kind not in "UiuS" or len(stream.shape) != 1:
-                raise FormatError(f"{self.file.name}: sent_ids must be a list of strings")
-            count = stream.shape[0]
+            count = self._arrays.sent_ids().shape[0]
         elif self.has_sent_ids:
-            try:
-                self._listed_ids = [str(i) for i in json.loads(self._arrays.metadata["sent_ids"])]
-            except ValueError as error:
-                raise FormatError(
-                    f"{self.file.name}: the metadata's sent_ids must be a JSON list: {error}"
-                ) from error
+            self._listed_ids = self._ids_of_metadata()
             count = len(self._listed_ids)
         if count != self.num_sentences:
             raise FormatError(
                 f"{self.file.name}: {count} sent_ids for {self.num_sentences} sentences"
             )
 
+    def _ids_of_metadata(self) -> list[str]:
+        name = self.file.name
+        try:
+            listed = parse_json(self._arrays.metadata["sent_ids"])
+            if not isinstance(listed, list):
+                raise ValueError(f"it is a {type(listed).__name__}")
+        except ValueError as error:
+            raise FormatError(
+                f"{name}: the metadata's sent_ids must be a JSON list: {error}"
+            ) from error
+        return [sentence_id(value, name, i) for i, value in enumerate(listed)]
+
+    def sent_ids(self) -> Iterator[list[str]]:
+        """Read the ids alone; they are numbers where the file has none."""
+        ids = self._arrays.sent_ids() if "sent_ids" in self._arrays else None
+        for index in range(0, self.num_sentences, _PIECE):
+            yield self._ids(ids, index, min(_PIECE, self.num_sentences - index))
+
+    def _ids(self, stream: Any, index: int, count: int) -> list[str]:
+        if stream is not None:
+            return read_ids(stream, count, self.file.name, index)
+        if self._listed_ids is not None:
+            return self._listed_ids[index : index + count]
+        return [str(i + 1) for i in range(index, index + count)]
+
     def runs(self, first: int = 0, *, num_trees: int = 0, scale: int = 1) -> Iterator[Sentences]:
         """Read the sentences from `first` on, in runs whose size is bounded."""
         values = self._arrays.stream(self._values)
         lengths = self._arrays.stream("lengths") if "lengths" in self._arrays else None
-        ids = self._arrays.stream("sent_ids") if "sent_ids" in self._arrays else None
+        ids = self._arrays.sent_ids() if "sent_ids" in self._arrays else None
         self._skip(first, values, lengths, ids)
         index = first
         while index < self.num_sentences:
             count = min(_PIECE, self.num_sentences - index)
-            piece = (
-                lengths.read(count).astype(np.int64)
-                if lengths is not None
-                else np.full(count, self._size - 1)
-            )
-            if ids is not None:
-                piece_ids = [as_text(i) for i in ids.read(count).tolist()]
-            elif self._listed_ids is not None:
-                piece_ids = self._listed_ids[index : index + count]
-            else:
-                piece_ids = [str(i + 1) for i in range(index, index + count)]
+            piece = lengths.read(count) if lengths is not None else np.full(count, self._size - 1)
+            piece_ids = self._ids(ids, index, count)
             stored = piece if self.layout == "ragged" else np.full(count, self._size - 1)
             for start, stop in split_runs(stored, num_trees, run_values(scale)):
                 run = slice(start, stop)
@@ -245,7 +269,7 @@ class ArrayScores:
             ids.skip(first)
 
     def _run(
-        self, first: int, sent_ids: list[str], lengths: NDArray[np.int64], values: Any
+        self, first: int, sent_ids: list[str], lengths: NDArray[Any], values: Any
     ) -> Sentences:
         faults: dict[int, str] = {}
         if self.layout == "ragged":
@@ -268,11 +292,3 @@ class ArrayScores:
             scores = matrices[real[:, :, None] & real[:, None, :]]
         tokens: list[list[str] | None] = [None] * len(sent_ids)
         return Sentences(first, sent_ids, lengths.astype(np.int32), scores, tokens, faults=faults)
-
-
-def _check_integers(name: str, lengths: Any) -> None:
-    if lengths.dtype.kind not in "iu" or len(lengths.shape) != 1:
-        raise FormatError(
-            f"{name}: lengths must be a list of integers, but is {lengths.dtype} of shape "
-            f"{lengths.shape}"
-        )

@@ -1,27 +1,32 @@
-"""Scores in a Parquet file: one row a sentence."""
+"""Scores in a Parquet file: one row per sentence."""
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from arborand.formats.inputs import FormatError, describe, required
+from arborand.formats.limits import max_words, too_many_words
+from arborand.formats.parquet_input import ParquetInput
 from arborand.formats.sentences import (
     Sentences,
-    as_text,
     matrix_sizes,
     run_values,
+    sentence_id,
     split_runs,
 )
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from numpy.typing import NDArray
+
     from arborand.formats.inputs import InputFile
 
 # How many rows are read at a time, at most.
 _PIECE = 4096
+_COLUMNS = {"sent_id": "text", "length": "integer", "log_weights": "numbers", "tokens": "texts"}
 
 
 class ParquetScores:
@@ -30,36 +35,33 @@ class ParquetScores:
     layout = "rows"
 
     def __init__(self, file: InputFile, handle: Any) -> None:
-        self._arrow = required("pyarrow", "reading a .parquet file")
-        parquet = required("pyarrow.parquet", "reading a .parquet file")
         self.file = file
-        try:
-            # Buffered, and nothing fetched in advance: memory does not grow with the row groups.
-            self._parquet = parquet.ParquetFile(handle, buffer_size=1 << 20, pre_buffer=False)
-        except (self._arrow.ArrowException, OSError) as error:
-            raise FormatError(f"{file.name} is truncated or damaged: {error}") from error
-        schema = self._parquet.schema_arrow
-        if "log_weights" not in schema.names:
-            raise FormatError(
-                f"{file.name} lacks the column 'log_weights'; it holds {describe(schema.names)}"
-            )
-        kind = schema.field("log_weights").type
-        if not _is_list(self._arrow, kind) or _is_list(self._arrow, kind.value_type):
-            raise FormatError(
-                f"{file.name}: the column log_weights has the type {kind}: expected a flat list of "
-                "numbers, (n + 1) ** 2 for a sentence of n words, row by row"
-            )
-        self.dtype = np.asarray(self._arrow.array([], kind.value_type)).dtype
-        if self.dtype.kind not in "fiu":
-            raise FormatError(f"{file.name}: log_weights must be numbers, but are {self.dtype}")
-        self.num_sentences = self._parquet.metadata.num_rows
-        self.has_sent_ids = "sent_id" in schema.names
-        wanted = ("sent_id", "length", "log_weights", "tokens")
-        self._columns = [column for column in wanted if column in schema.names]
+        self._handle = handle
+        self._input = ParquetInput(handle, file.name, _COLUMNS, ("log_weights",))
+        self.dtype = np.dtype(self._input.type_of("log_weights").to_pandas_dtype())
+        self.num_sentences = self._input.metadata.num_rows
+        self.has_sent_ids = "sent_id" in self._input.columns
+
+    def sent_ids(self) -> Iterator[list[str]]:
+        """Read the ids alone; they are numbers where the file has none."""
+        index = 0
+        ids = ParquetInput(self._handle, self.file.name, {"sent_id": "text"}, ())
+        for group in range(ids.metadata.num_row_groups if self.has_sent_ids else 0):
+            for batch in ids.batches(group, _PIECE):
+                yield self._ids(batch, index)
+                index += batch.num_rows
+        for start in range(index, self.num_sentences, _PIECE):
+            yield [str(i + 1) for i in range(start, min(start + _PIECE, self.num_sentences))]
+
+    def _ids(self, batch: Any, index: int) -> list[str]:
+        if not self.has_sent_ids:
+            return [str(index + i + 1) for i in range(batch.num_rows)]
+        values = batch.column("sent_id").to_pylist()
+        return [sentence_id(value, self.file.name, index + i) for i, value in enumerate(values)]
 
     def runs(self, first: int = 0, *, num_trees: int = 0, scale: int = 1) -> Iterator[Sentences]:
         """Read the sentences from `first` on, in runs whose size is bounded."""
-        metadata = self._parquet.metadata
+        metadata = self._input.metadata
         index = 0
         for group in range(metadata.num_row_groups):
             rows = metadata.row_group(group).num_rows
@@ -73,22 +75,10 @@ class ParquetScores:
         self, group: int, index: int, first: int, num_trees: int, scale: int
     ) -> Iterator[Sentences]:
         # Not by bytes: what many equal numbers take in the file says nothing about memory.
-        info = self._parquet.metadata.row_group(group)
-        columns = [info.column(i) for i in range(info.num_columns)]
-        stored = sum(c.num_values for c in columns if c.path_in_schema.startswith("log_weights."))
-        batch_rows = min(_PIECE, max(1, run_values() * max(1, info.num_rows) // max(1, stored)))
-        batches = self._parquet.iter_batches(
-            batch_rows, row_groups=[group], columns=self._columns, use_threads=False
-        )
-        while True:
-            try:
-                batch = next(batches, None)
-            except (self._arrow.ArrowException, OSError) as error:
-                raise FormatError(
-                    f"{self.file.name} is truncated or damaged near row {index + 1}: {error}"
-                ) from error
-            if batch is None:
-                return
+        rows = max(1, self._input.metadata.row_group(group).num_rows)
+        stored = max(1, self._input.num_values(group, "log_weights"))
+        batch_rows = min(_PIECE, max(1, run_values() * rows // stored))
+        for batch in self._input.batches(group, batch_rows):
             start = max(0, first - index)
             if start < batch.num_rows:
                 part = batch.slice(start)
@@ -99,28 +89,21 @@ class ParquetScores:
         self, batch: Any, index: int, num_trees: int, scale: int
     ) -> Iterator[Sentences]:
         matrices = batch.column("log_weights")
-        counts = np.asarray(matrices.value_lengths().fill_null(0), dtype=np.int64)
-        values = np.asarray(matrices.flatten())
-        if "length" in self._columns:
-            lengths = np.asarray(batch.column("length").fill_null(-1), dtype=np.int64)
-        else:
-            lengths = np.sqrt(counts).astype(np.int64) - 1
-        if self.has_sent_ids:
-            sent_ids = [as_text(i) for i in batch.column("sent_id").to_pylist()]
-        else:
-            sent_ids = [str(index + i + 1) for i in range(len(lengths))]
-        tokens: list[list[str] | None] = [None] * len(lengths)
-        if "tokens" in self._columns:
-            tokens = batch.column("tokens").to_pylist()
-        wrong = (lengths < 1) | (counts != matrix_sizes(lengths))
-        reasons = {
-            int(i): f"its length is {lengths[i]}, but its log_weights hold {counts[i]} numbers: a "
-            "sentence of n words has (n + 1) ** 2, and at least one word"
-            for i in np.flatnonzero(wrong)
-        }
-        for i in np.flatnonzero(~wrong):
-            if tokens[i] is not None and len(tokens[i] or ()) != lengths[i]:
-                reasons[int(i)] = f"it has {lengths[i]} words, but {len(tokens[i] or ())} tokens"
+        with self._input.reading():
+            counts = np.asarray(matrices.value_lengths().fill_null(0), dtype=np.int64)
+            values = np.asarray(matrices.flatten())
+            if "length" in self._input.columns:
+                stored = batch.column("length").to_pylist()
+            else:
+                stored = [math.isqrt(count) - 1 for count in counts.tolist()]
+        sent_ids = self._ids(batch, index)
+        reasons = _size_faults(stored, counts.tolist())
+        wrong = np.zeros(len(sent_ids), dtype=bool)
+        wrong[list(reasons)] = True
+        lengths = np.array([0 if i in reasons else n for i, n in enumerate(stored)], dtype=np.int64)
+        tokens: list[list[str] | None] = [None] * len(sent_ids)
+        if "tokens" in self._input.columns:
+            tokens = self._tokens(batch.column("tokens"), lengths, reasons)
         if wrong.any():  # put a single number in the place of each unusable matrix
             bounds = np.concatenate([[0], np.cumsum(counts)])
             values = np.concatenate(
@@ -129,7 +112,6 @@ class ParquetScores:
                     for i in range(len(lengths))
                 ]
             )
-            lengths = np.where(wrong, 0, lengths)
         bounds = np.concatenate([[0], np.cumsum(matrix_sizes(lengths))])
         for start, stop in split_runs(lengths, num_trees, run_values(scale)):
             yield Sentences(
@@ -141,7 +123,39 @@ class ParquetScores:
                 faults={i - start: r for i, r in reasons.items() if start <= i < stop},
             )
 
+    def _tokens(
+        self, column: Any, lengths: NDArray[np.int64], reasons: dict[int, str]
+    ) -> list[list[str] | None]:
+        """Read the words of the sentences that can be used."""
+        with self._input.reading():
+            counts = column.value_lengths().to_pylist()
+        tokens: list[list[str] | None] = [None] * len(counts)
+        for i, count in enumerate(counts):
+            if i in reasons or count is None:
+                continue
+            if count != lengths[i]:
+                reasons[i] = f"it has {lengths[i]} words, but {count} tokens"
+                continue
+            with self._input.reading():
+                words = column[i].as_py()
+            if None in words:
+                reasons[i] = f"its token {words.index(None) + 1} is missing"
+            else:
+                tokens[i] = words
+        return tokens
 
-def _is_list(arrow: Any, kind: Any) -> bool:
-    types = arrow.types
-    return bool(types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind))
+
+def _size_faults(lengths: list[int | None], counts: list[int]) -> dict[int, str]:
+    """Compare the lengths with the numbers that are there."""
+    faults = {}
+    for i, (length, count) in enumerate(zip(lengths, counts, strict=True)):
+        if length is None:
+            faults[i] = "its length is missing"
+        elif length < 1 or count != (length + 1) ** 2:
+            faults[i] = (
+                f"its length is {length}, but its log_weights hold {count} numbers: a sentence of "
+                "n words has (n + 1) ** 2, and at least one word"
+            )
+        elif length > max_words():
+            faults[i] = too_many_words(length)
+    return faults

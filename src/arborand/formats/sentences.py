@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from arborand.formats.characters import is_text
 from arborand.formats.inputs import FormatError
+from arborand.formats.limits import max_characters, too_many_characters
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -19,6 +22,8 @@ if TYPE_CHECKING:
 # How many numbers a run of sentences may need, padded matrices and drawn trees together: 2 MB,
 # about what fits into the cache of one core.  A single sentence may need more.
 RUN_VALUES = 1 << 18
+# How many bytes of sentence ids are read at a time.
+_ID_BYTES = 1 << 22
 
 
 class Sentence(NamedTuple):
@@ -51,9 +56,9 @@ class Sentences:
         The number of words; 0 for a sentence with a fault.
     scores : ndarray
         All matrices, row by row, one after the other: (n + 1) ** 2 numbers each.
-    tokens : list, one entry a sentence
+    tokens : list, one entry per sentence
         The words, or None.
-    annotations : list, one entry a sentence
+    annotations : list, one entry per sentence
         What a CoNLL-U file says about it, or None.
     faults : dict from position in the run to reason
     """
@@ -72,11 +77,12 @@ class Sentences:
     def padded(self, fill: float) -> NDArray[np.float64]:
         """Make one array of shape (len(self), m, m) of all matrices."""
         size = max(2, int(self.lengths.max()) + 1)
-        if len(self) == 1 and len(self.scores) == size * size:
-            return self.scores.reshape(1, size, size).astype(np.float64)
-        padded = np.full((len(self), size, size), fill)
-        real = np.arange(size) <= self.lengths[:, None]
-        padded[real[:, :, None] & real[:, None, :]] = self.scores
+        with np.errstate(invalid="ignore"):  # some NaNs complain already when they are copied
+            if len(self) == 1 and len(self.scores) == size * size:
+                return self.scores.reshape(1, size, size).astype(np.float64)
+            padded = np.full((len(self), size, size), fill)
+            real = np.arange(size) <= self.lengths[:, None]
+            padded[real[:, :, None] & real[:, None, :]] = self.scores
         return padded
 
     def one_by_one(self) -> Iterator[Sentences]:
@@ -107,7 +113,8 @@ class Sentences:
                 continue
             annotations.append(annotation)
             tokens[i] = annotation.tokens
-            sent_ids[i] = annotation.sent_id or sent_id
+            if annotation.sent_id is not None:
+                sent_ids[i] = annotation.sent_id
         return Sentences(
             self.first, sent_ids, self.lengths, self.scores, tokens, annotations, faults
         )
@@ -139,6 +146,52 @@ def split_runs(
         yield start, len(lengths)
 
 
-def as_text(value: object) -> str:
-    """Read a sentence id, whatever its type."""
-    return value.decode() if isinstance(value, bytes) else str(value)
+def sentence_id(value: object, name: str, index: int, unit: str = "sentence number") -> str:
+    """Read a sentence id: a string, UTF-8 bytes, or an integer.
+
+    Raises
+    ------
+    FormatError
+        If it is something else, or too long; naming the file and the sentence.
+    """
+    reason = ""
+    if isinstance(value, bytes):
+        try:
+            value = value.decode()
+        except UnicodeDecodeError as error:
+            reason = f"is not UTF-8: {error}"
+    if isinstance(value, int) and not isinstance(value, bool):
+        value = str(value)
+    if not isinstance(value, str):
+        reason = reason or f"is {value!r:.60}: expected a string"
+    elif len(value) > max_characters():
+        reason = f"is {too_many_characters(len(value))}"
+    elif not is_text(value):
+        reason = f"is {value!r:.60}, which is not valid Unicode"
+    else:
+        return value
+    raise FormatError(f"{name}: the sent_id of {unit} {index + 1} {reason}")
+
+
+def read_ids(stream: Any, count: int, name: str, first: int) -> list[str]:
+    """Read the next ids of an array of strings, bytes or integers, a few at a time."""
+    kind, itemsize = stream.dtype.kind, stream.dtype.itemsize
+    characters = itemsize // 4 if kind == "U" else itemsize
+    if characters > max_characters():
+        raise FormatError(f"{name}: sent_ids are strings {too_many_characters(characters)}")
+    step = max(1, _ID_BYTES // max(1, itemsize))
+    answer: list[str] = []
+    while len(answer) < count:
+        part = stream.read(min(step, count - len(answer)))
+        if kind == "U" and itemsize:
+            # Python itself fails where a number is no character.
+            codes = part.view(part.dtype.str[0] + "u4")
+            wrong = np.flatnonzero(codes > sys.maxunicode)
+            if wrong.size:
+                index = first + len(answer) + int(wrong[0]) // characters
+                raise FormatError(
+                    f"{name}: the sent_id of sentence number {index + 1} is not valid Unicode"
+                )
+        for value in part.tolist():
+            answer.append(sentence_id(value, name, first + len(answer)))
+    return answer

@@ -1,7 +1,9 @@
-"""Outputs that are text, written from front to back: JSON lines and CoNLL-U."""
+"""Outputs that are text, written from front to back: JSON lines, CSV, TSV and CoNLL-U."""
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import math
 from typing import TYPE_CHECKING, Any, Protocol
@@ -10,7 +12,7 @@ from arborand.formats.conllu import BlockTemplate
 from arborand.formats.provenance import as_json
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from numpy.typing import NDArray
 
@@ -60,6 +62,32 @@ def _nested(layout: Layout, values: NDArray[Any]) -> list[Any]:
     return list(values.reshape(size, size).tolist())
 
 
+class Separated:
+    """A line a sentence, for spreadsheets: the first line has the names of the columns.
+
+    There is no place for provenance: programs that read such files know no comments.
+    """
+
+    def __init__(self, separator: str) -> None:
+        self._separator = separator
+
+    def header(self, layout: Layout, provenance: dict[str, Any]) -> str:
+        """Write what the output begins with."""
+        del provenance
+        return self._line(["sent_id", "length", *layout.columns])
+
+    def lines(self, layout: Layout, rows: Rows) -> Iterator[str]:
+        """Write some sentences' rows."""
+        columns = [rows.columns[name].tolist() for name in layout.columns]
+        for line in zip(rows.sent_ids, rows.lengths.tolist(), *columns, strict=True):
+            yield self._line(line)
+
+    def _line(self, cells: Iterable[Any]) -> str:
+        line = io.StringIO()
+        csv.writer(line, delimiter=self._separator, lineterminator="\n").writerow(cells)
+        return line.getvalue()
+
+
 class ConllU:
     """One CoNLL-U block a tree."""
 
@@ -85,4 +113,9 @@ class ConllU:
                 yield template.fill(samples[row], repr(log_prob[row]), heads)
 
 
-TEXT_FORMATS: dict[str, TextFormat] = {"jsonl": JsonLines(), "conllu": ConllU()}
+TEXT_FORMATS: dict[str, TextFormat] = {
+    "jsonl": JsonLines(),
+    "csv": Separated(","),
+    "tsv": Separated("\t"),
+    "conllu": ConllU(),
+}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
@@ -11,14 +10,12 @@ import numpy as np
 from arborand.errors import InvalidTreeError
 from arborand.formats.arrays import open_arrays
 from arborand.formats.conllu import read_annotations
-from arborand.formats.inputs import (
-    FormatError,
-    SentenceError,
-    describe,
-    open_input,
-    required,
-)
+from arborand.formats.inputs import FormatError, SentenceError, damaged, open_input, parse_json
+from arborand.formats.limits import max_words, too_many_words
+from arborand.formats.parquet_input import ParquetInput
+from arborand.formats.provenance import checked_provenance, read_provenance
 from arborand.formats.rows import TREES, Rows
+from arborand.formats.sentences import read_ids, sentence_id
 from arborand.trees import check_trees
 
 if TYPE_CHECKING:
@@ -35,6 +32,11 @@ if TYPE_CHECKING:
 _PORTION = 1024
 # How many heads are read at a time, where trees are stored as one long list.
 _PORTION_HEADS = 1 << 18
+# How many lengths and numbers of trees are read at a time.
+_PIECE = 4096
+_COLUMNS = {"sent_id": "text", "sample": "integer", "log_prob": "number", "heads": "integers"}
+# The longest provenance that is read: that of a file converted a thousand times.
+_MAX_PROVENANCE = 1 << 20
 
 
 class Trees(NamedTuple):
@@ -111,11 +113,8 @@ def holds_trees(file: InputFile) -> bool:
     if file.kind in ("jsonl", "conllu"):
         return True
     if file.kind == "parquet":
-        parquet = required("pyarrow.parquet", "reading a .parquet file")
-        try:
-            return "heads" in parquet.read_schema(file.path).names
-        except (required("pyarrow", "reading a .parquet file").ArrowException, OSError) as error:
-            raise FormatError(f"{file.name} is truncated or damaged: {error}") from error
+        with file.path.open("rb") as handle:
+            return bool(ParquetInput(handle, file.name, {"heads": "integers"}, ()).columns)
     if file.kind == "npz":
         with open_arrays(file) as arrays:
             return "heads" in arrays
@@ -233,16 +232,18 @@ class TextTrees:
         self._handle.seek(0)
         try:
             if self.file.kind == "jsonl":
-                record = json.loads(line)
+                record = parse_json(line)
+                if not isinstance(record, dict):
+                    raise ValueError("it is not an object")
                 if record.get("arborand", "trees") != "trees":
                     raise FormatError(f"{self.file.name} holds {record['arborand']}, not trees")
-                return record.get("provenance") if "arborand" in record else None
-            if line.startswith(b"# arborand = "):
-                record = json.loads(line.partition(b"=")[2])
-                return record if isinstance(record, dict) else None
-        except (ValueError, AttributeError) as error:
-            if isinstance(error, FormatError):
-                raise
+                if "arborand" in record and "provenance" in record:
+                    return checked_provenance(record["provenance"])
+            elif line.startswith(b"# arborand = "):
+                return read_provenance(line.partition(b"=")[2])
+        except FormatError:
+            raise
+        except ValueError as error:
             raise FormatError(f"{self.file.name}: the first line is damaged: {error}") from error
         return None
 
@@ -256,24 +257,30 @@ class TextTrees:
     def _json_trees(self) -> Iterator[_Tree]:
         for number, line in enumerate(self._handle, 1):
             try:
-                record = json.loads(line)
+                record = parse_json(line)
+                if not isinstance(record, dict):
+                    raise ValueError("it is not an object")
                 if number == 1 and "arborand" in record:
                     continue
-                log_prob = record.get("log_prob")
+                for key in ("sent_id", "sample", "heads"):
+                    if key not in record:
+                        raise ValueError(f"it has no {key!r}")
                 yield _Tree(
-                    str(record["sent_id"]),
-                    int(record["sample"]),
-                    np.nan if log_prob is None else float(log_prob),
-                    [int(head) for head in record["heads"]],
+                    sentence_id(record["sent_id"], self.file.name, number - 1, "line"),
+                    _integer("sample", record["sample"]),
+                    _log_prob(record.get("log_prob")),
+                    _heads(record["heads"]),
                 )
-            except (ValueError, KeyError, TypeError, AttributeError) as error:
+            except FormatError:
+                raise
+            except ValueError as error:
                 raise FormatError(
-                    f"{self.file.name}: line {number} is not a tree: {error!r}"
+                    f"{self.file.name}: line {number} is not a tree: {error}"
                 ) from error
 
     def _conllu_trees(self) -> Iterator[_Tree]:
         for number, annotation in enumerate(read_annotations(self._handle, self.file.name), 1):
-            sent_id = annotation.sent_id or str(number)
+            sent_id = str(number) if annotation.sent_id is None else annotation.sent_id
             try:
                 sample = int(annotation.comment("sample") or 1)
                 log_prob = float(annotation.comment("log_prob") or "nan")
@@ -282,23 +289,50 @@ class TextTrees:
                 raise SentenceError(sent_id, number - 1, str(error)) from error
 
 
+def _integer(name: str, value: object) -> int:
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise ValueError(f"{name} is {value!r:.60}: expected an integer")
+    return value
+
+
+def _log_prob(value: object) -> float:
+    """Read a log-probability that may be missing."""
+    if value is None:
+        return np.nan
+    if not isinstance(value, (int, float)) or isinstance(value, bool):
+        raise ValueError(f"log_prob is {value!r:.60}: expected a number")
+    try:
+        return float(value)
+    except OverflowError:
+        raise ValueError("log_prob is beyond the range of float64") from None
+
+
+def _heads(values: object) -> list[int]:
+    """Read the heads of the words 1 to n."""
+    if not isinstance(values, list):
+        raise ValueError(f"heads is {values!r:.60}: expected a list of integers")
+    for word, head in enumerate(values, 1):
+        if not 0 <= _integer(f"the head of word {word}", head) <= len(values):
+            raise ValueError(
+                f"the head of word {word} is {head}: expected 0 for the root, or a word from 1 to "
+                f"{len(values)}"
+            )
+    return values
+
+
 class ParquetTrees:
     """Trees in the rows of a Parquet file."""
 
     def __init__(self, file: InputFile, handle: Any) -> None:
-        self._arrow = required("pyarrow", "reading a .parquet file")
-        parquet = required("pyarrow.parquet", "reading a .parquet file")
         self.file = file
-        try:
-            self._parquet = parquet.ParquetFile(handle, buffer_size=1 << 20, pre_buffer=False)
-        except (self._arrow.ArrowException, OSError) as error:
-            raise FormatError(f"{file.name} is truncated or damaged: {error}") from error
-        names = self._parquet.schema_arrow.names
-        missing = [name for name in ("sent_id", "sample", "heads") if name not in names]
-        if missing:
-            raise FormatError(f"{file.name} lacks {describe(missing)}; it holds {describe(names)}")
-        text = (self._parquet.metadata.metadata or {}).get(b"provenance")
-        self.provenance = json.loads(text) if text else None
+        self._input = ParquetInput(handle, file.name, _COLUMNS, ("sent_id", "sample", "heads"))
+        text = (self._input.metadata.metadata or {}).get(b"provenance")
+        self.provenance = None
+        if text:
+            try:
+                self.provenance = read_provenance(text)
+            except ValueError as error:
+                raise damaged(file.name, error) from error
 
     def rows(self) -> Iterator[Rows]:
         """Read the trees in portions."""
@@ -307,16 +341,28 @@ class ParquetTrees:
             yield grouping.rows(portion)
 
     def _trees(self) -> Iterator[_Tree]:
-        try:
-            for batch in self._parquet.iter_batches(_PORTION, use_threads=False):
-                table = batch.to_pydict()
-                log_prob = table.get("log_prob") or [np.nan] * batch.num_rows
+        row = 0
+        for group in range(self._input.metadata.num_row_groups):
+            for batch in self._input.batches(group, _PORTION):
+                with self._input.reading():
+                    table = batch.to_pydict()
+                log_prob = table.get("log_prob") or [None] * batch.num_rows
                 columns = (table["sent_id"], table["sample"], log_prob, table["heads"])
                 for sent_id, sample, log_prob_of_row, heads in zip(*columns, strict=True):
-                    number = np.nan if log_prob_of_row is None else log_prob_of_row
-                    yield _Tree(str(sent_id), int(sample), number, heads)
-        except (self._arrow.ArrowException, OSError) as error:
-            raise FormatError(f"{self.file.name} is truncated or damaged: {error}") from error
+                    try:
+                        yield _Tree(
+                            sentence_id(sent_id, self.file.name, row, "row"),
+                            _integer("sample", sample),
+                            _log_prob(log_prob_of_row),
+                            _heads(heads),
+                        )
+                    except FormatError:
+                        raise
+                    except ValueError as error:
+                        raise FormatError(
+                            f"{self.file.name}: row {row + 1} is not a tree: {error}"
+                        ) from error
+                    row += 1
 
 
 class ArrayTrees:
@@ -328,39 +374,85 @@ class ArrayTrees:
         self._arrays = arrays
         self.provenance = None
         if "provenance" in arrays:
-            text = arrays.stream("provenance").read_scalar()
-            self.provenance = json.loads(text)
+            self.provenance = self._read_provenance()
+        self._num_sentences = arrays.sent_ids().shape[0]
+        self._check_sizes()
+
+    def _read_provenance(self) -> dict[str, Any]:
+        stream = self._arrays.stream("provenance")
+        name = f"{self.file.name}: provenance"
+        if stream.dtype.kind != "U" or stream.shape or stream.dtype.itemsize > 4 * _MAX_PROVENANCE:
+            raise FormatError(
+                f"{name} must be one string of at most {_MAX_PROVENANCE} characters, but is "
+                f"{stream.dtype} of shape {stream.shape}"
+            )
+        try:
+            return read_provenance(stream.read_text())
+        except ValueError as error:
+            raise damaged(name, error) from error
+
+    def _check_sizes(self) -> None:
+        """Compare the lengths and the numbers of trees with what is there."""
+        name, count = self.file.name, self._num_sentences
+        streams = [self._arrays.integers(array) for array in ("lengths", "num_trees")]
+        for array, stream in zip(("lengths", "num_trees"), streams, strict=True):
+            if stream.shape != (count,):
+                raise FormatError(f"{name}: {array} has shape {stream.shape} for {count} sentences")
+        num_trees = num_heads = 0
+        for start in range(0, count, _PIECE):
+            pieces = [stream.read(min(_PIECE, count - start)).tolist() for stream in streams]
+            for i, (length, trees) in enumerate(zip(*pieces, strict=True), start):
+                if length > max_words():
+                    raise FormatError(f"{name}, sentence number {i + 1}: {too_many_words(length)}")
+                if length < 0 or trees < 0:
+                    raise FormatError(
+                        f"{name}: sentence number {i + 1} has a length of {length} and {trees} "
+                        "trees: neither can be negative"
+                    )
+                num_trees += trees
+                num_heads += trees * length
+        for array, expected in (("log_prob", num_trees), ("heads", num_heads)):
+            maker = self._arrays.numbers if array == "log_prob" else self._arrays.integers
+            found = maker(array).shape[0]
+            if found != expected:
+                raise FormatError(
+                    f"{name}: {array} has {found} numbers, where lengths and num_trees ask for "
+                    f"{expected}"
+                )
 
     def rows(self) -> Iterator[Rows]:
         """Read the trees in portions."""
-        names = ("sent_ids", "lengths", "num_trees", "log_prob", "heads")
-        streams = {name: self._arrays.stream(name) for name in names}
-        num_sentences = streams["sent_ids"].shape[0]
-        for name in ("lengths", "num_trees"):
-            if streams[name].shape != (num_sentences,):
-                raise FormatError(
-                    f"{self.file.name}: {name} has shape {streams[name].shape} for "
-                    f"{num_sentences} sentences"
-                )
-        for index in range(num_sentences):
-            sent_id = [str(streams["sent_ids"].read(1)[0])]
-            lengths = streams["lengths"].read(1).astype(np.int32)
-            left = int(streams["num_trees"].read(1)[0])
+        ids = self._arrays.sent_ids()
+        all_lengths, counts = self._arrays.integers("lengths"), self._arrays.integers("num_trees")
+        log_prob, heads = self._arrays.numbers("log_prob"), self._arrays.integers("heads")
+        for index in range(self._num_sentences):
+            sent_id = read_ids(ids, 1, self.file.name, index)
+            lengths = all_lengths.read(1).astype(np.int32)
+            left = int(counts.read(1)[0])
             length, done = int(lengths[0]), 0
             while left:
                 count = min(left, max(1, _PORTION_HEADS // max(1, length)))
+                values = heads.read(count * length)
+                wrong = np.flatnonzero((values < 0) | (values > length))
+                if wrong.size:
+                    raise SentenceError(
+                        sent_id[0],
+                        index,
+                        f"the head of word {wrong[0] % length + 1} is {values[wrong[0]]}: expected "
+                        f"0 for the root, or a word from 1 to {length}",
+                    )
                 yield _checked(
                     Rows(
                         sent_id,
                         lengths,
                         np.array([count]),
-                        {"log_prob": streams["log_prob"].read(count).astype(np.float64)},
-                        streams["heads"].read(count * length).astype(np.int32),
+                        {"log_prob": log_prob.read(count).astype(np.float64)},
+                        values.astype(np.int32),
                         done,
                     ),
                     index,
                 )
                 done += count
                 left -= count
-        for stream in streams.values():
+        for stream in (ids, all_lengths, counts, log_prob, heads):
             stream.end()

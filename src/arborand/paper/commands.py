@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+from operator import methodcaller
 from pathlib import Path
 from typing import Annotated
 
@@ -10,12 +11,13 @@ import numpy as np
 import typer
 
 from arborand.cli import computing, options
-from arborand.cli.messages import note
+from arborand.cli.messages import note, say_written
 from arborand.cli.running import chosen_sentences, open_corpus
 from arborand.cli.streams import check_streams
 from arborand.errors import ArborandError
+from arborand.formats.creating import OutputError
 from arborand.formats.inputs import FormatError, SentenceError
-from arborand.formats.journal import OutputError
+from arborand.formats.journal import write_aside
 
 Directory = Annotated[
     Path,
@@ -65,7 +67,8 @@ def experiment(
             )
     paths = paper.write(output, *measured)
     typer.echo(paper.report(*map(paper.curves, measured)))
-    typer.echo("\n".join(f"written: {path}" for path in paths))
+    for path in paths:
+        say_written(path)
 
 
 def illustrate(
@@ -120,8 +123,8 @@ def illustrate(
     for name, picture in (("walk", walk), ("conditioning", steps)):
         for suffix in ("svg", "html"):
             path = output / f"{name}.{suffix}"
-            path.write_text(getattr(picture, suffix), encoding="utf-8")
-            typer.echo(f"written: {path}")
+            write_aside(path, methodcaller("write", getattr(picture, suffix).encode()))
+            say_written(path)
 
 
 def _make_folder(folder: Path) -> None:

@@ -23,6 +23,7 @@ import numpy as np
 
 from arborand.distributions import DependencyTrees
 from arborand.errors import BiasedSamplerWarning
+from arborand.methods import WITH_REPLACEMENT, WITHOUT_REPLACEMENT, names
 from arborand.paper import reference
 
 if TYPE_CHECKING:
@@ -53,8 +54,8 @@ DRAWS_PER_GRAPH = 20
 NUM_PASSES = 3
 # The slopes of the paper's best-fit lines.
 PAPER_SLOPES = {"reference colbourn": 1.42, "reference wilson_rc": 1.14}
-CORE_METHODS = ("wilson", "wilson_reject", "colbourn", "wilson_rc")
-CORE_METHODS_WITHOUT_REPLACEMENT = (None, "rejection", "partition")
+CORE_METHODS = names(WITH_REPLACEMENT)
+CORE_METHODS_WITHOUT_REPLACEMENT = (None, *names(WITHOUT_REPLACEMENT))
 # Fits of one curve that differ by less are called the same: so much is noise.
 _SAME_SLOPE = 0.1
 
@@ -270,7 +271,7 @@ def _about_words(measured: list[Curve]) -> str:
     sentences.append(
         "Those of the walks are "
         + ", ".join(f"{walk.last_slope:.2f} ({walk.name.removeprefix('core ')})" for walk in walks)
-        + "; these times include what is prepared once a graph and shared by 20 draws, tables in "
+        + "; these times include what is prepared once per graph and shared by 20 draws, tables in "
         "O(N^2) and, for wilson, the root's marginals in O(N^3)."
     )
     size = max({*paper.sizes.tolist()} & {*core.sizes.tolist()})

@@ -40,10 +40,10 @@ _LEAST_SLOT = 39  # room for "100 %" between the arrows into neighbouring words
 _WORD_GAP = 14
 _MARGIN = 10
 _ROOT_ROOM = 34  # above the highest arc, for the beginnings of root arcs and their labels
-_WORD_ROOM, _BITS_ROOM = 30, 14  # below the arcs
+_WORD_ROOM, _ENTROPY_ROOM = 30, 14  # below the arcs
 _OUT, _IN = 7, 2.5  # how far beside a word's middle arcs begin and end
-# Words whose head has less entropy than this are settled: a head of 97 % and one of 3 % have 0.2.
-UNCERTAIN_BITS = 0.3
+# Words whose head has less entropy than this are settled: a head of 97 % and one of 3 % have 0.13.
+UNCERTAIN_NATS = 0.2
 
 
 class Arc(NamedTuple):
@@ -83,7 +83,7 @@ def arc_diagram(
         A tree, whose arcs are drawn in full.
     marginals : array_like, shape (n + 1, n + 1), optional
         ``P(head -> dependent)``.  Arcs are drawn the more opaque, the more probable they are; words
-        whose head is uncertain are highlighted, with the entropy of their head in bits.
+        whose head is uncertain are highlighted, with the entropy of their head in nats.
     compare_to : array_like of int, shape (n + 1,), optional
         Another tree; arcs of `heads` that it does not have are dashed and in another colour.
     threshold : float
@@ -111,8 +111,8 @@ def arc_diagram(
     drawn = select_arcs(tree, table, other, threshold)
     if label is None:
         label = describe(tokens, tree, table)
-    bits = None if table is None else head_entropy(table)
-    return render(tokens, drawn, bits=bits, label=label, right_to_left=right_to_left).svg
+    entropies = None if table is None else head_entropy(table)
+    return render(tokens, drawn, entropies=entropies, label=label, right_to_left=right_to_left).svg
 
 
 def check_tree(heads: ArrayLike, size: int, name: str) -> NDArray[np.intp]:
@@ -140,8 +140,8 @@ def check_marginals(marginals: ArrayLike, size: int) -> NDArray[np.float64]:
 
 
 def head_entropy(marginals: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Compute the entropy of each word's head in bits; index 0, the root, is 0."""
-    logs = np.log2(marginals, out=np.zeros_like(marginals), where=marginals > 0)
+    """Compute the entropy of each word's head in nats; index 0, the root, is 0."""
+    logs = np.log(marginals, out=np.zeros_like(marginals), where=marginals > 0)
     entropy: NDArray[np.float64] = np.maximum(-(marginals * logs).sum(axis=0), 0.0)
     entropy[0] = 0.0
     return entropy
@@ -201,7 +201,7 @@ def render(
     arcs: Sequence[Arc],
     *,
     label: str,
-    bits: NDArray[np.float64] | None = None,
+    entropies: NDArray[np.float64] | None = None,
     right_to_left: bool | None = None,
     scale: float = 1.0,
     identifier: str | None = None,
@@ -213,7 +213,7 @@ def render(
     middles, width = _places(words, right_to_left)
     ground = _ROOT_ROOM + max((_rise(arc) for arc in arcs if arc.head), default=0.0)
     ground = max(ground, _ROOT_ROOM + 30.0)
-    height = ground + _WORD_ROOM + _BITS_ROOM * (bits is not None)
+    height = ground + _WORD_ROOM + _ENTROPY_ROOM * (entropies is not None)
     names = ["root", *tokens]
     parts = [
         f'<svg class="arcs" xmlns="http://www.w3.org/2000/svg" role="img" '
@@ -224,7 +224,8 @@ def render(
         + (f'<g id="{identifier}">' if identifier else "<g>")
     ]
     parts += [
-        _word(words, tokens, middles, ground, bits, right_to_left, j) for j in range(len(words))
+        _word(words, tokens, middles, ground, entropies, right_to_left, j)
+        for j in range(len(words))
     ]
     parts += [_arc(arc, middles, ground, names) for arc in arcs]
     # Labels do not shrink with the rest: they are small enough.
@@ -331,25 +332,25 @@ def _word(
     tokens: Sequence[str],
     middles: Sequence[float],
     ground: float,
-    bits: NDArray[np.float64] | None,
+    entropies: NDArray[np.float64] | None,
     right_to_left: bool,
     position: int,
 ) -> str:
     x = middles[position + 1]
-    entropy = 0.0 if bits is None else float(bits[position + 1])
+    entropy = 0.0 if entropies is None else float(entropies[position + 1])
     parts = [f'<g class="word" data-word="{position + 1}">']
     said = f"{position + 1}: {tokens[position]}"
-    if bits is not None:
-        said += f", {entropy:.2f} bits of uncertainty about its head"
+    if entropies is not None:
+        said += f", {entropy:.2f} nats of uncertainty about its head"
     parts.append(f"<title>{escape(said)}</title>")
-    if entropy >= UNCERTAIN_BITS:
+    if entropy >= UNCERTAIN_NATS:
         half = text_width(words[position], _WORD_SIZE) / 2 + 5
         opacity = 0.15 + 0.4 * min(1.0, entropy / 1.5)
         parts.append(
             f'<rect class="heat" x="{x - half:.1f}" y="{ground + 4:.1f}" width="{2 * half:.1f}" '
             f'height="23" rx="4" fill="{AMBER}" fill-opacity="{opacity:.2f}"/>'
-            f'<text class="bits" x="{x:.1f}" y="{ground + 39:.1f}" text-anchor="middle" '
-            f'font-size="10" fill="{GREY}">{entropy:.1f} bit</text>'
+            f'<text class="entropy" x="{x:.1f}" y="{ground + 39:.1f}" text-anchor="middle" '
+            f'font-size="10" fill="{GREY}">{entropy:.1f} nats</text>'
         )
     direction = ' direction="rtl"' if right_to_left else ""
     parts.append(

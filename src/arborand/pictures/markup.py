@@ -38,10 +38,11 @@ def percent(probability: float) -> str:
 
     Examples
     --------
-    >>> for p in (0.4318, 0.00031, 0.99996, 1.0):
-    ...     print(percent(p).replace("\xa0", " "))
+    >>> for p in (0.4318, 0.00031, 0.000000072, 0.99996, 1.0):
+    ...     print(percent(p).replace("\xa0", " ").replace("\xd7", "x"))
     43.2 %
     0.031 %
+    7.2 x 10⁻⁶ %
     > 99.9 %
     100 %
     """
@@ -53,8 +54,9 @@ def percent(probability: float) -> str:
         return f"{100 * probability:.1f}\u00a0%"
     if probability >= 0.00001:
         return f"{100 * probability:.2g}\u00a0%"
-    mantissa, exponent = f"{probability:.1e}".split("e")
-    return f"{mantissa}\u00a0\u00d7\u00a010{str(int(exponent)).translate(_SUPERSCRIPTS)}"
+    mantissa, exponent = f"{100 * probability:.1e}".split("e")
+    power = str(int(exponent)).translate(_SUPERSCRIPTS)
+    return f"{mantissa}\u00a0\u00d7\u00a010{power}\u00a0%"
 
 
 def brief_percent(probability: float) -> str:

@@ -61,7 +61,7 @@ def distribution_html(distribution: TreeDistribution) -> str:
         [],
         [
             ("log Z", f"{float(distribution.log_partition()):.4f}"),
-            ("entropy", f"{entropy / math.log(2):.3f} bits ({entropy:.3f} nats)"),
+            ("entropy", f"{entropy:.3f} nats"),
         ],
     )
     if num_words > _MOST_WORDS_DRAWN:
@@ -72,7 +72,7 @@ def distribution_html(distribution: TreeDistribution) -> str:
     svg = render(
         numbers,
         select_arcs(None, marginals),
-        bits=head_entropy(marginals),
+        entropies=head_entropy(marginals),
         label="The arcs of the graph, with their probabilities",
     ).svg
     return _fragment(f'{title}{facts}<div class="pane">{svg}</div>')
@@ -138,12 +138,12 @@ def _batch_table(distribution: TreeDistribution) -> str:
             break
         one = distribution[index]
         name = ", ".join(map(str, index))
-        bits = float(one.entropy()) / math.log(2)
+        entropy = float(one.entropy())
         log_z = float(one.log_partition())
-        rows.append((name, str(int(one.lengths)), f"{log_z:.4f}", f"{bits:.3f}"))
+        rows.append((name, str(int(one.lengths)), f"{log_z:.4f}", f"{entropy:.3f}"))
     rest = len(lengths) - len(rows)
     more = f"<p>and {rest} more</p>" if rest > 0 else ""
-    return _table(["index", "words", "log Z", "entropy (bits)"], rows) + more
+    return _table(["index", "words", "log Z", "entropy (nats)"], rows) + more
 
 
 def _whole(mass: float) -> float:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from arborand.pictures.arcs import (
-    UNCERTAIN_BITS,
+    UNCERTAIN_NATS,
     Diagram,
     check_marginals,
     describe,
@@ -148,7 +148,7 @@ _LEGEND = """<div class="legend" role="note" aria-label="How to read this page">
 <g class="arc candidate"><path class="line" d="M2 9h18" opacity=".2" stroke-width="1.2"/>
 <path class="line" d="M24 9h18" opacity=".55" stroke-width="1.7"/><path class="line" d="M46 9h18"
 stroke-width="2.2"/></g></svg> the more probable an arc, the stronger its line</span>
-<span class="key"><mark>word</mark> the head of this word is uncertain, by so many bits</span>
+<span class="key"><mark>word</mark> the head of this word is uncertain, by so many nats</span>
 <span class="key"><svg viewBox="0 0 30 18" width="30" height="18" aria-hidden="true"><g
 class="arc other"><path class="line" d="M2 9h26" stroke-dasharray="6 3" stroke-width="2.2"/></g>
 </svg> an arc that the likeliest tree does not have</span></p>
@@ -171,7 +171,7 @@ def _section(picture: Picture, number: int, num_trees: int) -> str:
     diagram = render(
         picture.tokens,
         select_arcs(None, marginals, also=also),
-        bits=head_entropy(marginals),
+        entropies=head_entropy(marginals),
         label=describe(picture.tokens, None, marginals),
         right_to_left=right_to_left,
         identifier=f"d{number}",
@@ -214,7 +214,7 @@ def _summary(picture: Picture, probabilities: NDArray[np.float64]) -> str:
     facts = [
         ("words", str(len(picture.tokens))),
         (f"log Z of all {kind}", f"{float(picture.distribution.log_partition()):.2f}"),
-        ("entropy", f"{entropy / math.log(2):.2f}\u00a0bits"),
+        ("entropy", f"{entropy:.2f}\u00a0nats"),
         ("as uncertain as", f"{_effective_number(entropy)} equally likely trees"),
     ]
     if len(probabilities):
@@ -234,9 +234,11 @@ def _effective_number(entropy: float) -> str:
 
 def _uncertain_words(tokens: Sequence[str], marginals: NDArray[np.float64]) -> str:
     """List the words whose heads are least certain, each with its likeliest heads."""
-    bits = head_entropy(marginals)
+    entropies = head_entropy(marginals)
     names = ["the root", *distinct_names(tokens)]
-    ranked = [j for j in np.argsort(-bits, kind="stable").tolist() if bits[j] >= UNCERTAIN_BITS]
+    ranked = [
+        j for j in np.argsort(-entropies, kind="stable").tolist() if entropies[j] >= UNCERTAIN_NATS
+    ]
     if not ranked:
         return '<div class="unsure"><h3>Uncertain words</h3><p>None: every head is clear.</p></div>'
     rows = []
@@ -252,7 +254,7 @@ def _uncertain_words(tokens: Sequence[str], marginals: NDArray[np.float64]) -> s
         )
         rows.append(
             f'<tr><th scope="row"><mark><bdi>{escape(names[dependent])}</bdi></mark>'
-            f'<span class="bits">{bits[dependent]:.1f}\u00a0bit</span></th>'
+            f'<span class="entropy">{entropies[dependent]:.1f}\u00a0nats</span></th>'
             f'<td><ul class="heads">{heads}</ul></td></tr>'
         )
     rest = len(ranked) - _MOST_WORDS_LISTED

@@ -26,21 +26,26 @@ inline UInt128 fixed_point(double x) {
     return shift >= 0 ? mantissa << shift : mantissa >> -shift;
 }
 
-// An index drawn in proportion to chances that sum to 1 up to rounding.
+// The index that a 128-bit number chooses, in proportion to chances that sum to 1 up to rounding.
 template <class Chances>
-inline Index draw_index(const Chances& chance, Index count, Stream& stream) {
+inline Index chosen_index(const Chances& chance, Index count, UInt128 number) {
     UInt128 total = 0;
     for (Index i = 0; i < count; ++i) total += fixed_point(to_double(chance[i]));
-    UInt128 target = high_product(stream.next_128(), total);
-    Index drawn = 0;
+    UInt128 target = high_product(number, total);
+    Index chosen = 0;
     for (Index i = 0; i < count; ++i) {
         const UInt128 share = fixed_point(to_double(chance[i]));
         if (share == 0) continue;
-        drawn = i;
+        chosen = i;
         if (target < share) break;
         target -= share;
     }
-    return drawn;
+    return chosen;
+}
+
+template <class Chances>
+inline Index draw_index(const Chances& chance, Index count, Stream& stream) {
+    return chosen_index(chance, count, stream.next_128());
 }
 
 }  // namespace ARBORAND_ISA

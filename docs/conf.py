@@ -1,0 +1,165 @@
+"""How ``make docs`` turns the Markdown pages and the docstrings into a site.
+
+The source folder is the repository itself, so that every link between README, pages and results is
+the same file path on the site and in a repository browser.  The README is the front page.
+"""
+
+from __future__ import annotations
+
+import shutil
+from importlib.metadata import version as installed_version
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from docutils import nodes
+from docutils.utils.math.latex2mathml import tex2mathml
+
+if TYPE_CHECKING:
+    from sphinx.application import Sphinx
+    from sphinx.util.docutils import SphinxTranslator
+
+project = "arborand"
+author = "The arborand developers"
+project_copyright = author
+version = release = installed_version("arborand")
+
+extensions = [
+    "myst_parser",
+    "numpydoc",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx_copybutton",
+]
+root_doc = "README"
+include_patterns = [
+    "README.md",
+    "CHANGELOG.md",
+    "CONTRIBUTING.md",
+    "docs/*.md",
+    "docs/**/*.md",
+    "benchmarks/results/*.md",
+]
+exclude_patterns = [".venv", "build", "dist"]
+
+# ---- Markdown
+
+myst_enable_extensions = ["colon_fence", "html_image"]
+myst_heading_anchors = 3  # the anchors that repository browsers make
+# Console blocks show commands with what they print, of which only the commands are shell.
+suppress_warnings = ["misc.highlighting_failure"]
+
+# ---- docstrings
+
+default_role = "py:obj"  # `name` in a docstring
+autodoc_member_order = "bysource"
+autodoc_default_options = {"no-value": True}
+autodoc_typehints = "none"  # the sections of the docstrings have the types in words
+autodoc_preserve_defaults = True
+numpydoc_show_class_members = True  # a table of all methods before their descriptions
+numpydoc_class_members_toctree = False
+python_use_unqualified_type_names = True
+
+# ---- formulas
+
+html_math_renderer = "mathml"  # browsers show MathML themselves: nothing is loaded from anywhere
+
+
+def visit_math(translator: SphinxTranslator, node: nodes.math | nodes.math_block) -> None:
+    """Write a formula as MathML."""
+    is_block = isinstance(node, nodes.math_block)
+    translator.body.append(tex2mathml(node.astext(), as_block=is_block))
+    raise nodes.SkipNode
+
+
+# ---- the look
+
+html_theme = "furo"
+html_title = "arborand"
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
+html_copy_source = False
+html_show_sphinx = False
+html_theme_options = {
+    "light_css_variables": {"color-brand-primary": "#1b6e53", "color-brand-content": "#1b6e53"},
+    "dark_css_variables": {"color-brand-primary": "#6cc6a4", "color-brand-content": "#6cc6a4"},
+}
+
+# The button copies code: prompts and results stay behind, and results alone have no button.
+copybutton_prompt_text = r">>> |\.\.\. |\$ "
+copybutton_prompt_is_regexp = True
+copybutton_only_copy_prompt_lines = True
+copybutton_selector = "div:not(.highlight-output) > div.highlight > pre"
+
+# ---- the order of the pages
+
+# Below each page, captions and the pages under them.
+CONTENTS = {
+    "README": {
+        "Start here": ["/docs/tutorial", "/docs/guide"],
+        "How to": [
+            "Work with score files </docs/command_line>",
+            "Estimate expectations </docs/estimators>",
+            "Make pictures </docs/pictures>",
+        ],
+        "Reference": [
+            "/docs/api/index",
+            "Options and files </docs/files>",
+            "/CHANGELOG",
+        ],
+        "Background": [
+            "/docs/mathematics",
+            "/docs/estimator_proofs",
+            "/docs/is_it_exact",
+            "/docs/how_fast",
+            "/docs/paper",
+            "/docs/design",
+            "/CONTRIBUTING",
+        ],
+    },
+    "docs/api/index": {
+        "": [
+            "/docs/api/dependency_trees",
+            "/docs/api/spanning_trees",
+            "/docs/api/draws",
+            "/docs/api/errors",
+            "/docs/api/trees",
+            "/docs/api/estimators",
+            "/docs/api/pictures",
+            "/docs/api/formats",
+            "/docs/api/enumeration",
+            "/docs/api/paper",
+        ],
+    },
+    "docs/is_it_exact": {"": ["/docs/verification_report", "/docs/verification/tables"]},
+    "docs/how_fast": {
+        "": [
+            "/benchmarks/results/inference",
+            "/benchmarks/results/sampling",
+            "/benchmarks/results/without_replacement",
+            "/benchmarks/results/peers",
+            "/benchmarks/results/command_line",
+            "/benchmarks/results/estimators",
+        ]
+    },
+}
+
+
+def add_contents(app: Sphinx, page: str, source: list[str]) -> None:
+    """Add the tables of contents, which a repository browser would show as code."""
+    for caption, pages in CONTENTS.get(page, {}).items():
+        entries = "".join(f"\n{entry}" for entry in pages)
+        option = f":caption: {caption}\n" if caption else ""
+        source[0] += f"\n\n:::{{toctree}}\n:hidden:\n{option}{entries}\n:::\n"
+
+
+def add_index(app: Sphinx, error: Exception | None) -> None:
+    """Let the site begin at index.html, too."""
+    if error is None and app.builder.format == "html":
+        shutil.copyfile(Path(app.outdir, f"{root_doc}.html"), Path(app.outdir, "index.html"))
+
+
+def setup(app: Sphinx) -> None:
+    """Register what is defined here."""
+    app.add_html_math_renderer("mathml", (visit_math, None), (visit_math, None))
+    app.connect("source-read", add_contents)
+    app.connect("build-finished", add_index)

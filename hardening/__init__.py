@@ -1,0 +1,1 @@
+"""Three ways to find out what the tests miss: mutants, fuzzing under sanitizers, other machines."""

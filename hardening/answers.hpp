@@ -1,0 +1,282 @@
+// Everything the core can say about one graph, through its border, as one digest per question.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "border/kernels.hpp"
+#include "graphs.hpp"
+#include "python/parallel.hpp"
+
+namespace arborand {
+
+// FNV-1a over the bits of numbers, least significant byte first whatever the machine's own order.
+class Digest {
+  public:
+    void add(std::uint64_t number) {
+        for (int i = 0; i < 8; ++i) {
+            value_ = (value_ ^ (number >> (8 * i) & 0xff)) * 0x100000001b3u;
+        }
+    }
+    void add(std::int64_t number) { add(static_cast<std::uint64_t>(number)); }
+    void add(double number) {
+        std::uint64_t bits;
+        std::memcpy(&bits, &number, sizeof bits);
+        add(bits);
+    }
+    void add(const std::vector<double>& numbers) {
+        for (const double number : numbers) add(number);
+    }
+    void add(const std::vector<std::int32_t>& numbers) {
+        for (const std::int32_t number : numbers) add(static_cast<std::int64_t>(number));
+    }
+    std::uint64_t value() const { return value_; }
+
+  private:
+    std::uint64_t value_ = 0xcbf29ce484222325u;
+};
+
+// What is wrong with an answer, if anything; found here, so that a crash is not all a driver sees.
+class Complaints {
+  public:
+    void expect(bool holds, const char* what) {
+        if (!holds) found_.insert(what);
+    }
+    const std::set<std::string>& found() const { return found_; }
+
+  private:
+    std::set<std::string> found_;
+};
+
+// One answer per question that can be asked of a graph; a call that was interrupted leaves out what
+// it could not finish.
+struct Answers {
+    struct Answer {
+        std::string question;
+        Status status;
+        std::uint64_t digest;
+    };
+    std::vector<Answer> answers;
+    Complaints complaints;
+};
+
+// Is `heads` a tree of its kind that uses no forbidden arc?
+inline bool is_tree(const Graph& graph, const std::int32_t* heads) {
+    const Index n = graph.num_words;
+    if (heads[0] != -1) return false;
+    Index num_root_arcs = 0;
+    for (Index j = 1; j <= n; ++j) {
+        if (heads[j] < 0 || heads[j] > n || heads[j] == j) return false;
+        if (graph.score(heads[j], j) == -HUGE_VAL) return false;
+        num_root_arcs += heads[j] == 0;
+        Index node = j, steps = 0;
+        while (node != 0 && steps <= n) {
+            node = heads[node];
+            ++steps;
+        }
+        if (node != 0) return false;
+    }
+    return !graph.single_root || num_root_arcs == 1;
+}
+
+// Asks a graph everything through one table of kernels.
+class Interview {
+  public:
+    Interview(const Kernels& kernels, const Graph& graph, const Interrupt& interrupt,
+              Workspace& workspace, Index num_draws)
+        : kernels_(kernels),
+          graph_(graph),
+          interrupt_(interrupt),
+          workspace_(workspace),
+          num_draws_(num_draws),
+          size_(static_cast<std::size_t>(graph.num_words + 1)) {}
+
+    Answers run() {
+        ask_partition();
+        ask_marginals();
+        ask_numbers();
+        const Method methods[] = {Method::wilson, Method::colbourn, Method::wilson_reject,
+                                  Method::wilson_rc};
+        const char* const names[] = {"wilson", "colbourn", "wilson_reject", "wilson_rc"};
+        for (int m = 0; m < (graph_.single_root ? 4 : 2); ++m) {
+            ask_draws(methods[m], -1, std::string("draws by ") + names[m]);
+            ask_draws(methods[m], graph_.num_words,
+                      std::string("draws by ") + names[m] + ", small budget");
+        }
+        ask_distinct({0.5, -1}, "distinct trees");
+        ask_distinct({0.05, 2}, "distinct trees, subspaces after two");
+        ask_distinct({1.0, 0}, "distinct trees, subspaces at once");
+        return answers_;
+    }
+
+  private:
+    void record(const std::string& question, Status status, const Digest& digest) {
+        answers_.complaints.expect(
+            status == Status::ok || (status == Status::interrupted && interrupt_.stop != nullptr),
+            "a graph that has trees was not solved");
+        answers_.answers.push_back({question, status, digest.value()});
+    }
+    void expect(bool holds, const char* what) { answers_.complaints.expect(holds, what); }
+    static bool is_chance(double x) { return x >= 0 && x <= 1; }
+
+    void ask_partition() {
+        column_shift_.assign(size_, 0.0);
+        partition_ = {0, 0, 0, 0, column_shift_.data()};
+        const Status status =
+            kernels_.log_partition(graph_, workspace_.scratch, interrupt_, partition_);
+        has_partition_ = status == Status::ok;
+        Digest digest;
+        if (has_partition_) {
+            expect(!std::isnan(partition_.log_partition), "log Z is not a number");
+            digest.add(partition_.log_partition);
+            digest.add(partition_.reduced);
+            digest.add(partition_.reduced_error);
+            digest.add(partition_.root_shift);
+            digest.add(column_shift_);
+        }
+        record("log Z", status, digest);
+    }
+
+    void ask_marginals() {
+        const Index stride = graph_.stride;
+        std::vector<double> marginals(static_cast<std::size_t>(stride * stride), 0.0);
+        Status status = kernels_.arc_marginals(graph_, workspace_.scratch, interrupt_,
+                                               marginals.data(), stride);
+        Digest arcs;
+        if (status == Status::ok) {
+            for (Index j = 1; j <= graph_.num_words; ++j) {
+                double total = 0.0;
+                for (Index i = 0; i <= graph_.num_words; ++i) {
+                    const double chance = marginals[static_cast<std::size_t>(i * stride + j)];
+                    expect(is_chance(chance), "a marginal is not a probability");
+                    expect(chance == 0 || graph_.score(i, j) > -HUGE_VAL,
+                           "a forbidden arc has a marginal");
+                    total += chance;
+                }
+                // n + 1 quotients and their sum are rounded.
+                expect(std::fabs(total - 1) <= static_cast<double>(size_) * 0x1p-51,
+                       "marginals of the heads of a word do not sum to 1");
+            }
+            arcs.add(marginals);
+        }
+        record("arc marginals", status, arcs);
+
+        std::vector<double> of_root(size_, 0.0);
+        double steps = 0.0;
+        status =
+            kernels_.root_marginals(graph_, workspace_.scratch, interrupt_, of_root.data(), &steps);
+        Digest root;
+        if (status == Status::ok) {
+            for (const double chance : of_root) {
+                expect(is_chance(chance), "a root marginal is not a probability");
+            }
+            expect(!std::isnan(steps), "the expected number of steps is not a number");
+            root.add(of_root);
+            root.add(steps);
+        }
+        record("root marginals", status, root);
+    }
+
+    void ask_numbers() {
+        double entropy = 0.0, mean = 0.0;
+        Status status = kernels_.entropy(graph_, workspace_.scratch, interrupt_, &entropy);
+        Digest digest;
+        if (status == Status::ok) {
+            expect(entropy >= 0, "the entropy is negative or not a number");
+            digest.add(entropy);
+        }
+        record("entropy", status, digest);
+        if (!graph_.single_root) return;
+        status = kernels_.mean_hitting_time(graph_, workspace_.scratch, interrupt_, &mean);
+        Digest times;
+        if (status == Status::ok) {
+            expect(mean >= 0, "the mean hitting time is negative or not a number");
+            times.add(mean);
+        }
+        record("mean hitting time", status, times);
+    }
+
+    void ask_draws(Method method, std::int64_t budget, const std::string& question) {
+        Digest digest;
+        SampleCounts counts;
+        std::vector<std::int32_t> heads(size_ * static_cast<std::size_t>(num_draws_), -9);
+        Status status = kernels_.prepare(graph_, method, budget, workspace_.prepared,
+                                         workspace_.scratch, interrupt_);
+        if (status == Status::ok) {
+            status =
+                kernels_.draw(workspace_.prepared, key, DrawRange{3, 5, num_draws_}, heads.data(),
+                              static_cast<Index>(size_), workspace_.scratch, interrupt_, counts);
+        }
+        if (status == Status::ok) {
+            digest.add(heads);
+            digest.add(counts.steps);
+            digest.add(counts.walks);
+            digest.add(counts.ancestral);
+            for (Index i = 0; i < num_draws_; ++i) {
+                const std::int32_t* tree = heads.data() + i * static_cast<Index>(size_);
+                expect(is_tree(graph_, tree), "a draw is no tree");
+                if (!has_partition_) continue;
+                double log_prob = 0.0;
+                kernels_.log_prob(graph_, partition_, tree, 0, 1, &log_prob, 0);
+                expect(log_prob <= 0, "a log-probability is positive or not a number");
+                digest.add(log_prob);
+            }
+        }
+        record(question, status, digest);
+    }
+
+    void ask_distinct(const SwitchRule& rule, const std::string& question) {
+        void* const sequence = kernels_.make_distinct(graph_, key, 3, rule);
+        if (sequence == nullptr) return record(question, Status::no_memory, Digest());
+        Digest digest;
+        std::set<std::vector<std::int32_t>> seen;
+        double perturbed = HUGE_VAL;
+        Status status = Status::ok;
+        for (Index i = 0; i < num_draws_; ++i) {
+            DistinctTree tree;
+            status = kernels_.next_distinct(sequence, interrupt_, tree);
+            if (status != Status::ok || tree.exhausted) break;
+            const std::vector<std::int32_t> heads(tree.heads, tree.heads + size_);
+            expect(is_tree(graph_, tree.heads), "a distinct draw is no tree");
+            expect(seen.insert(heads).second, "a tree was drawn twice");
+            expect(tree.log_prob <= 0 && tree.log_remaining <= 0,
+                   "a log-probability of a distinct draw is positive or not a number");
+            expect(tree.perturbed_log_prob <= perturbed, "perturbed log-probabilities ascend");
+            perturbed = tree.perturbed_log_prob;
+            digest.add(heads);
+            digest.add(tree.log_prob);
+            digest.add(tree.log_remaining);
+            digest.add(tree.perturbed_log_prob);
+        }
+        kernels_.free_distinct(sequence);
+        record(question, status, digest);
+    }
+
+    static constexpr StreamKey key{{0x0123456789abcdefu, 0xfedcba9876543210u}};
+    const Kernels& kernels_;
+    const Graph& graph_;
+    const Interrupt& interrupt_;
+    Workspace& workspace_;
+    Index num_draws_;
+    std::size_t size_;
+    std::vector<double> column_shift_;
+    PartitionOutput partition_{};
+    bool has_partition_ = false;
+    Answers answers_;
+};
+
+inline std::vector<const Kernels*> all_kernels() {
+    std::vector<const Kernels*> tables{&baseline::kernels()};
+#ifdef ARBORAND_HAS_AVX2
+    if (__builtin_cpu_supports("avx2")) tables.push_back(&avx2::kernels());
+#endif
+    return tables;
+}
+
+}  // namespace arborand

@@ -1,0 +1,48 @@
+// Prints a digest of every answer of the core on a fixed list of graphs: `digest baseline`.
+//
+// Run where it was compiled for, and compared line by line: machines that print the same lines draw
+// the same trees and compute the same bits.
+#include <cinttypes>
+
+#include "answers.hpp"
+
+using namespace arborand;
+
+int main(int count, char** arguments) {
+    const std::string wanted = count > 1 ? arguments[1] : "baseline";
+    const Kernels* kernels = nullptr;
+    for (const Kernels* table : all_kernels()) {
+        if (wanted == table->name) kernels = table;
+    }
+    if (kernels == nullptr) {
+        std::fprintf(stderr, "this machine has no kernels called %s\n", wanted.c_str());
+        return 2;
+    }
+    const Index sizes[] = {1, 2, 3, 5, 8, 13, 33};
+    bool clean = true;
+    Workspace workspace;
+    Random random(1);
+    for (Index scores = 0; scores < num_scores; ++scores) {
+        for (const Index num_words : sizes) {
+            for (int kind = 0; kind < 4; ++kind) {
+                const bool single_root = kind % 2 == 1;
+                const OwnedGraph owned = random_graph(random, static_cast<Scores>(scores),
+                                                      num_words, single_root, kind < 2 ? 0 : 3);
+                const Graph graph = owned.view();
+                const Answers answers = Interview(*kernels, graph, Interrupt{}, workspace, 8).run();
+                for (const Answers::Answer& answer : answers.answers) {
+                    std::printf("%016" PRIx64 " scores %d, %d words, kind %d: %s\n", answer.digest,
+                                static_cast<int>(scores), static_cast<int>(num_words), kind,
+                                answer.question.c_str());
+                }
+                for (const std::string& complaint : answers.complaints.found()) {
+                    std::printf("COMPLAINT scores %d, %d words, kind %d: %s\n",
+                                static_cast<int>(scores), static_cast<int>(num_words), kind,
+                                complaint.c_str());
+                    clean = false;
+                }
+            }
+        }
+    }
+    return clean ? 0 : 1;
+}

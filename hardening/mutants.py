@@ -1,0 +1,405 @@
+"""Small errors that somebody could make, each with the tests that must notice it.
+
+A mutant is one text of one file, replaced by another. What only repeats another one, or changes
+nothing that can be observed, is not listed.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Mutant(NamedTuple):
+    """A named error: where it is, what it replaces by what, and who notices."""
+
+    name: str
+    file: str
+    text: str
+    replacement: str
+    tests: tuple[str, ...]  # arguments of pytest
+
+
+CHOICES = ("tests/core/test_choices.py",)
+NUMBERS = ("tests/core/test_numbers.py",)
+SUM_TREE = ("tests/core/test_sum_tree.py",)
+ELIMINATION = ("tests/core/test_elimination.py",)
+TWIN = ("tests/reference/test_twin.py",)
+GOLDEN = ("tests/contract/test_golden.py",)
+ENVIRONMENT = ("tests/contract/test_floating_point_environment.py",)
+THREADS = ("tests/contract/test_threads.py",)
+
+PACKAGE = (
+    Mutant(
+        "a digest of the first MiB only",
+        "src/arborand/formats/inputs.py",
+        "                digest.update(chunk)\n                chunk = file.read(_CHUNK)\n",
+        "                digest.update(chunk)\n                chunk = b''\n",
+        ("tests/contract/test_formats.py", "-k", "digests"),
+    ),
+    Mutant(
+        "large seeds are cut off",
+        "src/arborand/randomness.py",
+        "return _key_of_integer(int(rng))",
+        "return _key_of_integer(int(rng) % 2**64)",
+        ("tests/contract/test_sampling.py", "-k", "seeds"),
+    ),
+    Mutant(
+        "the first draw is always draw 0",
+        "src/arborand/sampling.py",
+        "        first_draw,\n        -1 if",
+        "        0,\n        -1 if",
+        ("tests/contract/test_sampling.py", "-k", "continues_a_shorter"),
+    ),
+    Mutant(
+        "the first graph is always graph 0",
+        "src/arborand/sampling.py",
+        "        first_graph,\n        first_draw,\n        -1 if",
+        "        0,\n        first_draw,\n        -1 if",
+        ("tests/contract/test_sampling.py", "-k", "batch_can_be_split"),
+    ),
+    Mutant(
+        "graphs are not frozen",
+        "src/arborand/validation.py",
+        "        self.log_weights.flags.writeable = False\n",
+        "",
+        ("tests/contract/test_gate.py", "tests/contract/test_public_names.py"),
+    ),
+    Mutant(
+        "the caller's array is used as it is",
+        "src/arborand/validation.py",
+        'order="C", copy=True)',
+        'order="C", copy=None)',
+        ("tests/contract/test_gate.py",),
+    ),
+    Mutant(
+        "a length may be 0",
+        "src/arborand/validation.py",
+        "bad = (array < 1) | (array > size - 1)",
+        "bad = (array < 0) | (array > size - 1)",
+        ("tests/contract/test_gate.py",),
+    ),
+    Mutant(
+        "dependency trees may have two root arcs",
+        "src/arborand/trees.py",
+        "answer &= num_root_arcs(array) == 1",
+        "answer &= num_root_arcs(array) >= 1",
+        ("tests/unit/test_trees.py",),
+    ),
+    Mutant(
+        "trees that were not drawn look like drawn ones",
+        "src/arborand/without_replacement.py",
+        "    heads[empty] = -1\n",
+        "",
+        ("tests/contract/test_without_replacement.py", "-k", "exhausted or support or padding"),
+    ),
+    Mutant(
+        "one tree too few is expected",
+        "src/arborand/without_replacement.py",
+        "    return min(k, math.ceil(math.exp(log_count + 1e-6)) + 1)",
+        "    return min(k, math.ceil(math.exp(log_count - 1e-6)) - 1)",
+        ("tests/contract/test_without_replacement.py",),
+    ),
+    Mutant(
+        "the threshold tree is evaluated",
+        "src/arborand/estimators.py",
+        "_threshold_weights(log_prob, draws.perturbed_log_prob[num_draws])",
+        "_threshold_weights(log_prob, draws.perturbed_log_prob[num_draws - 1])",
+        ("tests/oracle/test_estimators.py",),
+    ),
+    Mutant(
+        "the sum over drawn trees starts one late",
+        "src/arborand/estimators.py",
+        "    rest[1:] += terms[num_distinct:-1].cumsum(axis=0)",
+        "    rest[1:] += terms[num_distinct + 1 :].cumsum(axis=0)",
+        ("tests/oracle/test_estimators.py",),
+    ),
+)
+
+MODULE = (
+    Mutant(
+        "the floating-point environment is not restored",
+        "src/core/numbers/floating_point_guard.hpp",
+        "        floating_point_detail::barrier();\n        floating_point_detail::set(saved_);\n",
+        "        floating_point_detail::barrier();\n",
+        ENVIRONMENT,
+    ),
+    Mutant(
+        "log-probabilities without the guard",
+        "src/core/border/kernels.cpp",
+        "    const FloatingPointGuard guard;\n    for (Index i = 0; i < count; ++i) {",
+        "    for (Index i = 0; i < count; ++i) {",
+        ENVIRONMENT,
+    ),
+    Mutant(
+        "draws without the guard",
+        "src/core/border/kernels.cpp",
+        "    const FloatingPointGuard guard;\n    return draw_trees(",
+        "    return draw_trees(",
+        ENVIRONMENT,
+    ),
+    Mutant(
+        "the caller does not listen while others finish",
+        "src/core/python/parallel.hpp",
+        "        listening.requested();\n",
+        "",
+        THREADS,
+    ),
+    Mutant(
+        "memory that a thread does not get ends the process",
+        "src/core/python/parallel.hpp",
+        "            exceptions[place] = std::current_exception();\n",
+        "            throw;\n",
+        THREADS,
+    ),
+    Mutant(
+        "the global interpreter lock is kept",
+        "src/core/python/module.cpp",
+        "        nb::gil_scoped_release release;\n",
+        "",
+        THREADS,
+    ),
+    Mutant(
+        "work that left the range of doubles is not repeated",
+        "src/core/walk/problem.hpp",
+        "std::is_same<Scalar, double>::value && left_range(&work)",
+        "false",
+        ("tests/oracle/test_extreme_scores.py",),
+    ),
+    Mutant(
+        "the root's child is drawn anew when the budget is spent",
+        "src/core/sampling/with_replacement.hpp",
+        "    if (child > 0) heads[child] = 0;\n",
+        "",
+        TWIN,
+    ),
+    Mutant(
+        "twice the budget of steps",
+        "src/core/sampling/with_replacement.hpp",
+        "return 4 * n * n + 256;",
+        "return 8 * n * n + 512;",
+        ("tests/contract/test_sampling.py", "-k", "ends_on_every_graph"),
+    ),
+    Mutant(
+        "a subspace keeps the mass of the tree drawn in it",
+        "src/core/sampling/without_replacement.hpp",
+        "masses_.set(current, chance * draw.passed[j]);",
+        "masses_.set(current, chance * (draw.passed[j] + draw.kept[j]));",
+        TWIN,
+    ),
+    Mutant(
+        "a perturbation waits for all mass, not for what is left",
+        "src/core/sampling/without_replacement.hpp",
+        "log_of(-log_of(uniform)) - output.log_remaining;",
+        "log_of(-log_of(uniform));",
+        TWIN,
+    ),
+    Mutant(
+        "rejection may go on one tree too long",
+        "src/core/sampling/without_replacement.hpp",
+        "num_trees_ >= rule_.after",
+        "num_trees_ > rule_.after",
+        TWIN,
+    ),
+    Mutant(
+        "log-probabilities forget the shift of the root",
+        "src/core/inference/log_partition.hpp",
+        "sum.add(-partition.root_shift);",
+        "sum.add(0.0);",
+        (*GOLDEN, "tests/oracle/test_inference.py"),
+    ),
+    Mutant(
+        "a word that leads nowhere counts as connected",
+        "src/core/python/inspection.hpp",
+        "if (graph_.score(node, other) > -HUGE_VAL) push(other);",
+        "push(other);",
+        ("tests/contract/test_gate.py",),
+    ),
+    Mutant(
+        "the diagonal is read",
+        "src/core/python/inspection.hpp",
+        "        row[i] = -HUGE_VAL;\n",
+        "",
+        ("tests/contract/test_gate.py", *GOLDEN),
+    ),
+)
+
+PARTS = (
+    Mutant(
+        "the shift of the root ignores the low part",
+        "src/core/walk/shift.hpp",
+        "d.high > shift.root || (d.high == shift.root && d.low > shift.root_rest)",
+        "d.high > shift.root",
+        ELIMINATION,
+    ),
+    Mutant(
+        "an alias table is off by one number at each threshold",
+        "src/core/randomness/alias_table.hpp",
+        "low_half(product) < entry.threshold",
+        "low_half(product) <= entry.threshold",
+        CHOICES,
+    ),
+    Mutant(
+        "thresholds lose their last four bits",
+        "src/core/randomness/alias_table.hpp",
+        "table[under] = {low_half(room.scaled[under]), over};",
+        "table[under] = {low_half(room.scaled[under]) & ~std::uint64_t{15}, over};",
+        CHOICES,
+    ),
+    Mutant(
+        "what rounding leaves goes to the first outcome",
+        "src/core/randomness/alias_table.hpp",
+        "if (weights[i] > weights[largest]) largest = i;",
+        "",
+        CHOICES,
+    ),
+    Mutant(
+        "small chances are lost",
+        "src/core/randomness/exact_choice.hpp",
+        "if (shift <= -53) return 0;",
+        "if (shift <= -1) return 0;",
+        CHOICES,
+    ),
+    Mutant(
+        "an exact choice is off by one number",
+        "src/core/randomness/exact_choice.hpp",
+        "if (target < share) break;",
+        "if (target <= share) break;",
+        CHOICES,
+    ),
+    Mutant(
+        "a product of 128 bits loses a carry",
+        "src/core/numbers/integer_128.hpp",
+        "return x1 * y1 + high_half(middle) + high_half(other);",
+        "return x1 * y1 + high_half(middle);",
+        CHOICES,
+    ),
+    Mutant(
+        "a constant of the generator is wrong in its last bit",
+        "src/core/randomness/philox.hpp",
+        "0xBB67AE8584CAA73Bu",
+        "0xBB67AE8584CAA73Au",
+        CHOICES,
+    ),
+    Mutant(
+        "sums of neighbouring exponents drop the smaller one",
+        "src/core/numbers/unbounded_double.hpp",
+        "if (small.exponent + 1 < large.exponent) return large;",
+        "if (small.exponent < large.exponent) return large;",
+        NUMBERS,
+    ),
+    Mutant(
+        "small results become zero too early",
+        "src/core/numbers/unbounded_double.hpp",
+        "if (!(x.exponent > -3)) return 0.0;",
+        "if (!(x.exponent > -2)) return 0.0;",
+        NUMBERS,
+    ),
+    Mutant(
+        "exponentials ignore the low part of a difference",
+        "src/core/numbers/exponential.hpp",
+        "const Real r = ((d.high - k * ln2_high) - k * ln2_low) + d.low;",
+        "const Real r = (d.high - k * ln2_high) - k * ln2_low;",
+        NUMBERS,
+    ),
+    Mutant(
+        "beside a mask the low part of a difference is ignored",
+        "src/core/numbers/exponential.hpp",
+        "return d.low != 0 && d.high > -HUGE_VAL ? high * huge_exp(d.low) : high;",
+        "return high;",
+        NUMBERS,
+    ),
+    Mutant(
+        "a logarithm forgets what a division left",
+        "src/core/numbers/logarithm.hpp",
+        "(k * ln2_low + s_rest * 2.0)",
+        "(k * ln2_low)",
+        NUMBERS,
+    ),
+    Mutant(
+        "log(1 + x) loses the digits of a small x",
+        "src/core/numbers/logarithm.hpp",
+        "(log.low + sum.low / sum.high)",
+        "log.low",
+        NUMBERS,
+    ),
+    Mutant(
+        "logarithms of large exponents lose their low part",
+        "src/core/numbers/logarithm.hpp",
+        "(whole.low + x.exponent * step_error)",
+        "whole.low",
+        NUMBERS,
+    ),
+    Mutant(
+        "differences are rounded",
+        "src/core/numbers/exact_difference.hpp",
+        "return {high, (x - (high - back)) - (y + back)};",
+        "return {high, (x - high) - y};",
+        NUMBERS,
+    ),
+    Mutant(
+        "a compensated sum assumes that numbers get smaller",
+        "src/core/numbers/sums.hpp",
+        "std::fabs(high_) >= std::fabs(x) ?",
+        "true ?",
+        NUMBERS,
+    ),
+    Mutant(
+        "sums are added in another order",
+        "src/core/numbers/sums.hpp",
+        "(both[0] + both[2]) + (both[1] + both[3])",
+        "(both[0] + both[1]) + (both[2] + both[3])",
+        NUMBERS,
+    ),
+    Mutant(
+        "the last columns of a product are forgotten",
+        "src/core/numbers/matrix_product.hpp",
+        "    if (j < columns) strip<1>(c + j, c_stride, a, b + j, b_stride, rows, depth);\n",
+        "",
+        NUMBERS,
+    ),
+    Mutant(
+        "a sum tree that grows loses its last mass",
+        "src/core/randomness/sum_tree.hpp",
+        "i < old ? sums_[old + i]",
+        "i + 1 < old ? sums_[old + i]",
+        SUM_TREE,
+    ),
+    Mutant(
+        "a sum tree compares masses as doubles",
+        "src/core/randomness/sum_tree.hpp",
+        "to_double(sums_[2 * i] / total)",
+        "to_double(sums_[2 * i])",
+        SUM_TREE,
+    ),
+    Mutant(
+        "a pivot of a small set leaves out the root",
+        "src/core/elimination/small_sets.hpp",
+        "for (Index i = k + 2; i <= a; ++i) pivot += step[k][i];",
+        "for (Index i = k + 2; i < a; ++i) pivot += step[k][i];",
+        ELIMINATION,
+    ),
+    Mutant(
+        "a vanishing pivot in a vector leads nowhere",
+        "src/core/elimination/small_sets.hpp",
+        "at_once = select(positive, at_once, one);",
+        "at_once = select(positive, at_once, zero);",
+        ELIMINATION,
+    ),
+    Mutant(
+        "a pivot counts the vanishing weights",
+        "src/core/elimination/censoring.hpp",
+        "Scalar pivot = sum(from, count - 1);",
+        "Scalar pivot = sum(from, count);",
+        ELIMINATION,
+    ),
+    Mutant(
+        "one entry of a row is not followed",
+        "src/core/elimination/censoring.hpp",
+        "for (; k < k_end; ++k) add_multiple(j, k, k + 1, k_end);",
+        "for (; k < k_end; ++k) add_multiple(j, k, k + 2, k_end);",
+        ELIMINATION,
+    ),
+)
+
+# In an order in which what was built for one group is never wrong for the next.
+MUTANTS = (*PACKAGE, *MODULE, *PARTS)

@@ -1,0 +1,52 @@
+"""How much a single sentence or string of a file may ask for.
+
+A few compressed bytes can stand for gigabytes.  What a file declares is therefore compared with
+these limits before memory is taken.  Both can be raised, by an environment variable.
+"""
+
+from __future__ import annotations
+
+import os
+
+from arborand.formats.inputs import FormatError
+
+WORDS_VARIABLE = "ARBORAND_MAX_WORDS"
+CHARACTERS_VARIABLE = "ARBORAND_MAX_CHARACTERS"
+# A matrix of 5,000 words takes 200 MB.
+_WORDS = 5_000
+_CHARACTERS = 1_000
+
+
+def max_words() -> int:
+    """Look up how many words a sentence may have."""
+    return _limit(WORDS_VARIABLE, _WORDS)
+
+
+def max_characters() -> int:
+    """Look up how many characters a sentence id or a token may have."""
+    return _limit(CHARACTERS_VARIABLE, _CHARACTERS)
+
+
+def too_many_words(count: object) -> str:
+    """Say that a sentence is too long, and what to do."""
+    return (
+        f"it has {count} words, and sentences of more than {max_words()} are refused: set "
+        f"{WORDS_VARIABLE} to raise this limit"
+    )
+
+
+def too_many_characters(count: object) -> str:
+    """Say that a string is too long, and what to do."""
+    return (
+        f"of {count} characters, and strings of more than {max_characters()} are refused: set "
+        f"{CHARACTERS_VARIABLE} to raise this limit"
+    )
+
+
+def _limit(variable: str, default: int) -> int:
+    text = os.environ.get(variable, "")
+    if not text:
+        return default
+    if not (text.isascii() and text.isdigit() and len(text) < 10):
+        raise FormatError(f"{variable} is {text!r}: expected a number below 10 ** 9, as in 20000")
+    return int(text)

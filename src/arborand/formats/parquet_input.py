@@ -1,0 +1,190 @@
+"""Parquet in: a file whose columns are what they should be, and whose pages are whole.
+
+Checksums of pages are compared where the file has them.  What a row group will take is compared
+with what it takes in the file, before it is read.
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from arborand.formats.inputs import FormatError, damaged, describe, required
+from arborand.formats.limits import (
+    WORDS_VARIABLE,
+    max_characters,
+    max_words,
+    too_many_characters,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+# How much larger a row group may be in memory than in the file, beyond what a sentence may take.
+_MAX_RATIO = 256
+
+
+class ParquetInput:
+    """An open Parquet file.
+
+    Parameters
+    ----------
+    handle : binary file
+    name : str
+        What messages call it.
+    columns : dict from name to kind
+        The columns that are read, where they are there: "text", "integer", "number", "integers",
+        "numbers" or "texts".
+    required_columns : tuple of str
+        Those that must be there.
+    """
+
+    def __init__(
+        self,
+        handle: Any,
+        name: str,
+        columns: dict[str, str],
+        required_columns: tuple[str, ...],
+    ) -> None:
+        self.name = name
+        self._arrow = required("pyarrow", "reading a .parquet file")
+        parquet = required("pyarrow.parquet", "reading a .parquet file")
+        with self.reading():
+            metadata = parquet.read_metadata(handle)
+            leaves = [metadata.schema.column(i) for i in range(metadata.num_columns)]
+            # A string that stands in many rows is kept once, until its length is known.
+            kept = [leaf.path for leaf in leaves if leaf.physical_type == "BYTE_ARRAY"]
+            # Buffered, and nothing fetched in advance: memory does not grow with the row groups.
+            self._file = parquet.ParquetFile(
+                handle,
+                metadata=metadata,
+                read_dictionary=kept,
+                buffer_size=1 << 20,
+                pre_buffer=False,
+                page_checksum_verification=True,
+            )
+            schema = self._file.schema_arrow
+            names = list(schema.names)
+        missing = [column for column in required_columns if column not in names]
+        if missing:
+            raise FormatError(
+                f"{name} lacks the column{'s' if len(missing) > 1 else ''} {describe(missing)}; it "
+                f"holds {describe(names)}"
+            )
+        groups = [metadata.row_group(i).num_rows for i in range(metadata.num_row_groups)]
+        if sum(groups) != metadata.num_rows or min(groups, default=0) < 0:
+            raise damaged(name, f"{metadata.num_rows} rows in row groups of {sum(groups)}")
+        self.metadata = metadata
+        self.columns = [column for column in columns if column in names]
+        for column in self.columns:
+            if names.count(column) > 1:
+                raise FormatError(f"{name} has {names.count(column)} columns {column!r}: keep one")
+            self._check_type(column, schema.field(column).type, columns[column])
+
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """Turn whatever a damaged file does to the library that reads it into one error."""
+        try:
+            yield
+        except FormatError:
+            raise
+        except Exception as error:  # an impossible size makes the library run out of memory, too
+            raise damaged(self.name, error) from error
+
+    def _check_type(self, column: str, found: Any, kind: str) -> None:
+        types, inner = self._arrow.types, found
+        is_list = kind.endswith("s")
+        if is_list:
+            lists = types.is_list(found) or types.is_large_list(found)
+            if not (lists or types.is_fixed_size_list(found)):
+                raise self._wrong_type(column, found, kind)
+            inner = found.value_type
+        if types.is_dictionary(inner):
+            inner = inner.value_type
+        is_right = {
+            "text": types.is_string(inner) or types.is_large_string(inner),
+            "integer": types.is_integer(inner),
+            "number": types.is_integer(inner) or types.is_floating(inner),
+        }[kind.removesuffix("s")]
+        if kind == "text":  # an id may be a number, or bytes
+            is_right = is_right or types.is_integer(inner) or types.is_binary(inner)
+        if not is_right:
+            raise self._wrong_type(column, found, kind)
+
+    def _wrong_type(self, column: str, found: Any, kind: str) -> FormatError:
+        expected = {
+            "text": "strings",
+            "integer": "integers",
+            "number": "numbers",
+            "integers": "flat lists of integers",
+            "numbers": "flat lists of numbers",
+            "texts": "lists of strings",
+        }[kind]
+        if self._arrow.types.is_dictionary(found):  # asked for by us, not by the file
+            found = found.value_type
+        return FormatError(
+            f"{self.name}: the column {column} has the type {found}: expected {expected}"
+        )
+
+    def type_of(self, column: str) -> Any:
+        """Look up the type of a column, or of what its lists hold."""
+        kind = self._file.schema_arrow.field(column).type
+        return getattr(kind, "value_type", kind)
+
+    def batches(self, group: int, rows: int) -> Iterator[Any]:
+        """Read a row group, so many rows at a time."""
+        self._check_size(group)
+        with self.reading():
+            batches = self._file.iter_batches(
+                rows, row_groups=[group], columns=self.columns, use_threads=False
+            )
+        left = self.metadata.row_group(group).num_rows
+        while True:
+            with self.reading():
+                batch = next(batches, None)
+                if batch is None:
+                    break
+                for column in self.columns:
+                    self._check_strings(column, batch.column(column))
+                # Offsets and the like are taken on trust by everything that follows.
+                batch.validate(full=True)
+            left -= batch.num_rows
+            yield batch
+        if left:
+            raise damaged(self.name, f"row group {group + 1} lacks {left} rows")
+
+    def num_values(self, group: int, column: str) -> int:
+        """Count the numbers of a column of lists in a row group."""
+        info = self.metadata.row_group(group)
+        leaves = (info.column(i) for i in range(info.num_columns))
+        return sum(c.num_values for c in leaves if c.path_in_schema.startswith(f"{column}."))
+
+    def _check_size(self, group: int) -> None:
+        """Refuse a row group that would take far more memory than it takes in the file."""
+        with self.reading():
+            info = self.metadata.row_group(group)
+            leaves = [info.column(i) for i in range(info.num_columns)]
+            for leaf in leaves:
+                if leaf.path_in_schema.partition(".")[0] not in self.columns:
+                    continue
+                size = max(8 * leaf.num_values, leaf.total_uncompressed_size)
+                bound = 8 * (max_words() + 1) ** 2 + _MAX_RATIO * leaf.total_compressed_size
+                if size > bound:
+                    raise FormatError(
+                        f"{self.name}: row group {group + 1} holds {size} bytes of "
+                        f"{leaf.path_in_schema} in {leaf.total_compressed_size}: write smaller row "
+                        f"groups, or raise {WORDS_VARIABLE}"
+                    )
+
+    def _check_strings(self, column: str, array: Any) -> None:
+        """Refuse long strings while each is there only once."""
+        strings = getattr(getattr(array, "values", array), "dictionary", None)
+        if strings is None:
+            return
+        compute = required("pyarrow.compute", "reading a .parquet file")
+        longest = compute.max(compute.binary_length(strings)).as_py() or 0
+        if longest > 4 * max_characters():  # a character takes at most four bytes
+            raise FormatError(
+                f"{self.name}: the column {column} has a string "
+                f"{too_many_characters(f'at least {longest // 4}')}"
+            )

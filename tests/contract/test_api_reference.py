@@ -1,0 +1,58 @@
+"""The API reference has every public name."""
+
+import importlib
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PAGES = sorted((ROOT / "docs" / "api").glob("*.md"))
+TEXT = "\n".join(page.read_text(encoding="utf-8") for page in PAGES)
+DIRECTIVE = re.compile(r"^\.\. (currentmodule|auto\w+):: ([\w.]+)(\n   :members:)?", re.MULTILINE)
+
+
+def documented():
+    """Read which names the pages document: one by one, or all public ones of a module."""
+    names, module = set(), ""
+    for directive, name, members in DIRECTIVE.findall(TEXT):
+        if directive in ("currentmodule", "automodule"):
+            module = name
+            if members:
+                names |= {f"{name}.{one}" for one in importlib.import_module(name).__all__}
+        elif directive != "autosummary":
+            names.add(f"{module}.{name}")
+    return names
+
+
+@pytest.mark.parametrize(
+    "module",
+    [
+        "arborand",
+        "arborand.enumeration",
+        "arborand.formats",
+        "arborand.paper.experiment",
+        "arborand.paper.illustrations",
+        "arborand.paper.reference",
+        "arborand.pictures",
+    ],
+)
+def test_every_public_name_is_in_the_reference(module):
+    public = {f"{module}.{name}" for name in importlib.import_module(module).__all__}
+    assert public - {"arborand.__version__"} <= documented()
+
+
+@pytest.mark.parametrize("module", ["arborand.estimators", "arborand.trees"])
+def test_every_public_function_of_a_module_without_a_list_is_in_the_reference(module):
+    public = {
+        f"{module}.{name}"
+        for name, value in vars(importlib.import_module(module)).items()
+        if getattr(value, "__module__", "") == module and name[0] != "_"
+    }
+    assert public - {"arborand.trees.check_trees"} <= documented()
+
+
+def test_everything_in_the_reference_exists():
+    for name in documented():
+        module, _, attribute = name.rpartition(".")
+        assert hasattr(importlib.import_module(module), attribute), name

@@ -1,0 +1,774 @@
+"""Files that are damaged, mislead or attack: each ends in one sentence, within bounded memory."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import subprocess
+import sys
+import zipfile
+from functools import partial
+
+import numpy as np
+import pyarrow
+import pyarrow.parquet
+import pytest
+from safetensors.numpy import save_file
+
+from arborand.cli.running import open_corpus, process
+from arborand.formats import FormatError, OutputError, SentenceError, read_scores, read_trees
+from arborand.formats.characters import visible
+from arborand.formats.journal import START, Journal, Position, write_aside
+from arborand.formats.outputs import FORMATS, open_output
+from arborand.formats.rows import ENTROPY, LOG_PARTITION, TREES, Rows, scores_layout
+from tests import fuzz_files
+from tests.command_line import CORPUS, call, conllu_of, random_corpus
+from tests.processes import run_script
+
+SCORES = CORPUS / "sentences.npz"
+KINDS = fuzz_files.kinds()
+ESCAPE = "\x1b[31mred\x07\x9b2J\u202e"
+
+
+@pytest.fixture
+def arborand(monkeypatch, capsysbinary):
+    return partial(call, monkeypatch, capsysbinary)
+
+
+# ---- mutants
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_mutants_end_in_a_message(name, tmp_path):
+    kind = KINDS[name]
+    for number in range(50):
+        data = fuzz_files.mutant(name, kind, number)
+        assert fuzz_files.examine(kind, data, tmp_path / "mutant") == "", f"mutant {number}"
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_what_is_mutated_was_good_and_most_mutants_are_not(name, tmp_path):
+    kind = KINDS[name]
+    (tmp_path / "good").write_bytes(kind.good)
+    kind.command(tmp_path / "good")
+    different = sum(fuzz_files.mutant(name, kind, number) != kind.good for number in range(50))
+    assert different > 40
+
+
+def test_the_fuzzer_reports_what_is_not_a_message(tmp_path):
+    def command(path):
+        raise OverflowError("int too large to convert")
+
+    kind = fuzz_files.Kind(b"1", fuzz_files.damaged_bytes, command)
+    assert "OverflowError: int too large" in fuzz_files.examine(kind, b"1", tmp_path / "mutant")
+
+
+# ---- numbers that mislead
+
+
+def tree_line(**changes):
+    return json.dumps({"sent_id": "a", "sample": 1, "log_prob": -1.0, "heads": [2, 0], **changes})
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        (tree_line(heads=[4294967296, 1]), "head of word 1 is 4294967296: expected 0"),
+        (tree_line(heads=[99999999999, 1]), "head of word 1 is 99999999999: expected 0"),
+        (tree_line(heads=[2.7, 0]), "head of word 1 is 2.7: expected an integer"),
+        (tree_line(heads="20"), "heads is '20': expected a list of integers"),
+        (tree_line(heads=[2, True]), "head of word 2 is True: expected an integer"),
+        (tree_line(heads=[2, None]), "head of word 2 is None: expected an integer"),
+        (tree_line(heads=[float("inf"), 0]), "head of word 1 is inf: expected an integer"),
+        (tree_line(sample=1.5), "sample is 1.5: expected an integer"),
+        (tree_line(log_prob="-1"), "log_prob is '-1': expected a number"),
+        (tree_line(log_prob=10**400), "log_prob is beyond the range"),
+        (tree_line(sent_id=None), "the sent_id of line 1 is None: expected a string"),
+        (tree_line(sent_id=["a"]), r"the sent_id of line 1 is \['a'\]: expected a string"),
+        (tree_line(sent_id="\ud800"), "the sent_id of line 1 .* not valid Unicode"),
+        (tree_line(sent_id="x" * 1001), "of 1001 characters.*ARBORAND_MAX_CHARACTERS"),
+        (tree_line(x=0).replace("0}", "[" * 5000 + "]" * 5000 + "}"), "nested too deeply"),
+    ],
+)
+def test_json_that_is_no_tree_is_refused(line, message, tmp_path):
+    (tmp_path / "t.jsonl").write_text(f'{{"arborand": "trees"}}\n{line}\n')
+    with pytest.raises(FormatError, match=message.replace("line 1", "line 2")):
+        list(read_trees(tmp_path / "t.jsonl"))
+
+
+@pytest.mark.parametrize("head", ["99999999999", "4294967296", "9" * 5000, "²", "-1", "1.0", "_"])
+def test_a_head_in_conllu_is_0_or_a_word(head, tmp_path):
+    columns = f"1\tx\t_\t_\t_\t_\t{head}\troot\t_\t_\n\n"
+    (tmp_path / "t.conllu").write_text("# sent_id = a\n" + columns)
+    with pytest.raises(SentenceError, match=r"sentence 'a' \(number 1\): word 1 has the HEAD"):
+        list(read_trees(tmp_path / "t.conllu"))
+
+
+GOOD = {
+    "sent_ids": np.array(["a", "b"]),
+    "lengths": np.array([2, 1]),
+    "num_trees": np.array([1, 2]),
+    "log_prob": np.zeros(3),
+    "heads": np.array([2, 0, 0, 0]),
+}
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"heads": np.array([4294967298, 0, 0, 0])}, "head of word 1 is 4294967298"),
+        ({"heads": np.array([2.5, 0, 0, 0])}, "heads must be a list of integers, but is float64"),
+        ({"heads": np.array(["2", "0", "0", "0"])}, "heads must be a list of integers"),
+        ({"lengths": np.array([2.0, 1.0])}, "lengths must be a list of integers"),
+        ({"num_trees": np.array([-1, 2])}, "sentence number 1 has a length of 2 and -1 trees"),
+        ({"num_trees": np.array([1, 10**12])}, "log_prob has 3 numbers.* ask for 10000"),
+        ({"lengths": np.array([10**9, 1])}, "1000000000 words.*ARBORAND_MAX_WORDS"),
+        ({"heads": np.array([2, 0, 0])}, "heads has 3 numbers.* ask for 4"),
+        ({"log_prob": np.zeros((3, 1))}, r"log_prob must be a list .* of shape \(3, 1\)"),
+        ({"sent_ids": np.array("a")}, r"sent_ids must be a list .* of shape \(\)"),
+        ({"sent_ids": np.array([b"\xff", b"b"])}, "sent_id of sentence number 1 is not UTF-8"),
+        ({"provenance": np.array(7)}, "provenance must be one string"),
+        ({"provenance": np.array("[1]")}, "provenance is a list, not an object"),
+    ],
+)
+def test_arrays_that_are_no_trees_are_refused(changes, message, tmp_path):
+    np.savez(tmp_path / "good.npz", **GOOD)
+    assert [len(trees.heads) for trees in read_trees(tmp_path / "good.npz")] == [1, 2]
+    np.savez(tmp_path / "t.npz", **{**GOOD, **changes})
+    with pytest.raises((FormatError, SentenceError), match=message):
+        list(read_trees(tmp_path / "t.npz"))
+
+
+@pytest.mark.parametrize("code", [0xD800, 0x110000, 0xFFFFFFFF])
+@pytest.mark.parametrize("order", ["<", ">"])
+def test_ids_that_are_no_unicode_are_refused(code, order, tmp_path):
+    ids = np.array([ord("a"), code], dtype=f"{order}u4").view(f"{order}U1")
+    np.savez(tmp_path / "s.npz", lengths=[1, 1], scores=np.zeros(8), sent_ids=ids)
+    with pytest.raises(FormatError, match=r"sent_id of sentence number 2 .*not valid Unicode"):
+        list(read_scores(tmp_path / "s.npz"))
+
+
+# ---- archives and headers
+
+
+def repacked(path, change):
+    """Pack an archive again with members changed by `change`, a function from list to list."""
+    with zipfile.ZipFile(path) as archive:
+        members = [(name, archive.read(name)) for name in archive.namelist()]
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, content in change(members):
+            archive.writestr(name, content)
+
+
+def test_members_without_their_ending_are_found(tmp_path):
+    path = random_corpus(3).save(tmp_path / "s.npz")
+    before = [sentence.log_weights.tolist() for sentence in read_scores(path)]
+    repacked(path, lambda members: [(name.removesuffix(".npy"), c) for name, c in members])
+    assert [sentence.log_weights.tolist() for sentence in read_scores(path)] == before
+
+
+def test_archives_that_numpy_would_not_write_are_refused(tmp_path):
+    path = random_corpus(3).save(tmp_path / "s.npz")
+    good = path.read_bytes()
+    with pytest.warns(UserWarning, match="Duplicate name"):
+        repacked(path, lambda members: [*members, members[0]])
+    with pytest.raises(FormatError, match="holds 'lengths' twice"):
+        list(read_scores(path))
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_BZIP2) as archive:
+        archive.writestr("scores.npy", b"x")
+    with pytest.raises(FormatError, match=r"compressed by method 12: save it with numpy\.savez"):
+        list(read_scores(path))
+    place = good.index(b"PK\x01\x02") + 6  # the version needed to unpack
+    path.write_bytes(good[:place] + b"\xff" + good[place + 1 :])
+    with pytest.raises(FormatError, match=r"s\.npz is truncated .*: zip file version 25\.5"):
+        list(read_scores(path))
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        "{'descr': '<f8', 'fortran_order': False, 'shape': (2, 2",
+        "{'descr': '<f8', 'fortran_order': False, 'shape': (-2, 2)}",
+        "{'descr': '<f8', 'fortran_order': False}",
+        "[" * 900,
+        "{'descr': ('<f8', 'fortran_order': False, 'shape': (2, 2)}",
+        "\0\0\0",
+    ],
+)
+def test_a_header_that_is_cut_open_is_named(header, tmp_path):
+    content = b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header.encode()
+    (tmp_path / "s.npy").write_bytes(content + bytes(32))
+    with pytest.raises(FormatError, match=r"s\.npy has no readable NumPy header"):
+        list(read_scores(tmp_path / "s.npy"))
+
+
+def test_a_header_may_not_promise_more_than_there_is(tmp_path):
+    def header(shape):
+        file = io.BytesIO()
+        np.lib.format.write_array_header_1_0(
+            file, {"descr": "<f8", "fortran_order": False, "shape": shape}
+        )
+        return file.getvalue()
+
+    (tmp_path / "s.npy").write_bytes(header((10**9, 4, 4)) + bytes(128))
+    with pytest.raises(FormatError, match="truncated or damaged: it ends too early"):
+        list(read_scores(tmp_path / "s.npy"))
+    content = b"\x93NUMPY\x02\x00" + (1 << 31).to_bytes(4, "little")
+    (tmp_path / "s.npy").write_bytes(content + bytes(128))
+    with pytest.raises(FormatError, match="said to have 2147483648 bytes"):
+        list(read_scores(tmp_path / "s.npy"))
+
+
+@pytest.mark.parametrize(
+    ("ids", "message"),
+    [
+        ('"ab"', "must be a JSON list: it is a str"),
+        ('{"a": 1}', "must be a JSON list: it is a dict"),
+        ("[1, null]", "sent_id of sentence number 2 is None"),
+        ("[1, 2.5]", "sent_id of sentence number 2 is 2.5"),
+        ('["a"]', "1 sent_ids for 2 sentences"),
+        ("[" * 5000, "nested too deeply"),
+        ("[1, 2", "must be a JSON list"),
+    ],
+)
+def test_ids_in_the_metadata_are_a_list_of_strings(ids, message, tmp_path):
+    arrays = {"lengths": np.array([1, 1]), "scores": np.zeros(8)}
+    save_file(arrays, tmp_path / "s.safetensors", {"sent_ids": ids})
+    with pytest.raises(FormatError, match=message):
+        list(read_scores(tmp_path / "s.safetensors"))
+
+
+# ---- Parquet
+
+
+def parquet(path, columns, **options):
+    pyarrow.parquet.write_table(pyarrow.table(columns), path, **options)
+    return path
+
+
+ROWS = {"sent_id": ["a"], "length": [1], "log_weights": [np.zeros(4)], "tokens": [["x"]]}
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"length": [1.5]}, "the column length has the type double: expected integers"),
+        ({"length": ["1"]}, "the column length has the type string: expected integers"),
+        ({"sent_id": [1.5]}, "the column sent_id has the type double: expected strings"),
+        ({"sent_id": [None]}, "the column sent_id has the type null: expected strings"),
+        ({"log_weights": [["a"]]}, "the column log_weights .*: expected flat lists of numbers"),
+        ({"log_weights": [0.0]}, "the column log_weights .*: expected flat lists of numbers"),
+        ({"tokens": ["x"]}, "the column tokens has the type string: expected lists of strings"),
+        ({"tokens": [[1]]}, "the column tokens .*: expected lists of strings"),
+    ],
+)
+def test_columns_of_the_wrong_type_are_named(changes, message, tmp_path):
+    assert len(list(read_scores(parquet(tmp_path / "good.parquet", ROWS)))) == 1
+    with pytest.raises(FormatError, match=message):
+        list(read_scores(parquet(tmp_path / "s.parquet", {**ROWS, **changes})))
+
+
+def test_columns_of_trees_are_checked_too(tmp_path):
+    rows = {"sent_id": ["a"], "sample": [1], "heads": [[0]]}
+    assert len(list(read_trees(parquet(tmp_path / "good.parquet", rows)))) == 1
+    for changes, message in [
+        ({"heads": [[0.5]]}, "the column heads .*: expected flat lists of integers"),
+        ({"heads": ["0"]}, "the column heads .*: expected flat lists of integers"),
+        ({"sample": [1.5]}, "the column sample has the type double: expected integers"),
+        ({"log_prob": ["x"]}, "the column log_prob has the type string: expected numbers"),
+        ({"heads": [[4294967296]]}, "row 1 is not a tree: the head of word 1 is 4294967296"),
+    ]:
+        with pytest.raises(FormatError, match=message):
+            list(read_trees(parquet(tmp_path / "t.parquet", {**rows, **changes})))
+
+
+def test_a_doubled_column_is_named(tmp_path):
+    arrays = [pyarrow.array([np.zeros(4)])] * 2
+    table = pyarrow.Table.from_arrays(arrays, names=["log_weights"] * 2)
+    pyarrow.parquet.write_table(table, tmp_path / "s.parquet")
+    with pytest.raises(FormatError, match="has 2 columns 'log_weights': keep one"):
+        list(read_scores(tmp_path / "s.parquet"))
+
+
+def test_a_flipped_bit_in_a_page_that_we_wrote_is_noticed(arborand, tmp_path):
+    out = tmp_path / "s.parquet"
+    assert arborand("convert", SCORES, out).status == 0
+    good = out.read_bytes()
+    column = pyarrow.parquet.ParquetFile(out).metadata.row_group(0).column(2)
+    assert column.path_in_schema.startswith("log_weights")
+    for place in range(100, column.total_compressed_size - 1, 997):
+        damaged = bytearray(good)
+        damaged[column.data_page_offset + place] ^= 4
+        out.write_bytes(damaged)
+        with pytest.raises(FormatError, match="truncated or damaged"):
+            list(read_scores(out))
+
+
+# ---- memory
+
+
+def bombs(folder):
+    """Make small files that declare much."""
+    many = ["a" * 60_000] * 5000
+    np.savez_compressed(
+        folder / "ids.npz", lengths=np.ones(5000, int), scores=np.zeros(20_000), sent_ids=many
+    )
+    np.savez_compressed(
+        folder / "long.npz", lengths=[12_000], scores=np.zeros(12_001**2, dtype=np.int8)
+    )
+    np.savez_compressed(folder / "padded.npz", log_weights=np.zeros((12_001, 12_001), np.int8))
+    parquet(folder / "long.parquet", {"log_weights": [np.zeros(12_001**2, dtype=np.float32)]})
+    small = [np.zeros(4)] * 1000
+    parquet(folder / "ids.parquet", {"log_weights": small, "sent_id": ["a" * 1_000_000] * 1000})
+    parquet(
+        folder / "plain.parquet",
+        {"log_weights": small, "sent_id": ["a" * 1_000_000] * 1000},
+        use_dictionary=False,
+        compression="zstd",
+    )
+    parquet(folder / "tokens.parquet", {"log_weights": small, "tokens": [["a" * 1_000_000]] * 1000})
+    return sorted(folder.iterdir())
+
+
+def test_small_files_do_not_take_much_memory(tmp_path):
+    for path in bombs(tmp_path):
+        assert path.stat().st_size < 2_000_000
+        message, growth = run_script(
+            f"""
+            import json, resource
+            from arborand.formats import FormatError, read_scores
+            import pyarrow.parquet, pyarrow.compute
+            before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+            try:
+                for sentence in read_scores({str(path)!r}):
+                    pass
+                message = "read"
+            except FormatError as error:
+                message = str(error)
+            after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+            print(json.dumps([message, after - before]))
+            """
+        )
+        assert "ARBORAND_MAX_" in message, path.name
+        assert growth < 300_000, path.name  # kilobytes
+
+
+def test_the_limits_can_be_raised(tmp_path, monkeypatch):
+    np.savez(tmp_path / "s.npz", lengths=[3], scores=np.zeros(16), sent_ids=["abcde"])
+    monkeypatch.setenv("ARBORAND_MAX_WORDS", "2")
+    with pytest.raises(FormatError, match="it has 3 words, and sentences of more than 2 are"):
+        list(read_scores(tmp_path / "s.npz"))
+    monkeypatch.setenv("ARBORAND_MAX_WORDS", "3")
+    monkeypatch.setenv("ARBORAND_MAX_CHARACTERS", "4")
+    with pytest.raises(FormatError, match="strings of 5 characters, and strings of more than 4"):
+        list(read_scores(tmp_path / "s.npz"))
+    monkeypatch.setenv("ARBORAND_MAX_CHARACTERS", "5")
+    assert len(list(read_scores(tmp_path / "s.npz"))) == 1
+    monkeypatch.setenv("ARBORAND_MAX_WORDS", "many")
+    with pytest.raises(FormatError, match="ARBORAND_MAX_WORDS is 'many': expected a number"):
+        list(read_scores(tmp_path / "s.npz"))
+
+
+# ---- escape sequences
+
+
+def test_what_is_visible_changes_nothing_else():
+    assert visible(ESCAPE) == r"\x1b[31mred\x07\x9b2J\u202e"
+    for text in ("plain", "naïve 日本語", "a\u200db", "\u0627\u200c\u0628", "a\u00a0b"):
+        assert visible(text) == text
+    assert visible("a\nb", keep="\n") == "a\nb"
+    assert visible("a\nb") == r"a\nb"
+
+
+def test_no_escape_sequence_reaches_the_terminal(arborand, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    name = f"{ESCAPE}\n.parquet"
+    bad = np.zeros(9)
+    bad[1] = np.nan
+    rows = {
+        "sent_id": [ESCAPE, f"{ESCAPE}\n", ESCAPE],
+        "log_weights": [np.zeros(9), np.zeros(9), bad],
+        "tokens": [[ESCAPE, "a\rb"]] * 3,
+    }
+    parquet(tmp_path / name, rows)
+    (tmp_path / f"not{name}").write_bytes(b"?")
+    for arguments, status in [
+        (("check", name), 1),
+        (("check", f"not{name}"), 1),
+        (("check", f"missing{name}"), 1),
+        (("sample", name), 1),
+        (("sample", name, "--on-error", "skip"), 0),
+        (("sample", name, "--on-error", "skip", "-o", f"{ESCAPE}.jsonl"), 0),
+        (("sample", name, "-o", f"{ESCAPE}/x.jsonl"), 1),
+        (("sample", name, "-o", ESCAPE), 2),
+        (("marginals", name, "--on-error", "skip"), 0),
+        (("entropy", name, "--on-error", "skip"), 0),
+        (("logz", name, "--on-error", "skip"), 0),
+        (("show", name, "--sent-id", ESCAPE + "?", "-o", "x.html"), 1),
+        (("convert", name, f"{ESCAPE}.npz"), 0),
+        (("check", name, ESCAPE), 2),
+        (("check", f"--{ESCAPE}"), 2),
+        (("sample", name, "--seed", ESCAPE), 2),
+        ((ESCAPE,), 2),
+    ]:
+        result = arborand(*arguments)
+        assert result.status == status, arguments
+        shown = result.out.decode() + result.err
+        assert "red" in shown or "sample" in shown or "sentence" in shown
+        unsafe = {c for c in shown if visible(c) != c} - {"\n"}
+        assert not unsafe, arguments
+
+
+def test_names_that_are_not_utf_8_are_shown_and_recorded(tmp_path):
+    name = os.fsdecode(b"sc\xffores.npz")
+    random_corpus(2).save(tmp_path / "scores.npz")
+    (tmp_path / "scores.npz").rename(tmp_path / name)
+    for encoding in ("utf-8", "ascii"):
+        done = subprocess.run(
+            [sys.executable, "-m", "arborand", "sample", name, "-o", os.fsdecode(b"\xff.conllu")],
+            capture_output=True,
+            check=False,
+            cwd=tmp_path,
+            env={**os.environ, "PYTHONIOENCODING": encoding},
+        )
+        assert (done.returncode, done.stderr) == (0, b"")
+        assert done.stdout == rb"written: \udcff.conllu" + b"\n"
+    text = (tmp_path / os.fsdecode(b"\xff.conllu")).read_text()
+    assert json.loads(text.splitlines()[0].partition("=")[2])["input"]["name"] == r"sc\xffores.npz"
+    done = subprocess.run(
+        [sys.executable, "-m", "arborand", "check", os.fsdecode(b"no\xff")],
+        capture_output=True,
+        check=False,
+    )
+    assert (done.returncode, done.stdout) == (1, b"")
+    assert done.stderr.startswith(rb"arborand: no\xff cannot be read")
+
+
+# ---- links
+
+
+@pytest.mark.parametrize("ending", ["html", "svg"])
+def test_a_page_is_not_written_through_a_link(ending, arborand, tmp_path):
+    victim = tmp_path / "victim"
+    victim.write_text("precious")
+    (tmp_path / f"x.{ending}.partial").symlink_to(victim)
+    result = arborand("show", SCORES, "--max-sentences", 1, "-o", tmp_path / f"x.{ending}")
+    assert result.status == 0
+    assert victim.read_text() == "precious"
+    assert len(list(tmp_path.iterdir())) == 3
+
+
+def test_names_beside_a_file_cannot_be_foreseen(tmp_path, monkeypatch):
+    seen = []
+
+    def write(file):
+        seen.append({path.name for path in tmp_path.iterdir()})
+        file.write(b"x")
+
+    write_aside(tmp_path / "out", write)
+    write_aside(tmp_path / "out", write)
+    first, second = seen[0], seen[1] - {"out"}
+    assert len(first) == len(second) == 1
+    assert first != second
+    assert {path.name for path in tmp_path.iterdir()} == {"out"}
+    assert (tmp_path / "out").stat().st_mode & 0o777 == 0o666 & ~_umask()
+
+
+def _umask():
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+@pytest.mark.parametrize("link", ["symbolic", "dangling", "hard"])
+@pytest.mark.parametrize("option", [None, "--resume", "--restart"])
+def test_an_unfinished_output_is_not_continued_through_a_link(link, option, arborand, tmp_path):
+    victim, out = tmp_path / "victim", tmp_path / "t.jsonl"
+    partial_output = tmp_path / "t.jsonl.partial"
+    if link != "dangling":
+        victim.write_text("precious")
+    if link == "hard":
+        partial_output.hardlink_to(victim)
+    else:
+        partial_output.symlink_to(victim)
+    result = arborand("sample", SCORES, "-o", out, *([option] if option else []))
+    assert result.status == 1
+    assert (
+        "is the unfinished output" in result.err
+        if option is None
+        else "link" in result.err or ("no plain file" in result.err)
+    )
+    assert (victim.exists() and victim.read_text()) == (link != "dangling" and "precious")
+
+
+@pytest.mark.parametrize("ending", ["parquet", "npz", "safetensors", "jsonl"])
+def test_what_is_built_beside_an_output_is_not_built_through_a_link(ending, arborand, tmp_path):
+    victim, out = tmp_path / "victim", tmp_path / f"x.{ending}"
+    victim.write_text("precious")
+    for suffix in (".partial.new", ".partial.new.raw", ".partial.journal.new"):
+        (tmp_path / (out.name + suffix)).symlink_to(victim)
+    command = ("convert", SCORES, out) if ending != "jsonl" else ("logz", SCORES, "-o", out)
+    assert arborand(*command).status == 0
+    assert victim.read_text() == "precious"
+    assert not out.is_symlink()
+
+
+@pytest.mark.parametrize(
+    "state",
+    ["[]", "7", "{}", "null", '{"size": "x"}', "[" * 5000, "\ud800"],
+)
+def test_a_journal_that_is_no_journal_is_named(state, tmp_path):
+    journal = Journal(tmp_path / "out", {})
+    journal.write(b"x")
+    journal.checkpoint(Position(1), [])
+    journal.abandon()
+    (tmp_path / "out.partial.journal").write_bytes(state.encode("utf-8", "surrogatepass"))
+    with pytest.raises(OutputError, match=r"journal is damaged \(.*--restart"):
+        Journal(tmp_path / "out", {}, resume=True)
+
+
+# ---- skipped sentences
+
+
+class Counting:
+    """An output that counts what it is told."""
+
+    def __init__(self):
+        self.position, self.skipped = START, []
+        self.told = []
+
+    def write(self, rows):
+        pass
+
+    def reached(self, position, skipped):
+        self.told.append(len(skipped))
+
+    def finish(self):
+        pass
+
+    def abandon(self):
+        return False
+
+
+def test_a_skipped_sentence_is_passed_on_once(tmp_path):
+    from arborand.cli import computing
+
+    matrices = np.zeros((300, 3, 3))
+    matrices[1:, 0, 1] = np.nan
+    np.save(tmp_path / "s.npy", matrices)
+    output = Counting()
+    with open_corpus(str(tmp_path / "s.npy"), None) as corpus:
+        gate = computing.Gate(computing.Setting(True, False, 1))
+        skipped = process(corpus, gate, output, skip=True, what="check")
+    assert len(skipped) == sum(output.told) == 299
+    assert max(output.told) == 1
+
+
+# ---- ids that are unusual
+
+
+IDS = ["", " ", "a\nb", "tab\there", " lead", "%d", '"q"', "\x1f", "\x1b[0m", "é\u2028", "\0x", "="]
+
+
+@pytest.mark.parametrize("kind", ["conllu", "jsonl", "parquet", "npz"])
+def test_unusual_ids_of_trees_come_back(kind, arborand, tmp_path):
+    count = len(IDS)
+    rows = Rows(
+        IDS,
+        np.full(count, 2, dtype=np.int32),
+        np.full(count, 2),
+        {"log_prob": np.zeros(2 * count)},
+        np.tile([2, 0], 2 * count).astype(np.int32),
+        tokens=[["a", "b"]] * count,
+    )
+    out = open_output(str(tmp_path / "t"), kind, TREES, {})
+    out.write(rows)
+    out.finish()
+    assert [trees.sent_id for trees in read_trees(tmp_path / "t")] == IDS
+    for other in ("conllu", "jsonl", "parquet", "npz"):
+        target = tmp_path / f"again.{other}"
+        assert arborand("convert", tmp_path / "t", target).status == 0
+        assert [trees.sent_id for trees in read_trees(target)] == IDS
+
+
+@pytest.mark.parametrize("kind", ["npz", "parquet", "safetensors"])
+def test_unusual_ids_of_scores_come_back(kind, tmp_path):
+    count = len(IDS)
+    rows = Rows(
+        IDS, np.ones(count, dtype=np.int32), np.ones(count, dtype=int), {}, np.zeros(4 * count)
+    )
+    out = open_output(str(tmp_path / "s"), kind, scores_layout(np.dtype("f8")), {})
+    out.write(rows)
+    out.finish()
+    assert [sentence.sent_id for sentence in read_scores(tmp_path / "s")] == IDS
+
+
+def test_unusual_ids_are_found_in_the_conllu_that_was_written(arborand, tmp_path):
+    count = len(IDS)
+    np.savez(
+        tmp_path / "s.npz", lengths=np.ones(count, int), scores=np.zeros(4 * count), sent_ids=IDS
+    )
+    assert arborand("sample", tmp_path / "s.npz", "-o", tmp_path / "t.conllu").status == 0
+    result = arborand("check", tmp_path / "s.npz", "--conllu", tmp_path / "t.conllu")
+    assert result.status == 0, result.out.decode()
+
+
+def test_an_id_that_numpy_would_change_is_refused(tmp_path):
+    rows = Rows(
+        ["a\0"], np.ones(1, dtype=np.int32), np.ones(1, dtype=int), {"log_partition": np.zeros(1)}
+    )
+    out = open_output(str(tmp_path / "t.npz"), "npz", LOG_PARTITION, {})
+    with pytest.raises(OutputError, match=r"sent_id 'a\\x00' ends with a NUL"):
+        out.write(rows)
+    out.abandon()
+
+
+# ---- the command line
+
+
+def test_numbers_go_into_spreadsheets(arborand, tmp_path):
+    import csv
+
+    expected = arborand("entropy", SCORES, "-o", "-", "--format", "jsonl").out.splitlines()[1:]
+    for ending, separator in (("csv", ","), ("tsv", "\t")):
+        out = tmp_path / f"e.{ending}"
+        result = arborand("entropy", SCORES, "-o", out)
+        assert (result.status, result.out.decode()) == (0, f"written: {out}\n")
+        with out.open(newline="") as file:
+            lines = list(csv.DictReader(file, delimiter=separator))
+        assert list(lines[0]) == ["sent_id", "length", *ENTROPY.columns]
+        for line, text in zip(lines, expected, strict=True):
+            record = json.loads(text)
+            assert line["sent_id"] == record["sent_id"]
+            for name in ("length", *ENTROPY.columns):
+                assert float(line[name]) == record[name]
+    assert "csv" in FORMATS
+    result = arborand("sample", SCORES, "-o", tmp_path / "t.csv")
+    assert result.status == 2
+    assert "cannot be written as csv" in " ".join(result.err.replace("│", " ").split())
+
+
+def test_ids_with_separators_are_quoted(tmp_path):
+    import csv
+
+    rows = Rows(
+        ['a,"b"\n', "c\td"],
+        np.ones(2, dtype=np.int32),
+        np.ones(2, dtype=int),
+        {"log_partition": np.array([0.5, -np.inf])},
+    )
+    for kind, separator in (("csv", ","), ("tsv", "\t")):
+        out = open_output(str(tmp_path / kind), kind, LOG_PARTITION, {})
+        out.write(rows)
+        out.finish()
+        with (tmp_path / kind).open(newline="") as file:
+            _, *lines = csv.reader(file, delimiter=separator)
+        assert lines == [['a,"b"\n', "1", "0.5"], ["c\td", "1", "-inf"]]
+
+
+def test_entropy_takes_words_and_says_its_unit(arborand):
+    result = arborand("entropy", SCORES, "--conllu", CORPUS / "sentences.conllu")
+    text = result.out.decode()
+    assert "entropy (nats)" in text
+    assert "She painted the boat in the harbour" in text
+    assert "text" not in arborand("entropy", SCORES).out.decode()
+
+
+@pytest.mark.parametrize(
+    "command",
+    [("sample", SCORES, "-o"), ("show", SCORES, "-o"), ("convert", SCORES), ("logz", SCORES, "-o")],
+)
+def test_a_folder_that_does_not_exist_is_named(command, arborand, tmp_path):
+    ending = "html" if command[0] == "show" else "npz"
+    result = arborand(*command, tmp_path / "missing" / f"x.{ending}")
+    assert result.status == 1
+    assert f"the folder {tmp_path / 'missing'} does not exist" in result.err
+
+
+def test_every_command_that_writes_says_what_it_wrote(arborand, tmp_path):
+    for command, name in (
+        (("sample", SCORES, "-o"), "t.conllu"),
+        (("marginals", SCORES, "-o"), "m.npz"),
+        (("logz", SCORES, "-o"), "z.tsv"),
+        (("entropy", SCORES, "-o"), "e.parquet"),
+        (("convert", SCORES), "s.safetensors"),
+        (("show", SCORES, "--max-sentences", 1, "-o"), "p.html"),
+    ):
+        result = arborand(*command, tmp_path / name)
+        assert (result.status, result.out.decode()) == (0, f"written: {tmp_path / name}\n")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("sample", SCORES, "-k", 10**30), "less than or equal to 2147483647"),
+        (("sample", SCORES, "--workers", 10**30), "less than or equal to 1024"),
+        (("entropy", SCORES, "--num-draws", 10**30), "less than or equal to 2147483647"),
+        (("show", SCORES, "--num-draws", 10**30, "-o", "x.html"), "less than or equal to"),
+    ],
+)
+def test_impossible_numbers_are_refused(arguments, message, arborand):
+    result = arborand(*arguments)
+    assert result.status == 2
+    assert message in " ".join(result.err.replace("│", " ").split())
+
+
+def test_a_number_of_trees_beyond_memory_is_named(arborand, tmp_path, monkeypatch):
+    from arborand.cli import computing
+
+    def full(self, run, first_draw):
+        raise MemoryError
+
+    monkeypatch.setattr(computing.SamplingWithoutReplacement, "__call__", full)
+    result = arborand("sample", SCORES, "-k", 10**9, "--without-replacement", "-o", "-", "--format",
+                      "jsonl")  # fmt: skip
+    assert result.status == 1
+    assert "not enough memory for 12 words and 1000000000 trees of them" in result.err
+
+
+def test_closed_streams_are_one_sentence(tmp_path):
+    command = f"{sys.executable} -m arborand"
+    for arguments, message in [
+        (f"check {SCORES} >&-", "standard output is closed"),
+        (f"sample {SCORES} -o - --format jsonl >&-", "standard output is closed"),
+        ("--help >&-", "standard output is closed"),
+        ("check - <&-", "standard input is closed"),
+        (f"check {SCORES} >/dev/full", "No space left on device"),
+    ]:
+        done = subprocess.run(
+            ["bash", "-c", f"{command} {arguments}"], capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 1
+        assert done.stderr.startswith("arborand: ")
+        assert message in done.stderr
+        assert len(done.stderr.splitlines()) == 1
+    done = subprocess.run(
+        ["bash", "-c", f"{command} check nothing 2>&-"], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stdout) == (1, "")
+
+
+@pytest.mark.parametrize("kind", ["npz", "parquet", "safetensors"])
+def test_check_finds_ids_that_several_sentences_share(kind, arborand, tmp_path):
+    corpus = random_corpus(9)
+    for i in (2, 3, 4, 5, 6, 7, 8):
+        corpus.sent_ids[i] = "twice" if i in (3, 8) else "often"
+    corpus.save(tmp_path / "s.npz")
+    arborand("convert", tmp_path / "s.npz", tmp_path / f"t.{kind}")
+    result = arborand("check", tmp_path / f"t.{kind}")
+    text = result.out.decode()
+    assert result.status == 1
+    assert "all sentences have dependency trees" in text
+    assert "2 sent_ids stand for more than one sentence:" in text
+    assert "  twice: sentences number 4, 9\n" in text
+    assert "  often: sentences number 3, 5, 6, 7, 8\n" in text
+    assert "s-0" not in text
+
+
+def test_check_knows_no_shared_ids_where_there_are_none(arborand, tmp_path):
+    corpus = random_corpus(4)
+    np.savez(tmp_path / "s.npz", lengths=corpus.lengths, scores=corpus.flat)
+    assert arborand("check", tmp_path / "s.npz").status == 0
+    (tmp_path / "c.conllu").write_text(conllu_of(corpus))
+    assert arborand("check", tmp_path / "s.npz", "--conllu", tmp_path / "c.conllu").status == 0

@@ -1,0 +1,237 @@
+// The parts of the core, one by one, for the tests in this folder: plain functions that ctypes can
+// call.  Compiled once per instruction set, with the options of the kernels, into a library of its
+// own that no wheel contains.
+#include <cstdint>
+#include <new>
+#include <vector>
+
+#include "elimination/censoring.hpp"
+#include "elimination/small_sets.hpp"
+#include "numbers/exact_product.hpp"
+#include "numbers/exponential.hpp"
+#include "numbers/logarithm.hpp"
+#include "numbers/matrix_product.hpp"
+#include "numbers/sums.hpp"
+#include "numbers/unbounded_double.hpp"
+#include "randomness/alias_table.hpp"
+#include "randomness/exact_choice.hpp"
+#include "randomness/philox.hpp"
+#include "randomness/sum_tree.hpp"
+#include "walk/shift.hpp"
+
+using namespace arborand;
+using namespace arborand::ARBORAND_ISA;
+
+namespace {
+
+// Numbers of 128 bits cross the border as (high, low).
+UInt128 joined(const std::uint64_t* halves) {
+    return static_cast<UInt128>(halves[0]) << 64 | halves[1];
+}
+
+void split(UInt128 number, std::uint64_t* halves) {
+    halves[0] = high_half(number);
+    halves[1] = low_half(number);
+}
+
+// A mantissa and an exponent cross it as two doubles.
+UnboundedDouble unbounded(const double* parts) {
+    UnboundedDouble number;
+    number.mantissa = parts[0];
+    number.exponent = parts[1];
+    return number;
+}
+
+void store_parts(UnboundedDouble number, double* parts) {
+    parts[0] = number.mantissa;
+    parts[1] = number.exponent;
+}
+
+}  // namespace
+
+extern "C" {
+
+// ---- randomness
+
+void stream_numbers(const std::uint64_t* key, std::uint64_t graph, std::uint64_t draw,
+                    std::uint64_t purpose, Index count, std::uint64_t* numbers) {
+    Stream stream(StreamKey{{key[0], key[1]}}, graph, draw, purpose);
+    for (Index i = 0; i < count; ++i) numbers[i] = stream.next();
+}
+
+void alias_table(const double* weights, Index count, std::uint64_t* thresholds,
+                 std::uint32_t* aliases) {
+    const std::size_t size = static_cast<std::size_t>(count);
+    std::vector<Slot> table(size);
+    std::vector<UInt128> scaled(size);
+    std::vector<std::uint32_t> stack(size);
+    build_alias(weights, count, table.data(), {scaled.data(), stack.data()});
+    for (std::size_t i = 0; i < size; ++i) {
+        thresholds[i] = table[i].threshold;
+        aliases[i] = table[i].alias;
+    }
+}
+
+void alias_outcomes(const std::uint64_t* thresholds, const std::uint32_t* aliases, Index count,
+                    const std::uint64_t* numbers, Index num_numbers, std::uint32_t* outcomes) {
+    std::vector<Slot> table;
+    for (Index i = 0; i < count; ++i) table.push_back({thresholds[i], aliases[i]});
+    for (Index i = 0; i < num_numbers; ++i) {
+        outcomes[i] = draw_alias(table.data(), static_cast<std::uint64_t>(count), numbers[i]);
+    }
+}
+
+void fixed_point_of(double x, std::uint64_t* halves) { split(fixed_point(x), halves); }
+
+void high_product_of(const std::uint64_t* x, const std::uint64_t* y, std::uint64_t* halves) {
+    split(high_product(joined(x), joined(y)), halves);
+}
+
+Index exact_choice(const double* chances, Index count, const std::uint64_t* number) {
+    return chosen_index(chances, count, joined(number));
+}
+
+// ---- sum trees
+
+void* new_sum_tree() { return new (std::nothrow) SumTree; }
+void free_sum_tree(void* tree) { delete static_cast<SumTree*>(tree); }
+bool sum_tree_reserve(void* tree, Index count) {
+    return static_cast<SumTree*>(tree)->reserve(count);
+}
+void sum_tree_set(void* tree, Index i, const double* mass) {
+    static_cast<SumTree*>(tree)->set(i, unbounded(mass));
+}
+void sum_tree_total(void* tree, double* total) {
+    store_parts(static_cast<SumTree*>(tree)->total(), total);
+}
+// Draws 0 .. count - 1, each from its own stream.
+void sum_tree_draws(void* tree, const std::uint64_t* key, Index count, Index* drawn) {
+    for (Index i = 0; i < count; ++i) {
+        Stream stream(StreamKey{{key[0], key[1]}}, 0, static_cast<std::uint64_t>(i));
+        drawn[i] = static_cast<SumTree*>(tree)->draw(stream);
+    }
+}
+
+// ---- numbers
+
+void unbounded_from_double(double x, double* result) { store_parts(UnboundedDouble(x), result); }
+double unbounded_to_double(const double* x) { return to_double(unbounded(x)); }
+void unbounded_add(const double* x, const double* y, double* result) {
+    store_parts(unbounded(x) + unbounded(y), result);
+}
+void unbounded_multiply(const double* x, const double* y, double* result) {
+    store_parts(unbounded(x) * unbounded(y), result);
+}
+void unbounded_divide(const double* x, const double* y, double* result) {
+    store_parts(unbounded(x) / unbounded(y), result);
+}
+void unbounded_log(const double* x, double* high_and_low) {
+    const Logarithm log = log_parts(unbounded(x));
+    high_and_low[0] = log.high;
+    high_and_low[1] = log.low;
+}
+
+void exact_differences(const double* x, const double* y, Index count, double* high, double* low) {
+    for (Index i = 0; i < count; ++i) {
+        const Difference d = exact_difference(x[i], y[i]);
+        high[i] = d.high;
+        low[i] = d.low;
+    }
+}
+
+void exponentials(const double* high, const double* low, Index count, double* results) {
+    for (Index i = 0; i < count; ++i) results[i] = exp_in_range(Difference{high[i], low[i]});
+}
+
+// The same by vectors; `count` is a multiple of four.
+void exponentials_by_four(const double* high, const double* low, Index count, double* results) {
+    for (Index i = 0; i < count; i += vector_length) {
+        store(results + i, exp_in_range(DifferenceOf<FourDoubles>{load(high + i), load(low + i)}));
+    }
+}
+
+void unbounded_exponential(double high, double low, double* result) {
+    store_parts(unbounded_exp(Difference{high, low}), result);
+}
+
+double exponential(double x) { return exp_of(x); }
+double logarithm(double x) { return log_of(x); }
+double logarithm_of_1_plus(double x) { return log1p_of(x); }
+void logarithms(double* x, Index count) { take_logarithms(x, count); }
+
+void exact_products(const double* x, const double* y, Index count, double* high, double* low) {
+    for (Index i = 0; i < count; ++i) {
+        const ProductOf<double> product = exact_product(x[i], y[i]);
+        high[i] = product.high;
+        low[i] = product.low;
+    }
+}
+
+double ordered_sum(const double* x, Index count) { return sum(x, count); }
+
+double compensated_sum(const double* x, Index count) {
+    CompensatedSum sum;
+    for (Index i = 0; i < count; ++i) sum.add(x[i]);
+    return sum.value();
+}
+
+void matrix_product(double* c, const double* a, const double* b, Index rows, Index depth,
+                    Index columns, bool transposed) {
+    const Strided<double> left =
+        transposed ? Strided<double>{a, 1, rows} : Strided<double>{a, depth, 1};
+    add_product(c, columns, left, b, columns, rows, depth, columns);
+}
+
+// ---- the walk
+
+// The shifts of a dependency tree's graph: (root, root_rest), and one per column.
+void shift_of(const double* log_weights, Index num_words, bool single_root, double* columns,
+              double* root_and_rest) {
+    const Graph graph{log_weights, num_words + 1, num_words, single_root};
+    Shift shift{columns};
+    compute_shift(graph, shift);
+    root_and_rest[0] = shift.root;
+    root_and_rest[1] = shift.root_rest;
+}
+
+// ---- elimination
+
+// rows[size, size + 2]: the weights of the nodes, a, b.  Every node survives in turn: chances[node,
+// other], escapes[node], orders[node].  False: a dead end.
+bool survivors(const double* rows, Index size, bool by_four, double* chances, double* escapes,
+               Index* orders) {
+    const double* row[largest_small_set];
+    for (Index j = 0; j < size; ++j) row[j] = rows + j * (size + num_root_columns);
+    Pivots pivots;
+    double chance[vector_length][largest_small_set];
+    Survivor<double> survivor[vector_length];
+    const Index at_once = by_four ? vector_length : 1;
+    for (Index first = 0; first < size; first += at_once) {
+        for (Index r = 0; r < at_once; ++r) survivor[r].node = first + r < size ? first + r : first;
+        if (by_four) {
+            censor_all_but_one<FourDoubles>(row, size, survivor, chance, pivots);
+        } else {
+            censor_all_but_one<double>(row, size, survivor, chance, pivots);
+        }
+        for (Index r = 0; r < at_once && first + r < size; ++r) {
+            const Index node = first + r;
+            escapes[node] = survivor[r].escape;
+            orders[node] = survivor[r].order;
+            for (Index i = 0; i < size; ++i) chances[node * size + i] = chance[r][i];
+        }
+    }
+    return !pivots.dead_end;
+}
+
+// Censor the first `count` of the nodes of rows[count, columns], laid out as `Rows` says; the
+// product of the pivots.
+void absorb_rows(double* rows, Index count, Index others, Index end, Index stride, double* product,
+                 Index* first_order, bool* dead_end) {
+    Pivots pivots;
+    absorb(Rows<double>{rows, count, others, end, stride}, pivots, Interrupt{});
+    store_parts(pivots.product, product);
+    *first_order = pivots.first_order;
+    *dead_end = pivots.dead_end;
+}
+
+}  // extern "C"
