@@ -96,6 +96,7 @@ def edge_list(array: NDArray[Any]) -> bool:
     ends, weights = array[:, :2], array[:, 2:]
     return bool(
         (ends >= 0).all()
+        and (ends < 2**31).all()
         and (ends == np.floor(ends)).all()
         and (ends[:, 0] != ends[:, 1]).all()
         # A square one may be a matrix of scores: only if its weights are no integers.

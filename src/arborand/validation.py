@@ -9,6 +9,7 @@ and decides (``_core.inspect``); this module turns what it finds into errors tha
 from __future__ import annotations
 
 import warnings
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -123,9 +124,9 @@ class Given:
 
     def copy(self) -> NDArray[np.float64]:
         """Make a fresh float64 array of it, [..., head, dependent]."""
-        if self.array.dtype.itemsize <= 8:
-            return np.array(self.by_head, dtype=np.float64, order="C", copy=True)
-        with np.errstate(over="ignore"):  # long doubles beyond the range become inf, which is named
+        # Long doubles beyond the range become inf, which is named.
+        is_long = self.array.dtype.itemsize > 8
+        with np.errstate(over="ignore") if is_long else nullcontext():
             return np.array(self.by_head, dtype=np.float64, order="C", copy=True)
 
     def entry(self, batch_index: tuple[int, ...], head: int, dependent: int) -> str:

@@ -1,4 +1,4 @@
-"""Log-weights that are sound but look like a mistake: one warning each, and none for real scores."""
+"""Log-weights that are sound but look like a mistake: one warning each, none for real scores."""
 
 import pickle
 import warnings

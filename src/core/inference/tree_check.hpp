@@ -37,7 +37,7 @@ class TreeCheck {
         std::int32_t num_root_arcs = 0, any = 0;
         for (std::int32_t j = 1; j <= n; ++j) {
             const std::int32_t head = given[j];
-            bad |= (static_cast<std::uint32_t>(head) > static_cast<std::uint32_t>(n)) | (head == j);
+            bad |= static_cast<std::uint32_t>(head) > static_cast<std::uint32_t>(n);
             num_root_arcs += head == 0;
             any |= head;
             heads_[j] = head;

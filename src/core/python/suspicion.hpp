@@ -35,6 +35,7 @@ inline bool has_padding(const Graph& graph) {
 // All arcs of the root have score 0, or one and the same mask; those of the words have not.
 inline bool has_flat_root(const Graph& graph) {
     const Index n = graph.num_words;
+    if (n < 3) return false;  // two scores may be alike by chance
     const double first = graph.score(0, 1);
     if (first != 0 && !(first <= mask_score)) return false;
     for (Index j = 2; j <= n; ++j) {
