@@ -154,8 +154,9 @@ MODULE = (
     Mutant(
         "log-probabilities without the guard",
         "src/core/border/kernels.cpp",
-        "guard;\n    Arena arena(scratch);\n    if (!arena.reserve(TreeCheck",
-        "*unused = nullptr;\n    Arena arena(scratch);\n    if (!unused && !arena.reserve(TreeCheck",
+        "    const FloatingPointGuard guard;\n"
+        "    Arena arena(scratch);\n    if (!arena.reserve(TreeCheck",
+        "    Arena arena(scratch);\n    if (!arena.reserve(TreeCheck",
         ENVIRONMENT,
     ),
     Mutant(
