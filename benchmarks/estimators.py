@@ -34,7 +34,6 @@ from arborand.estimators import (
     Estimate,
     expectation,
     expectation_without_replacement,
-    expected_arc_sum,
     sum_and_sample,
 )
 from benchmarks.measure import Settings
@@ -143,7 +142,7 @@ def case(num_words: int, kind: str, many_draws: int) -> Case:
 
         indicator = np.zeros(scores.shape)
         indicator[arcs] = 1.0
-        mean = float(expected_arc_sum(distribution, indicator).value)
+        mean = float(distribution.expectation(indicator))
         deviation = float(function(distribution.sample(many_draws, rng=1)).std())
     best = np.exp(distribution.sample_without_replacement(100, rng=0).log_prob.max())
     shown = f"{best:.2f}" if best > 0.01 else f"{best:.0e}"

@@ -6,7 +6,6 @@ methods (``methods.py``) and sources of randomness (``randomness.py``).
 
 from __future__ import annotations
 
-import difflib
 import functools
 import inspect
 import math
@@ -87,6 +86,8 @@ def _explanation(
         )
     if unknown in _CHOICE_OF_CLASS:
         return f"{called} has no argument {unknown}: {_ROOT_ARCS}"
+    import difflib  # on the way to an error only
+
     known = [*positional, *keywords]
     meant = [_OTHER_NAMES.get(unknown, "")] if _OTHER_NAMES.get(unknown) in known else []
     meant = meant or difflib.get_close_matches(unknown, known, 1)
@@ -137,6 +138,17 @@ def check_size(size: int | tuple[int, ...] | None) -> tuple[int, ...]:
             f"size is {size}: no memory holds so many trees; draw them in parts, with first_draw"
         )
     return shape
+
+
+def check_order(order: object) -> float:
+    """Let the order of a Renyi entropy through."""
+    if isinstance(order, (bool, np.bool_)) or not isinstance(
+        order, int | float | np.integer | np.floating
+    ):
+        raise TypeError(f"order must be a number, not {type(order).__name__} ({order!r})")
+    if not order >= 0:
+        raise ValueError(f"order is {order}: Renyi entropies have orders from 0 to infinity")
+    return float(order)
 
 
 def check_workers(workers: object) -> int:

@@ -1,8 +1,9 @@
 r"""The expectation of a function of a random tree, from draws, with its standard error.
 
-Four ways, from the one that needs no draws to the one that gets most out of a few of them:
+The mean of a sum over a tree's arcs needs no draws: `expectation` of the distribution gives it
+exactly.  For any other function there are three ways, from the plainest to the one that gets most
+out of a few evaluations:
 
-- `expected_arc_sum`: a sum over the arcs of a tree, exactly, from the marginals;
 - `expectation`: the mean over draws with replacement;
 - `expectation_without_replacement`: distinct trees, weighted by how likely they were to be among
   those drawn (Horvitz and Thompson 1952; with a threshold from the sample itself, Duffield, Lund
@@ -19,6 +20,7 @@ count for what they are.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -59,65 +61,18 @@ class Estimate:
 
 
 def expected_arc_sum(distribution: TreeDistribution, arc_values: ArrayLike) -> Estimate:
-    r"""Compute the expectation of a sum over a tree's arcs, exactly.
+    """Compute the expectation of a sum over a tree's arcs: now ``distribution.expectation``.
 
-    :math:`E \sum_{i \to j \in t} v_{ij} = \sum_{ij} P(i \to j) \, v_{ij}`, so no draw is needed.
-
-    Parameters
-    ----------
-    distribution : SpanningTrees or DependencyTrees
-        A single graph.
-    arc_values : array_like, shape (m, m) or (m, m, ...)
-        ``arc_values[head, dependent]``, numbers or arrays of numbers.  Where no tree has the arc
-        (column 0, the diagonal, arcs of probability 0), anything goes: it is not read.
-
-    Returns
-    -------
-    Estimate
-        With a standard error of 0, after no evaluations.
-
-    Raises
-    ------
-    ValueError
-        If the shape does not fit, or the value of a possible arc is NaN.
-
-    Notes
-    -----
-    :math:`O(n^3)` time for the marginals.  A value of inf or -inf on a possible arc makes the
-    expectation infinite, and one of each makes it NaN.
-
-    Examples
-    --------
-    >>> from arborand import DependencyTrees
-    >>> d = DependencyTrees.from_weights([[0, 1, 2], [0, 0, 3], [0, 4, 0]])
-    >>> arc_length = abs(np.subtract.outer(range(3), range(3)))
-    >>> float(expected_arc_sum(d, arc_length).value.round(4))
-    2.7273
+    Deprecated: goes away in version 0.3.
     """
-    check_single_graph(distribution, "expected_arc_sum")
-    marginals = distribution.arc_marginals()
-    array: NDArray[Any] = np.asarray(arc_values)
-    if array.dtype.kind not in "biuf":
-        raise TypeError(
-            f"arc_values must be an array of real numbers, but its dtype is {array.dtype}"
-        )
-    if array.shape[:2] != marginals.shape:
-        raise ValueError(
-            f"arc_values has shape {array.shape}: expected {marginals.shape}, one row and one "
-            "column for each node, root included, with any number of axes behind"
-        )
-    head, dependent = np.nonzero(marginals)
-    values = array[head, dependent].astype(np.float64)
-    if np.isnan(values).any():
-        worst = int(np.argwhere(np.isnan(values))[0, 0])
-        raise ValueError(
-            f"arc_values[{head[worst]}, {dependent[worst]}] is nan on an arc of probability "
-            f"{marginals[head[worst], dependent[worst]]:.3g}; give every arc that a tree can have "
-            "a number"
-        )
-    with np.errstate(invalid="ignore"):  # inf - inf
-        value = _weighted_sum(marginals[head, dependent], values)
-    return Estimate(value[()], np.zeros(value.shape)[()], 0)
+    warnings.warn(
+        "expected_arc_sum is now the method expectation of a distribution; the old name goes away "
+        "in version 0.3",
+        DeprecationWarning,
+        stacklevel=2,
+    )
+    value = distribution.expectation(arc_values)
+    return Estimate(value, np.zeros(np.shape(value))[()], 0)
 
 
 def expectation(

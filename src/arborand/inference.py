@@ -10,6 +10,7 @@ Here the *partition function* is Z, the summed weights of all trees.
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -48,17 +49,24 @@ def log_partition(graphs: Graphs, normaliser: Normaliser) -> NDArray[np.float64]
     return normaliser.parts[:, 0].copy().reshape(graphs.batch_shape)[()]
 
 
+def log_prob(
+    graphs: Graphs, normaliser: Normaliser, heads: NDArray[np.int32]
+) -> NDArray[np.float64]:
+    """Compute log P of trees of shape (*draws, *batch_shape, m); -inf outside the support."""
+    return log_prob_if_trees(graphs, normaliser, heads)[0]
+
+
 # Heads of other types than the core's are converted so many at a time.
 _HEADS_AT_ONCE = 1 << 16
 
 
-def log_prob(
+def log_prob_if_trees(
     graphs: Graphs, normaliser: Normaliser, heads: NDArray[np.integer]
 ) -> tuple[NDArray[np.float64], int]:
-    """Compute log P of trees of shape (*draws, *batch_shape, m); -inf outside the support.
+    """Compute log P of what may be trees, and find the first that is none.
 
-    Also returns the index, in the flattened answer, of the first that is no tree; -1 if all are.
-    The heads are read once, and copied nowhere if they are int32 in C order.
+    That is its index in the flattened answer, or -1 if all are trees.  The heads are read once, and
+    copied nowhere if they are int32 in C order.
     """
     num_graphs, size = len(graphs.lengths), graphs.size
     draws = heads.shape[: heads.ndim - 1 - len(graphs.batch_shape)]
@@ -81,7 +89,7 @@ def log_prob(
         if first_bad >= 0:
             first_bad += first * num_graphs
             break
-    return answer.reshape(heads.shape[:-1])[()], first_bad
+    return answer.reshape(heads.shape[:-1]), first_bad
 
 
 def _as_core_integers(heads: NDArray[np.integer]) -> NDArray[np.int32]:
@@ -123,6 +131,31 @@ def entropy(graphs: Graphs, workers: int = 1) -> NDArray[np.float64]:
     answer = np.empty(len(graphs.lengths))
     _core.entropy(graphs.log_weights, graphs.lengths, graphs.single_root, workers, answer)
     return answer.reshape(graphs.batch_shape)[()]
+
+
+def renyi_entropy(graphs: Graphs, order: float, workers: int = 1) -> NDArray[np.float64]:
+    """Compute the Renyi entropy of a finite order above 0, in nats."""
+    answer = np.empty(len(graphs.lengths))
+    _core.renyi_entropy(
+        graphs.log_weights, graphs.lengths, graphs.single_root, workers, order, answer
+    )
+    return answer.reshape(graphs.batch_shape)[()]
+
+
+def entropy_gradient(graphs: Graphs, workers: int = 1) -> NDArray[np.float64]:
+    """Compute the derivative of the entropy in every score."""
+    answer = np.zeros(graphs.log_weights.shape)
+    _core.entropy_gradient(graphs.log_weights, graphs.lengths, graphs.single_root, workers, answer)
+    return answer.reshape(*graphs.batch_shape, graphs.size, graphs.size)
+
+
+def log_num_trees(graphs: Graphs, workers: int = 1) -> NDArray[np.float64]:
+    """Compute the logarithm of the number of trees of every graph: log Z where all weights are 1.
+
+    To about 1e-13, relative to the larger of 1 and the result.
+    """
+    ones = replace(graphs, log_weights=np.where(graphs.has_arc, 0.0, -np.inf))
+    return log_partition(ones, normalise(ones, workers))
 
 
 def mean_hitting_time(graphs: Graphs, workers: int = 1) -> NDArray[np.float64]:

@@ -285,7 +285,7 @@ def check_trees(heads: ArrayLike, lengths: ArrayLike | None = None) -> NDArray[n
     return array
 
 
-def check_heads(heads: ArrayLike, expected: tuple[int, ...]) -> NDArray[np.integer]:
+def check_tree_heads(heads: ArrayLike, expected: tuple[int, ...]) -> NDArray[np.integer]:
     """Let an array of integers through whose last axes are the expected ones.
 
     The core then finds out whether they are trees, and `not_a_tree` says why one is none.

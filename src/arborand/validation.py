@@ -63,6 +63,11 @@ class Graphs:
         """The number of nodes a matrix has room for, root included."""
         return int(self.log_weights.shape[-1])
 
+    @property
+    def has_arc(self) -> NDArray[np.bool_]:
+        """Where there is an arc, in the shape of `log_weights`."""
+        return self.log_weights > -np.inf
+
 
 def check_log_weights(
     log_weights: ArrayLike,
@@ -95,6 +100,18 @@ def check_weights(
     """Let plain weights through the gate, as log-weights."""
     given = Given(_as_array(weights, "weights"), "weights", orientation, are_logarithms=False)
     return _check(given, lengths, single_root=single_root)
+
+
+def has_tree(
+    log_weights: NDArray[np.float64], num_words: int, single_root: bool, arc: tuple[int, int]
+) -> bool:
+    """Tell whether any tree of one checked graph contains an arc."""
+    head, dependent = arc
+    conditioned = np.array(log_weights)
+    conditioned[:, dependent] = -np.inf
+    conditioned[head, dependent] = 0.0
+    lengths = np.array([num_words], dtype=np.int32)
+    return bool(_core.inspect(conditioned[None], lengths, single_root)[0] == _NONE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -267,14 +284,7 @@ def _no_tree(
     the way to an error only.
     """
     where = f" in batch item {_brackets(batch_index)}" if batch_index else ""
-    has_arc = log_weights > -np.inf
-    reached = np.zeros(len(log_weights), dtype=bool)
-    frontier = np.zeros_like(reached)
-    frontier[0] = True
-    while frontier.any():
-        reached |= frontier
-        frontier = has_arc[frontier].any(axis=0) & ~reached
-    unreachable = tuple(int(node) for node in np.flatnonzero(~reached))
+    unreachable = find_unreachable(log_weights)
     if not unreachable:
         return NoTreeError(
             f"{given.name}{where} has spanning trees, but no dependency tree: no single word with "
@@ -284,7 +294,7 @@ def _no_tree(
             batch_index,
         )
     padding = "; if the batch is padded, pass lengths" if batch_index and not has_lengths else ""
-    if not has_arc[0].any():
+    if len(unreachable) == len(log_weights) - 1:
         first_column = given.by_head[batch_index][1 : len(log_weights), 0]
         nothing = -np.inf if given.are_logarithms else 0
         turned = (
@@ -294,7 +304,7 @@ def _no_tree(
             else ": it holds the arcs from the root to the words"
         )
         row = "row" if given.orientation == HEAD_DEPENDENT else "column"
-        message = f"{row} 0 is empty{turned}"
+        message = f"the root (node 0) cannot reach any node, because {row} 0 is empty{turned}"
     else:
         nodes = ", ".join(map(str, unreachable))
         message = (
@@ -336,12 +346,14 @@ def _suspicion(suspicion: int, matrix: NDArray[np.float64], given: Given) -> str
             f"{', '.join(map(str, masked))} alike, at {matrix[0, masked[0]]:g}: padding gets "
             "heads too, unless lengths leaves it out (the root is not counted)"
         )
-    if suspicion == _ADJACENCY and (np.diagonal(matrix) == 0).all() and (matrix[:, 0] >= 0).all():
+    row, column = matrix[0, 1:], matrix[1:, 0]
+    # Whoever writes down scores leaves column 0 empty.
+    has_arcs_to_root = (column >= 0).all() and (column > 0).any()
+    if suspicion == _ADJACENCY and has_arcs_to_root and (np.diagonal(matrix) == 0).all():
         return (
             "may be an adjacency matrix, where 0 means no arc: as a log-weight 0 is an arc of "
             "weight 1; use from_weights"
         )
-    row, column = matrix[0, 1:], matrix[1:, 0]
     is_flat = (row == row[0]).all() and np.isfinite(column).all() and (column != column[0]).any()
     if is_flat and given.orientation == HEAD_DEPENDENT:
         return (
@@ -357,3 +369,15 @@ def _warn(given: Given, index: tuple[int, ...], found: str, stacklevel: int) -> 
         SuspiciousWeightsWarning,
         stacklevel=stacklevel + 1,
     )
+
+
+def find_unreachable(log_weights: NDArray[np.float64]) -> tuple[int, ...]:
+    """List the nodes of one graph that its root does not reach."""
+    has_arc = log_weights > -np.inf
+    reached = np.zeros(len(log_weights), dtype=bool)
+    frontier = np.zeros_like(reached)
+    frontier[0] = True
+    while frontier.any():
+        reached |= frontier
+        frontier = has_arc[frontier].any(axis=0) & ~reached
+    return tuple(int(node) for node in np.flatnonzero(~reached))

@@ -62,6 +62,7 @@ def test_symmetric_adjacency_matrices(kind, scale):
 @KINDS
 def test_directed_adjacency_matrices(kind):
     directed = np.triu(club())  # the last node is nobody's head
+    directed[1, 0] = 1
     with pytest.warns(SuspiciousWeightsWarning, match="adjacency matrix"):
         kind(directed)
 
@@ -156,6 +157,15 @@ def test_outputs_of_parsers(kind):
                 given[:, 0] = filler
                 np.fill_diagonal(given, filler)
                 assert_silent(lambda given=given: kind(given))
+
+
+@KINDS
+def test_scores_written_by_hand(kind):
+    # As on the pages of the documentation: most are 0, and nothing is in column 0.
+    scores = np.zeros((7, 7))
+    scores[[2, 0, 4, 2, 4, 5], [1, 2, 3, 4, 5, 6]] = 4.0
+    assert_silent(lambda: kind(scores))
+    assert_silent(lambda: kind(np.triu(club())))
 
 
 @KINDS

@@ -7,6 +7,8 @@
 
 #include "elimination/censoring.hpp"
 #include "elimination/small_sets.hpp"
+#include "numbers/exact_sum.hpp"
+#include "numbers/exactly_scaled.hpp"
 #include "numbers/exact_product.hpp"
 #include "numbers/exponential.hpp"
 #include "numbers/logarithm.hpp"
@@ -93,22 +95,22 @@ Index exact_choice(const double* chances, Index count, const std::uint64_t* numb
 
 // ---- sum trees
 
-void* new_sum_tree() { return new (std::nothrow) SumTree; }
-void free_sum_tree(void* tree) { delete static_cast<SumTree*>(tree); }
+void* new_sum_tree() { return new (std::nothrow) SumTree<UnboundedDouble>; }
+void free_sum_tree(void* tree) { delete static_cast<SumTree<UnboundedDouble>*>(tree); }
 bool sum_tree_reserve(void* tree, Index count) {
-    return static_cast<SumTree*>(tree)->reserve(count);
+    return static_cast<SumTree<UnboundedDouble>*>(tree)->reserve(count);
 }
 void sum_tree_set(void* tree, Index i, const double* mass) {
-    static_cast<SumTree*>(tree)->set(i, unbounded(mass));
+    static_cast<SumTree<UnboundedDouble>*>(tree)->set(i, unbounded(mass));
 }
 void sum_tree_total(void* tree, double* total) {
-    store_parts(static_cast<SumTree*>(tree)->total(), total);
+    store_parts(static_cast<SumTree<UnboundedDouble>*>(tree)->total(), total);
 }
 // Draws 0 .. count - 1, each from its own stream.
 void sum_tree_draws(void* tree, const std::uint64_t* key, Index count, Index* drawn) {
     for (Index i = 0; i < count; ++i) {
         Stream stream(StreamKey{{key[0], key[1]}}, 0, static_cast<std::uint64_t>(i));
-        drawn[i] = static_cast<SumTree*>(tree)->draw(stream);
+        drawn[i] = static_cast<SumTree<UnboundedDouble>*>(tree)->draw(stream);
     }
 }
 
@@ -174,6 +176,37 @@ double compensated_sum(const double* x, Index count) {
     for (Index i = 0; i < count; ++i) sum.add(x[i]);
     return sum.value();
 }
+
+// A sum, some of whose terms are subtracted, without rounding; then in two parts.
+void exact_sum(const double* x, const bool* is_subtracted, Index count, double* high_and_low) {
+    ExactSum sum;
+    for (Index i = 0; i < count; ++i) {
+        if (is_subtracted[i]) {
+            sum -= ExactSum(x[i]);
+        } else {
+            sum += ExactSum(x[i]);
+        }
+    }
+    const Difference d = sum.rounded();
+    high_and_low[0] = d.high;
+    high_and_low[1] = d.low;
+}
+
+// log(sum over i of e^(sum over k of scores[i, k])), relative to the first term.
+double exactly_scaled_log_ratio(const double* scores, Index num_terms, Index num_factors) {
+    ExactlyScaled total, first;
+    for (Index i = 0; i < num_terms; ++i) {
+        ExactlyScaled term(1.0);
+        for (Index k = 0; k < num_factors; ++k) {
+            term = term * ExactlyScaled::exp_of(scores[i * num_factors + k]);
+        }
+        if (i == 0) first = term;
+        total += term;
+    }
+    return log_of(total / first);
+}
+
+double exponential_minus_1(double x) { return expm1_of(x); }
 
 void matrix_product(double* c, const double* a, const double* b, Index rows, Index depth,
                     Index columns, bool transposed) {

@@ -57,6 +57,57 @@ def test_sums_of_weights_keep_their_digits(parts):
         assert abs(Fraction(parts.ordered_sum(weights)) - exact) <= bound
 
 
+ENDS_OF_THE_RANGE = [5e-324, -5e-324, 2.0**-1022, 1.7976931348623157e308, -1.7e308, 1e-310, 0.0]
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_exact_sums_lose_nothing_from_one_end_of_the_range_to_the_other(parts, seed):
+    generator = np.random.default_rng(seed)
+    terms = generator.normal(size=40) * 2.0 ** generator.integers(-1000, 1000, 40)
+    terms[:20] = generator.choice(ENDS_OF_THE_RANGE, 20)
+    terms = np.concatenate([terms, generator.permutation(terms[5:]) * generator.choice([1, -1])])
+    is_subtracted = generator.random(len(terms)) < 0.5
+    exact = sum(
+        (-1 if minus else 1) * Fraction(x) for x, minus in zip(terms, is_subtracted, strict=True)
+    )
+    found = np.empty(2)
+    parts("exact_sum", terms, is_subtracted, len(terms), found)
+    if abs(exact) >= 2**1024:
+        assert found[0] == (np.inf if exact > 0 else -np.inf)
+    else:
+        # The second part is rounded, or ends where doubles end.
+        error = abs(sum(map(Fraction, found)) - exact)
+        assert error <= max(abs(exact) * Fraction(1, 2**104), Fraction(5e-324))
+
+
+def test_exact_sums_that_cancel_are_zero_or_what_is_left(parts):
+    for terms, exact in (
+        ([1e308, 1e308, 1e308, -1e308, -1e308, -1e308], 0.0),
+        ([1e30, 1.0, -1e30], 1.0),
+        ([-1.7e308, 5e-324, 1.7e308], 5e-324),
+        ([1e16, 1.0, -1e16, -3.0], -2.0),
+    ):
+        found = np.empty(2)
+        parts("exact_sum", np.array(terms), np.zeros(len(terms), bool), len(terms), found)
+        assert found.sum() == exact
+
+
+def test_exactly_scaled_numbers_tell_apart_what_differs_by_one_beside_1e300(parts):
+    for base in (0.0, 1e15, -1e30, 1e300, -1.7e308):
+        scores = np.array([[base, 0.0, base], [base, 1.0, base], [base, -2.5, base]])
+        found = parts("exactly_scaled_log_ratio", scores, 3, 3)
+        exact = mpmath.log(1 + mpmath.e + mpmath.exp(mpmath.mpf(-2.5)))
+        assert abs(found - exact) <= 4 * UNIT * exact
+
+
+def test_the_exponential_minus_one_keeps_its_relative_accuracy(parts):
+    generator = np.random.default_rng(3)
+    numbers = generator.choice([-1, 1], 2000) * 10.0 ** generator.uniform(-18, np.log10(0.34), 2000)
+    for x in numbers:
+        exact = mpmath.expm1(mpmath.mpf(x))
+        assert abs(parts("exponential_minus_1", float(x)) - exact) <= 2 * UNIT * abs(exact)
+
+
 def test_compensated_sums_lose_what_one_rounding_takes_and_no_more(parts):
     generator = np.random.default_rng(2)
     cases = [[1.0, 1e100, 1.0, -1e100], [1e16, 1.0, -1e16], [0.1] * 1000, [-1e30, 5000.0, 1e30]]

@@ -4,8 +4,15 @@
 #include <cmath>
 #include <new>
 
+#include "best_trees/best_tree.hpp"
+#include "best_trees/best_trees.hpp"
+#include "inference/covariances.hpp"
+#include "inference/cumulants.hpp"
+#include "inference/divergence.hpp"
 #include "inference/entropy.hpp"
+#include "inference/entropy_gradient.hpp"
 #include "inference/hitting_times.hpp"
+#include "inference/joint_marginals.hpp"
 #include "inference/log_partition.hpp"
 #include "inference/marginals.hpp"
 #include "inference/tree_check.hpp"
@@ -71,10 +78,63 @@ Status root_marginals(const Graph& graph, Scratch& scratch, const Interrupt& int
 }
 
 Status entropy(const Graph& graph, Scratch& scratch, const Interrupt& interrupt, double* entropy) {
-    Entropy work{0.0};
-    const Status status = run(graph, scratch, interrupt, work);
+    const FloatingPointGuard guard;
+    Arena arena(scratch);
+    return find_entropy(graph, *entropy, arena, interrupt);
+}
+
+Status renyi_entropy(const Graph& graph, Scratch& scratch, const Interrupt& interrupt, double order,
+                     double* entropy) {
+    const FloatingPointGuard guard;
+    CarriedEntropy work{order, 0.0};
+    Arena arena(scratch);
+    const Status status = solve_beyond_double(graph, work, arena, interrupt);
     *entropy = work.entropy;
     return status;
+}
+
+Status divergence(const Graph& graph, const Graph& other, Scratch& scratch,
+                  const Interrupt& interrupt, double* divergence) {
+    const FloatingPointGuard guard;
+    Divergence work{other, 0.0};
+    Arena arena(scratch);
+    const Status status = find_divergence(graph, work, arena, interrupt);
+    *divergence = work.divergence;
+    return status;
+}
+
+Status arc_covariances(const Graph& graph, Scratch& scratch, const Interrupt& interrupt,
+                       const double* direction, double* covariances, Index stride) {
+    ArcCovariances work{{direction, stride}, covariances, stride};
+    return run(graph, scratch, interrupt, work);
+}
+
+Status arc_cumulants(const Graph& graph, Scratch& scratch, const Interrupt& interrupt,
+                     const double* direction, const double* other, double* cumulants,
+                     Index stride) {
+    ArcCumulants work{{direction, stride}, {other, stride}, cumulants, stride};
+    return run(graph, scratch, interrupt, work);
+}
+
+Status entropy_gradient(const Graph& graph, Scratch& scratch, const Interrupt& interrupt,
+                        double* gradient, Index stride) {
+    const FloatingPointGuard guard;
+    Arena arena(scratch);
+    return find_entropy_gradient(graph, gradient, stride, arena, interrupt);
+}
+
+Status entropy_gradient_tangents(const Graph& graph, Scratch& scratch, const Interrupt& interrupt,
+                                 const double* direction, double* tangents, Index stride) {
+    const FloatingPointGuard guard;
+    EntropyGradientTangents work{{direction, stride}, tangents, stride};
+    Arena arena(scratch);
+    return solve_beyond_double(graph, work, arena, interrupt);
+}
+
+Status joint_marginals(const Graph& graph, Scratch& scratch, const Interrupt& interrupt,
+                       double* joint, Index size) {
+    JointMarginals work{joint, size};
+    return run(graph, scratch, interrupt, work);
 }
 
 Status mean_hitting_time(const Graph& graph, Scratch& scratch, const Interrupt& interrupt,
@@ -100,15 +160,34 @@ Status draw(const Scratch& memory, const StreamKey& key, const DrawRange& range,
 
 void* make_distinct(const Graph& graph, const StreamKey& key, std::uint64_t graph_index,
                     const SwitchRule& rule) {
-    return new (std::nothrow) DistinctTrees(graph, key, graph_index, rule);
+    return make_tree_sequence(graph, key, graph_index, rule);
 }
 
 Status next_distinct(void* sequence, const Interrupt& interrupt, DistinctTree& output) {
     const FloatingPointGuard guard;
-    return static_cast<DistinctTrees*>(sequence)->next(interrupt, output);
+    return static_cast<TreeSequence*>(sequence)->next(interrupt, output);
 }
 
-void free_distinct(void* sequence) { delete static_cast<DistinctTrees*>(sequence); }
+void free_distinct(void* sequence) { delete static_cast<TreeSequence*>(sequence); }
+
+Status best_tree(const Graph& graph, Scratch& scratch, const Interrupt& interrupt, double caution,
+                 std::int32_t* heads, BestCounts& counts) {
+    const FloatingPointGuard guard;
+    Arena arena(scratch);
+    return BestTreeSearch(graph, arena, interrupt, counts).best(caution, heads);
+}
+
+void* make_best_trees(const Graph& graph, double caution) {
+    return new (std::nothrow) BestTrees(graph, caution);
+}
+
+Status next_best_tree(void* sequence, const Interrupt& interrupt, const std::int32_t*& heads,
+                      BestCounts& counts) {
+    const FloatingPointGuard guard;
+    return static_cast<BestTrees*>(sequence)->next(interrupt, heads, counts);
+}
+
+void free_best_trees(void* sequence) { delete static_cast<BestTrees*>(sequence); }
 
 }  // namespace
 
@@ -123,12 +202,23 @@ const Kernels& kernels() {
                                   arc_marginals,
                                   root_marginals,
                                   entropy,
+                                  renyi_entropy,
+                                  divergence,
+                                  arc_covariances,
+                                  arc_cumulants,
+                                  entropy_gradient,
+                                  entropy_gradient_tangents,
+                                  joint_marginals,
                                   mean_hitting_time,
                                   prepare,
                                   draw,
                                   make_distinct,
                                   next_distinct,
-                                  free_distinct};
+                                  free_distinct,
+                                  best_tree,
+                                  make_best_trees,
+                                  next_best_tree,
+                                  free_best_trees};
     return table;
 }
 

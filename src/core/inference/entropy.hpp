@@ -1,7 +1,10 @@
 // The entropy of the distribution over trees.
 #pragma once
 
-#include "elimination/recursion.hpp"
+#include <cmath>
+
+#include "inference/carried_entropy.hpp"
+#include "inference/greedy_tree.hpp"
 #include "inference/marginals.hpp"
 #include "numbers/logarithm.hpp"
 #include "numbers/sums.hpp"
@@ -10,39 +13,19 @@
 namespace arborand {
 namespace ARBORAND_ISA {
 
-// The greedy tree: at every node the most probable head given the heads chosen so far.
-template <class Scalar>
-struct GreedyLeaf : DecidingLeaf {
-    Index n;
-    Scalar* chance;         // n + 1
-    double surprise = 0.0;  // -log of the chance of the heads chosen so far
-
-    void visit(Index j, const LeafView<Scalar>& leaf) {
-        head_chances(n, leaf, chance);
-        Index best = 0;
-        for (Index i = 1; i <= n; ++i) {
-            if (to_double(chance[i]) > to_double(chance[best])) best = i;
-        }
-        const double kept = to_double(chance[best]);
-        chance[best] = Scalar(0.0);
-        const double others = to_double(sum(chance, n + 1));
-        // Where the choice is nearly certain, what speaks against it is what is known accurately.
-        surprise += others < 0.5 ? -log1p_of(-others) : -log_of(kept);
-        heads[j] = best - 1;
-    }
-};
-
 // With t the greedy tree, H = -log p(t) + sum over arcs of P(i -> j) * (score of t's arc - score).
 // Subtracting nothing from 1, it keeps its digits when t has nearly all the mass: then both terms
 // are sums of small numbers, each known to full relative accuracy.  Shifted scores do as well: all
 // heads of a node share one shift, and all trees have one root arc if those have one of their own.
-struct Entropy {
+struct EntropyFromScores {
     double entropy;
+    double magnitude;  // the sum of the absolute values of its terms: its error is 2^-50 of that
 
     template <class Scalar>
     static std::size_t workspace(Index n) {
-        return Arena::rounded<double>(n * (n + 1)) + 2 * Arena::rounded<Scalar>(n + 1) +
-               Arena::rounded<Index>(n) + Recursion<Scalar, MarginalLeaf<Scalar>>::workspace(n);
+        return Arena::rounded<double>(n * (n + 1)) + Arena::rounded<Scalar>(n + 1) +
+               GreedyTree::workspace<Scalar>(n) +
+               Recursion<Scalar, MarginalLeaf<Scalar>>::workspace(n);
     }
 
     template <class Scalar>
@@ -50,34 +33,50 @@ struct Entropy {
         const Graph& graph = problem.graph;
         const Index n = graph.num_words;
         double* marginals = problem.arena.template take<double>(n * (n + 1));
-        Index* heads = problem.arena.template take<Index>(n);
-        for (Index j = 0; j < n; ++j) heads[j] = undecided;
-        GreedyLeaf<Scalar> greedy{{heads}, n, problem.arena.template take<Scalar>(n + 1)};
         const std::size_t mark = problem.arena.mark();
         if (!marginals_by_dependent(problem, marginals, n + 1)) return false;
         problem.arena.release(mark);
-        if (!Recursion<Scalar, GreedyLeaf<Scalar>>(problem.walk, n, greedy, problem.arena,
-                                                   problem.interrupt)
-                 .run()) {
-            return false;
-        }
+        GreedyTree tree;
+        if (!tree.find(problem)) return false;
         CompensatedSum total;
-        total.add(greedy.surprise);
+        total.add(tree.surprise);
+        magnitude = tree.surprise;
         for (Index j = 0; j < n; ++j) {
-            const double kept = log_entry(graph, problem.shift, heads[j] + 1, j + 1);
+            const double kept = log_entry(graph, problem.shift, tree.heads[j] + 1, j + 1);
             for (Index i = 0; i <= n; ++i) {
                 const double chance = marginals[j * (n + 1) + i];
-                if (chance > 0) {
-                    total.add(chance * (kept - log_entry(graph, problem.shift, i, j + 1)));
-                }
+                if (!(chance > 0)) continue;
+                const double term = chance * (kept - log_entry(graph, problem.shift, i, j + 1));
+                total.add(term);
+                magnitude += std::fabs(term);
             }
         }
-        // Not negative, though rounding of marginals beside masks that all trees need could make it
-        // so.
         entropy = total.value() > 0 ? total.value() : 0.0;
         return true;
     }
+
+    // Where the terms are large beside their sum (masks that every tree needs, or scores too far
+    // apart for double), scores are no way to the entropy.  What is carried through the elimination
+    // instead has an absolute error of a few units in the last place of n log(n + 1).
+    bool is_accurate(Index n) const {
+        const double unit = static_cast<double>(n) * log_of(static_cast<double>(n) + 1.0);
+        return magnitude <= 64.0 * entropy || magnitude <= 2.0 * unit;
+    }
 };
+
+inline Status find_entropy(const Graph& graph, double& entropy, Arena& arena,
+                           const Interrupt& interrupt) {
+    EntropyFromScores from_scores{0.0, 0.0};
+    if (!needs_exact_scale(graph)) {
+        const Status status = solve(graph, from_scores, arena, interrupt);
+        entropy = from_scores.entropy;
+        if (status != Status::ok || from_scores.is_accurate(graph.num_words)) return status;
+    }
+    CarriedEntropy carried{1.0, 0.0};
+    const Status status = solve_beyond_double(graph, carried, arena, interrupt);
+    entropy = carried.entropy;
+    return status;
+}
 
 }  // namespace ARBORAND_ISA
 }  // namespace arborand

@@ -5,7 +5,9 @@
 #include <cstdint>
 
 #include "elimination/censoring.hpp"
+#include "inference/greedy_tree.hpp"
 #include "numbers/exact_difference.hpp"
+#include "numbers/exact_sum.hpp"
 #include "numbers/logarithm.hpp"
 #include "numbers/sums.hpp"
 #include "types/partition.hpp"
@@ -14,12 +16,33 @@
 namespace arborand {
 namespace ARBORAND_ISA {
 
+// What PartitionOutput stands for: +-inf where it is beyond the range of double.
+inline double log_partition_of(const PartitionOutput& output, Index n) {
+    CompensatedSum total;
+    bool is_large = false;
+    const auto add = [&](double x) {
+        total.add(x);
+        is_large |= std::fabs(x) > largest_unbounded_score;
+    };
+    for (Index j = 1; j <= n; ++j) add(output.column_shift[j]);
+    add(output.root_shift);
+    add(output.reduced);
+    add(output.reduced_error);
+    if (!is_large) return total.value();
+    ExactSum exact(output.root_shift);
+    for (Index j = 1; j <= n; ++j) exact += ExactSum(output.column_shift[j]);
+    exact += ExactSum(output.reduced);
+    exact += ExactSum(output.reduced_error);
+    return exact.value();
+}
+
 struct LogPartition {
     PartitionOutput& output;
 
     template <class Scalar>
-    static std::size_t workspace(Index) {
-        return 0;
+    static std::size_t workspace(Index n) {
+        return std::is_same<Scalar, ExactlyScaled>::value ? GreedyTree::workspace<ExactlyScaled>(n)
+                                                          : 0;
     }
 
     template <class Scalar>
@@ -32,16 +55,28 @@ struct LogPartition {
         output.reduced = reduced.high;
         // Every dependency tree has one root arc: the rest of its shift is the same for all.
         output.reduced_error = reduced.low + problem.shift.root_rest;
-        CompensatedSum total;
-        for (Index j = 1; j <= n; ++j) total.add(problem.shift.column[j]);
-        total.add(problem.shift.root);
-        total.add(output.reduced);
-        total.add(output.reduced_error);
-        output.log_partition = total.value();
         output.root_shift = problem.shift.root;
         for (Index j = 0; j <= n; ++j) output.column_shift[j] = problem.shift.column[j];
+        output.log_partition = log_partition_of(output, n);
         if (problem.interrupt.requested(n)) return false;
         return !pivots.dead_end && pivots.first_order == (problem.graph.single_root ? 1 : 0);
+    }
+
+    // Scores that are far apart are measured from those of one tree: log Z is its score minus its
+    // log-probability, which is a moderate number.
+    bool operator()(Problem<ExactlyScaled>& problem) {
+        const Index n = problem.graph.num_words;
+        GreedyTree tree;
+        if (!tree.find(problem)) return false;
+        output.column_shift[0] = 0.0;
+        for (Index j = 0; j < n; ++j) {
+            output.column_shift[j + 1] = problem.graph.score(tree.heads[j] + 1, j + 1);
+        }
+        output.root_shift = 0.0;
+        output.reduced = tree.surprise;
+        output.reduced_error = 0.0;
+        output.log_partition = log_partition_of(output, n);
+        return true;
     }
 };
 
@@ -50,17 +85,30 @@ struct LogPartition {
 inline double log_prob_of(const Graph& graph, const PartitionOutput& partition,
                           const std::int32_t* heads) {
     CompensatedSum sum;
+    bool is_large = false;
     for (Index j = 1; j <= graph.num_words; ++j) {
         const double score = graph.score(heads[j], j);
+        if (score == -HUGE_VAL) return -HUGE_VAL;
         const Difference d = exact_difference(score, partition.column_shift[j]);
-        if (d.high == -HUGE_VAL) return -HUGE_VAL;  // forbidden, or beyond the range of doubles
+        is_large |= !(std::fabs(d.high) <= largest_unbounded_score);
         sum.add(d.high);
         sum.add(d.low);
         if (graph.single_root && heads[j] == 0) sum.add(-partition.root_shift);
     }
     sum.add(-partition.reduced);
     sum.add(-partition.reduced_error);
-    const double value = sum.value();
+    double value = sum.value();
+    if (is_large) {
+        ExactSum exact;
+        for (Index j = 1; j <= graph.num_words; ++j) {
+            exact += ExactSum(graph.score(heads[j], j));
+            exact -= ExactSum(partition.column_shift[j]);
+            if (graph.single_root && heads[j] == 0) exact -= ExactSum(partition.root_shift);
+        }
+        exact -= ExactSum(partition.reduced);
+        exact -= ExactSum(partition.reduced_error);
+        value = exact.value();
+    }
     return value < 0 ? value : 0.0;
 }
 

@@ -39,6 +39,19 @@ bool marginals_by_dependent(Problem<Scalar>& problem, double* marginals, Index s
         .run();
 }
 
+// From a row per dependent to [head * stride + dependent].
+inline void write_by_head(const double* by_dependent, Index n, double* by_head, Index stride) {
+    constexpr Index block = 16;  // transposed block by block, to use whole cache lines
+    for (Index j = 0; j < n; j += block) {
+        const Index j_end = j + block < n ? j + block : n;
+        for (Index i = 0; i <= n; ++i) {
+            for (Index k = j; k < j_end; ++k) {
+                by_head[i * stride + k + 1] = by_dependent[k * (n + 1) + i];
+            }
+        }
+    }
+}
+
 struct ArcMarginals {
     double* marginals;  // [head * stride + dependent], all other entries left alone
     Index stride;
@@ -54,15 +67,7 @@ struct ArcMarginals {
         const Index n = problem.graph.num_words;
         double* by_dependent = problem.arena.template take<double>(n * (n + 1));
         if (!marginals_by_dependent(problem, by_dependent, n + 1)) return false;
-        constexpr Index block = 16;  // transposed block by block, to use whole cache lines
-        for (Index j = 0; j < n; j += block) {
-            const Index j_end = j + block < n ? j + block : n;
-            for (Index i = 0; i <= n; ++i) {
-                for (Index k = j; k < j_end; ++k) {
-                    marginals[i * stride + k + 1] = by_dependent[k * (n + 1) + i];
-                }
-            }
-        }
+        write_by_head(by_dependent, n, marginals, stride);
         return true;
     }
 };

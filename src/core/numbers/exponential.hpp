@@ -28,18 +28,23 @@ namespace exponential_detail {
 constexpr double log2_e = 1.4426950408889634074;
 constexpr double shifter = 6755399441055744.0;  // 1.5 * 2^52: adding it rounds to an integer
 
-// exp(r) for |r| <= ln2 / 2 by its Taylor series; the first term left out is below 2^-58.  Estrin's
-// scheme: pairs, then pairs of pairs, so that the processor need not wait for one product after
-// another.
+// exp(r) - 1 for |r| <= ln2 / 2 by its Taylor series; the first term left out is below 2^-58.
+// Estrin's scheme: pairs, then pairs of pairs, so that the processor need not wait for one product
+// after another.
 template <class Real>
-inline Real reduced_exp(Real r) {
+inline Real reduced_expm1(Real r) {
     const Real r2 = r * r;
     const Real r4 = r2 * r2;
     const Real low = (r * (1.0 / 6) + 0.5) + r2 * (r * (1.0 / 120) + 1.0 / 24);
     const Real middle = (r * (1.0 / 5040) + 1.0 / 720) + r2 * (r * (1.0 / 362880) + 1.0 / 40320);
     const Real high =
         (r * (1.0 / 39916800) + 1.0 / 3628800) + r2 * (r * (1.0 / 6227020800.0) + 1.0 / 479001600);
-    return 1.0 + (r + r2 * (low + r4 * (middle + r4 * high)));
+    return r + r2 * (low + r4 * (middle + r4 * high));
+}
+
+template <class Real>
+inline Real reduced_exp(Real r) {
+    return 1.0 + reduced_expm1(r);
 }
 
 inline double as_power_of_two(double shifted) { return double_of((bits_of(shifted) + 1023) << 52); }
@@ -98,6 +103,10 @@ inline UnboundedDouble unbounded_exp(Difference d) {
     const double steps = std::nearbyint(k * (1.0 / 512));
     return UnboundedDouble(reduced_exp(r) * power_of_two(static_cast<int>(k - 512 * steps)), steps);
 }
+
+// exp(x) - 1 for |x| <= largest_expm1, to full relative accuracy.
+constexpr double largest_expm1 = 0.34;
+inline double expm1_of(double x) { return exponential_detail::reduced_expm1(x); }
 
 // exp(x) for x <= 0.
 inline double exp_of(double x) {

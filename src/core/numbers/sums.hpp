@@ -30,8 +30,9 @@ inline double sum(const double* x, Index count) {
     return (both[0] + both[2]) + (both[1] + both[3]);
 }
 
-inline UnboundedDouble sum(const UnboundedDouble* x, Index count) {
-    UnboundedDouble total;
+template <class Scalar>
+inline Scalar sum(const Scalar* x, Index count) {
+    Scalar total;
     for (Index i = 0; i < count; ++i) total += x[i];
     return total;
 }

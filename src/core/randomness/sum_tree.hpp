@@ -9,9 +9,10 @@
 namespace arborand {
 namespace ARBORAND_ISA {
 
+template <class Mass>
 class SumTree {
   public:
-    UnboundedDouble total() const { return sums_.size() > 1 ? sums_[1] : UnboundedDouble(); }
+    Mass total() const { return sums_.size() > 1 ? sums_[1] : Mass(); }
 
     // Make room for `count` masses; new ones are 0.
     bool reserve(Index count) {
@@ -22,13 +23,13 @@ class SumTree {
         capacity_ = capacity;
         // The leaves move to the new second half, which begins where the old array ended or later.
         for (Index i = 0; i < capacity; ++i) {
-            sums_[capacity + i] = i < old ? sums_[old + i] : UnboundedDouble();
+            sums_[capacity + i] = i < old ? sums_[old + i] : Mass();
         }
         for (Index i = capacity - 1; i >= 1; --i) sums_[i] = sums_[2 * i] + sums_[2 * i + 1];
         return true;
     }
 
-    void set(Index i, UnboundedDouble mass) {
+    void set(Index i, const Mass& mass) {
         i += capacity_;
         sums_[i] = mass;
         // Sums are made anew, never corrected: nothing is ever subtracted.
@@ -40,7 +41,7 @@ class SumTree {
     Index draw(Stream& stream) const {
         Index i = 1;
         while (i < capacity_) {
-            const UnboundedDouble total = sums_[i];
+            const Mass total = sums_[i];
             const double halves[2] = {to_double(sums_[2 * i] / total),
                                       to_double(sums_[2 * i + 1] / total)};
             const bool certain = !is_positive(sums_[2 * i]) || !is_positive(sums_[2 * i + 1]);
@@ -58,8 +59,7 @@ class SumTree {
         return capacity;
     }
 
-    GrowingArray<UnboundedDouble>
-        sums_;  // node i has the children 2 i and 2 i + 1; leaves in the second half
+    GrowingArray<Mass> sums_;  // node i has the children 2 i and 2 i + 1; leaves in the second half
     Index capacity_ = 0;
 };
 

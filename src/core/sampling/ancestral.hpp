@@ -28,7 +28,7 @@ struct DrawingLeaf : DecidingLeaf {
 };
 
 // Draw the heads that are undecided.  The caller takes over the result only if the range was not
-// left; a draw repeated in UnboundedDouble begins again at the same random number.
+// left; a draw repeated in a wider scalar begins again at the same random number.
 struct AncestralDraw {
     const std::int32_t* given;  // of nodes 0 .. n: a head, or `undecided`
     const Stream& start;

@@ -20,8 +20,10 @@
 namespace arborand {
 namespace ARBORAND_ISA {
 
+// Masses are UnboundedDouble, or ExactlyScaled for graphs that need it.
+template <class Mass>
 struct Prefix {
-    UnboundedDouble chance;   // of the heads of nodes 0 .. position - 1
+    Mass chance;              // of the heads of nodes 0 .. position - 1
     std::int32_t tree;        // a drawn tree with these heads
     std::int32_t position;    // the first node whose head is open
     std::int32_t first_link;  // the heads it has in drawn trees: X, as a list
@@ -34,7 +36,7 @@ struct Link {
 };
 
 // The leaf that draws in a subspace, or follows a given tree, and records what it passes by.
-template <class Scalar>
+template <class Scalar, class Mass>
 struct SplittingLeaf : DecidingLeaf {
     Index n;
     Scalar* chance;             // n + 1
@@ -43,9 +45,8 @@ struct SplittingLeaf : DecidingLeaf {
     const GrowingArray<Link>& links;
     std::int32_t first_link;
     Stream& stream;
-    UnboundedDouble* kept;  // [node]: the conditional of its head
-    UnboundedDouble*
-        passed;  // [node]: the sum of the conditionals of all heads that are still open
+    Mass* kept;    // [node]: the conditional of its head
+    Mass* passed;  // [node]: the sum of the conditionals of all heads that are still open
 
     void visit(Index j, const LeafView<Scalar>& leaf) {
         head_chances(n, leaf, chance);
@@ -64,9 +65,9 @@ struct SplittingLeaf : DecidingLeaf {
         } else {
             drawn = draw_index(chance, n + 1, stream);
         }
-        kept[j] = to_unbounded(chance[drawn]);
+        kept[j] = Mass(chance[drawn]);
         chance[drawn] = Scalar(0.0);
-        passed[j] = to_unbounded(sum(chance, n + 1));
+        passed[j] = Mass(sum(chance, n + 1));
         heads[j] = drawn - 1;
     }
 
@@ -82,45 +83,46 @@ struct SplittingLeaf : DecidingLeaf {
     };
 };
 
+template <class Mass>
 struct SplittingDraw {
-    const Prefix& prefix;
+    const Prefix<Mass>& prefix;
     const std::int32_t* prefix_heads;  // a tree with the prefix
     const std::int32_t* given;
     const GrowingArray<Link>& links;
     const Stream start;
     Index* heads;
-    UnboundedDouble* kept;
-    UnboundedDouble* passed;
+    Mass* kept;
+    Mass* passed;
 
     template <class Scalar>
     static std::size_t workspace(Index n) {
-        return Arena::rounded<Index>(n) + 2 * Arena::rounded<UnboundedDouble>(n) +
+        return Arena::rounded<Index>(n) + 2 * Arena::rounded<Mass>(n) +
                Arena::rounded<Scalar>(n + 1) +
-               Recursion<Scalar, SplittingLeaf<Scalar>>::workspace(n);
+               Recursion<Scalar, SplittingLeaf<Scalar, Mass>>::workspace(n);
     }
 
     template <class Scalar>
     bool operator()(Problem<Scalar>& problem) {
         const Index n = problem.graph.num_words;
         heads = problem.arena.template take<Index>(n);
-        kept = problem.arena.template take<UnboundedDouble>(n);
-        passed = problem.arena.template take<UnboundedDouble>(n);
+        kept = problem.arena.template take<Mass>(n);
+        passed = problem.arena.template take<Mass>(n);
         for (Index j = 0; j < n; ++j) {
             heads[j] = j < prefix.position ? prefix_heads[j + 1] - 1 : undecided;
         }
         Stream stream = start;
-        SplittingLeaf<Scalar> leaf{{heads},
-                                   n,
-                                   problem.arena.template take<Scalar>(n + 1),
-                                   given,
-                                   prefix.position,
-                                   links,
-                                   prefix.first_link,
-                                   stream,
-                                   kept,
-                                   passed};
-        return Recursion<Scalar, SplittingLeaf<Scalar>>(problem.walk, n, leaf, problem.arena,
-                                                        problem.interrupt)
+        SplittingLeaf<Scalar, Mass> leaf{{heads},
+                                         n,
+                                         problem.arena.template take<Scalar>(n + 1),
+                                         given,
+                                         prefix.position,
+                                         links,
+                                         prefix.first_link,
+                                         stream,
+                                         kept,
+                                         passed};
+        return Recursion<Scalar, SplittingLeaf<Scalar, Mass>>(problem.walk, n, leaf, problem.arena,
+                                                              problem.interrupt)
             .run();
     }
 };

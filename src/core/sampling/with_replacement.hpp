@@ -125,7 +125,7 @@ inline Status draw_ancestral(const Sampler& sampler, Stream& stream, std::int32_
         status = finish(problem, draw);
     }
     if (status == Status::left_range) {
-        status = attempt<UnboundedDouble>(sampler.graph, draw, arena, interrupt);
+        status = solve_beyond_double(sampler.graph, draw, arena, interrupt);
     }
     if (status != Status::ok) return status;
     for (Index j = 0; j < n; ++j) heads[j + 1] = static_cast<std::int32_t>(draw.drawn[j] + 1);

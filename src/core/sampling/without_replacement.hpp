@@ -24,6 +24,7 @@
 
 #include <cmath>
 #include <cstring>
+#include <new>
 
 #include "inference/log_partition.hpp"
 #include "memory/growing_array.hpp"
@@ -44,15 +45,23 @@ namespace ARBORAND_ISA {
 constexpr std::uint64_t partition_stream = 1;
 constexpr std::uint64_t perturbation_stream = 2;
 
-// The sequence of distinct trees of one graph.
-class DistinctTrees {
+// The sequence of distinct trees of one graph, whatever its masses are made of.
+class TreeSequence {
+  public:
+    virtual ~TreeSequence() = default;
+
+    // The next tree; output.exhausted if there is none.
+    virtual Status next(const Interrupt& interrupt, DistinctTree& output) = 0;
+};
+
+template <class Mass>
+class DistinctTrees : public TreeSequence {
   public:
     DistinctTrees(const Graph& graph, const StreamKey& key, std::uint64_t graph_index,
                   const SwitchRule& rule)
         : graph_(graph), key_(key), graph_index_(graph_index), rule_(rule) {}
 
-    // The next tree; output.exhausted if there is none.
-    Status next(const Interrupt& interrupt, DistinctTree& output) {
+    Status next(const Interrupt& interrupt, DistinctTree& output) override {
         if (!started_) {
             const Status status = start(interrupt);
             if (status != Status::ok) return status;
@@ -202,8 +211,8 @@ class DistinctTrees {
 
     Status begin_partition(const Interrupt& interrupt) {
         if (!prefixes_.resize(1) || !masses_.reserve(1)) return Status::no_memory;
-        prefixes_[0] = {UnboundedDouble(1.0, 0.0), 0, 0, -1};
-        masses_.set(0, UnboundedDouble(1.0, 0.0));
+        prefixes_[0] = {Mass(1.0), 0, 0, -1};
+        masses_.set(0, Mass(1.0));
         // Take out the trees drawn so far, as if they had been drawn here.
         for (Index t = 0; t < num_trees_; ++t) {
             if (interrupt.requested()) return Status::interrupted;
@@ -239,9 +248,9 @@ class DistinctTrees {
     // Draw a tree in a subspace (or take the given one), write it as tree t, and replace the
     // subspace by what is left of it.
     Status split(Index at, Index t, const std::int32_t* given, const Interrupt& interrupt) {
-        const Prefix prefix = prefixes_[at];
-        SplittingDraw draw{prefix,  tree(prefix.tree), given,   links_,
-                           stream_, nullptr,           nullptr, nullptr};
+        const Prefix<Mass> prefix = prefixes_[at];
+        SplittingDraw<Mass> draw{prefix,  tree(prefix.tree), given,   links_,
+                                 stream_, nullptr,           nullptr, nullptr};
         const Status status = run(draw, interrupt);
         if (status != Status::ok) return status;
 
@@ -256,7 +265,7 @@ class DistinctTrees {
         std::int32_t* heads = tree(t);
         heads[0] = -1;
         for (Index j = 0; j < n; ++j) heads[j + 1] = static_cast<std::int32_t>(draw.heads[j] + 1);
-        UnboundedDouble chance = prefix.chance;
+        Mass chance = prefix.chance;
         Index current = at;
         for (Index j = prefix.position; j < n; ++j) {
             const Index step = j - prefix.position;
@@ -276,19 +285,20 @@ class DistinctTrees {
         return Status::ok;
     }
 
-    Status run(SplittingDraw& draw, const Interrupt& interrupt) {
+    Status run(SplittingDraw<Mass>& draw, const Interrupt& interrupt) {
         const Sampler& sampler = Sampler::in(prepared_);
         Arena arena(work_);
         Status status = Status::left_range;
         if (sampler.fits) {
             const Index n = graph_.num_words;
-            if (!arena.reserve(SplittingDraw::workspace<double>(n))) return Status::no_memory;
+            if (!arena.reserve(SplittingDraw<Mass>::template workspace<double>(n))) {
+                return Status::no_memory;
+            }
             Problem<double> problem{graph_, {nullptr}, sampler.rows, arena, interrupt};
             status = finish(problem, draw);
         }
-        if (status == Status::left_range)
-            status = attempt<UnboundedDouble>(graph_, draw, arena, interrupt);
-        return status;
+        return status == Status::left_range ? attempt<Mass>(graph_, draw, arena, interrupt)
+                                            : status;
     }
 
     Graph graph_;
@@ -306,11 +316,20 @@ class DistinctTrees {
     std::uint64_t tries_ = 0;
     std::int64_t repeats_ = 0;         // since the last new tree
     GrowingArray<std::int32_t> seen_;  // hash table of trees
-    GrowingArray<Prefix> prefixes_;
+    GrowingArray<Prefix<Mass>> prefixes_;
     GrowingArray<Link> links_;
-    SumTree masses_;
+    SumTree<Mass> masses_;
     Stream stream_{key_, 0, 0};
 };
+
+// Null: no memory.
+inline TreeSequence* make_tree_sequence(const Graph& graph, const StreamKey& key,
+                                        std::uint64_t graph_index, const SwitchRule& rule) {
+    if (needs_exact_scale(graph)) {
+        return new (std::nothrow) DistinctTrees<ExactlyScaled>(graph, key, graph_index, rule);
+    }
+    return new (std::nothrow) DistinctTrees<UnboundedDouble>(graph, key, graph_index, rule);
+}
 
 }  // namespace ARBORAND_ISA
 }  // namespace arborand

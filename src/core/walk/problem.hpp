@@ -52,10 +52,19 @@ Status attempt(const Graph& graph, Work& work, Arena& arena, const Interrupt& in
     return finish(problem, work);
 }
 
+// In the narrowest number type beyond double that holds the scores.
+template <class Work>
+Status solve_beyond_double(const Graph& graph, Work& work, Arena& arena,
+                           const Interrupt& interrupt) {
+    const Status status = attempt<UnboundedDouble>(graph, work, arena, interrupt);
+    return status == Status::left_range ? attempt<ExactlyScaled>(graph, work, arena, interrupt)
+                                        : status;
+}
+
 template <class Work>
 Status solve(const Graph& graph, Work& work, Arena& arena, const Interrupt& interrupt) {
     const Status status = attempt<double>(graph, work, arena, interrupt);
-    return status == Status::left_range ? attempt<UnboundedDouble>(graph, work, arena, interrupt)
+    return status == Status::left_range ? solve_beyond_double(graph, work, arena, interrupt)
                                         : status;
 }
 

@@ -12,7 +12,9 @@
 #pragma once
 
 #include <cmath>
+#include <type_traits>
 
+#include "numbers/exactly_scaled.hpp"
 #include "numbers/exponential.hpp"
 #include "numbers/four_doubles.hpp"
 #include "numbers/unbounded_double.hpp"
@@ -29,11 +31,13 @@ inline bool convert(bool absent, Difference d, double& weight) {
     return fits || absent;
 }
 
+// Scores further apart than this are for ExactlyScaled.
+constexpr double largest_unbounded_score = 1e13;
+
 inline bool convert(bool absent, Difference d, UnboundedDouble& weight) {
-    // A difference that overflowed may have become NaN on the way.
-    if (std::isnan(d.high)) d = {-HUGE_VAL, 0.0};
-    weight = absent ? UnboundedDouble() : unbounded_exp(d);
-    return true;
+    const bool fits = std::fabs(d.high) <= largest_unbounded_score;  // false for NaN: an overflow
+    weight = absent || !fits ? UnboundedDouble() : unbounded_exp(d);
+    return fits || absent;
 }
 
 // Four at a time; `too_small` collects the finite scores that do not fit.
@@ -74,12 +78,40 @@ inline bool convert_row(const double* scores, const Shift& shift, Index count, d
 template <bool is_root>
 inline bool convert_row(const double* scores, const Shift& shift, Index count,
                         UnboundedDouble* weights) {
+    bool fits = true;
     for (Index j = 0; j < count; ++j) {
-        convert(scores[j] == -HUGE_VAL,
-                shifted<is_root>(scores[j], shift.column[j + 1], shift.root, shift.root_rest),
-                weights[j]);
+        fits &=
+            convert(scores[j] == -HUGE_VAL,
+                    shifted<is_root>(scores[j], shift.column[j + 1], shift.root, shift.root_rest),
+                    weights[j]);
+    }
+    return fits;
+}
+
+// Scores are kept as they are, so nothing needs to be shifted.
+template <bool is_root>
+inline bool convert_row(const double* scores, const Shift&, Index count, ExactlyScaled* weights) {
+    for (Index j = 0; j < count; ++j) {
+        weights[j] = scores[j] == -HUGE_VAL ? ExactlyScaled() : ExactlyScaled::exp_of(scores[j]);
     }
     return true;
+}
+
+// Whether scores may be so far apart that only ExactlyScaled holds them.  No: UnboundedDouble does.
+// Half of the limit, because root arcs are shifted twice.
+inline bool needs_exact_scale(const Graph& graph) {
+    constexpr double largest_gap = largest_unbounded_score / 2;
+    for (Index j = 1; j <= graph.num_words; ++j) {
+        double lowest = HUGE_VAL, highest = -HUGE_VAL;
+        for (Index i = 0; i <= graph.num_words; ++i) {
+            const double score = graph.score(i, j);
+            if (score == -HUGE_VAL) continue;
+            lowest = score < lowest ? score : lowest;
+            highest = score > highest ? score : highest;
+        }
+        if (!(highest - lowest <= largest_gap)) return true;
+    }
+    return false;
 }
 
 constexpr Index num_root_columns = 2;
@@ -93,7 +125,8 @@ template <class Scalar>
 bool fill_walk(const Graph& graph, const Shift& shift, Scalar* rows, Scalar* buffer) {
     const Index n = graph.num_words;
     const Index stride = walk_stride(n);
-    bool fits = true;
+    bool fits = std::is_same<Scalar, ExactlyScaled>::value ||
+                std::fabs(shift.root) <= largest_unbounded_score;
     for (Index i = 1; i <= n; ++i) {
         const double* scores = graph.log_weights + i * graph.stride;
         fits &= convert_row<false>(scores + 1, shift, n, buffer);

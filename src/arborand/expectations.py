@@ -1,0 +1,199 @@
+"""Means, variances and covariances of functions of a random tree, exactly, and the divergence.
+
+Functions here are sums over the arcs of a tree, given as an array ``[head, dependent]``.  Every
+tree has one arc into each word, so a constant may be subtracted from a column without changing any
+covariance.  Where a difference would lose digits, the value of the word's most probable head is
+subtracted: what is left is a sum of small terms where one tree has nearly all the mass.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from arborand import _core
+from arborand.inference import arc_marginals
+from arborand.validation import has_tree
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from numpy.typing import ArrayLike, NDArray
+
+    from arborand.validation import Graphs
+
+# The largest answer of `joint_marginals`: 2 GiB, that is 126 words.
+LARGEST_JOINT_BYTES = 2**31
+
+
+def check_arc_values(values: ArrayLike, name: str, graphs: Graphs) -> NDArray[np.float64]:
+    """Let finite values of all arcs through: (num_graphs, m, m), 0 where there is no arc."""
+    array = _real_array(values, name)
+    shape = (*graphs.batch_shape, graphs.size, graphs.size)
+    if array.shape != shape:
+        raise ValueError(
+            f"{name} has shape {array.shape}: expected {shape}, one row and one column for each "
+            "node, root included"
+        )
+    is_arc = graphs.has_arc
+    flat = np.where(is_arc, array.reshape(is_arc.shape), 0.0).astype(np.float64)
+    if not np.isfinite(flat).all():
+        graph, head, dependent = (int(i) for i in np.argwhere(~np.isfinite(flat))[0])
+        index = (*np.unravel_index(graph, graphs.batch_shape), head, dependent)
+        raise ValueError(
+            f"{name}{_brackets(index)} is {flat[graph, head, dependent]}, on "
+            f"the arc {head} -> {dependent}: give every arc of the graph a finite number"
+        )
+    return flat
+
+
+def arc_covariances(
+    graphs: Graphs, direction: NDArray[np.float64], workers: int = 1
+) -> NDArray[np.float64]:
+    """Compute the covariance of every arc with the sum of checked values, flat over the batch."""
+    answer = np.zeros(graphs.log_weights.shape)
+    _core.arc_covariances(
+        graphs.log_weights, graphs.lengths, graphs.single_root, workers, direction, answer
+    )
+    return answer
+
+
+def arc_cumulants(
+    graphs: Graphs,
+    direction: NDArray[np.float64],
+    other: NDArray[np.float64],
+    workers: int = 1,
+) -> NDArray[np.float64]:
+    """Compute the derivative of `arc_covariances` of one direction in another: the third cumulants.
+
+    Both are checked values, flat over the batch, and may be exchanged.
+    """
+    answer = np.zeros(graphs.log_weights.shape)
+    _core.arc_cumulants(
+        graphs.log_weights, graphs.lengths, graphs.single_root, workers, direction, other, answer
+    )
+    return answer
+
+
+def entropy_gradient_tangents(
+    graphs: Graphs, direction: NDArray[np.float64], workers: int = 1
+) -> NDArray[np.float64]:
+    """Compute the derivative of the entropy's gradient in a direction of the scores."""
+    answer = np.zeros(graphs.log_weights.shape)
+    _core.entropy_gradient_tangents(
+        graphs.log_weights, graphs.lengths, graphs.single_root, workers, direction, answer
+    )
+    return answer
+
+
+def expectation(graphs: Graphs, arc_values: ArrayLike, workers: int = 1) -> NDArray[np.float64]:
+    """Compute the mean of sums over arcs, with any axes behind those of the arcs."""
+    array = _real_array(arc_values, "arc_values")
+    shape = (*graphs.batch_shape, graphs.size, graphs.size)
+    if array.shape[: len(shape)] != shape:
+        raise ValueError(
+            f"arc_values has shape {array.shape}: expected {shape}, one row and one column for "
+            "each node, root included, with any number of axes behind"
+        )
+    trailing = array.shape[len(shape) :]
+    marginals = arc_marginals(graphs, workers).reshape(-1, graphs.size, graphs.size)
+    flat = array.reshape(*marginals.shape, -1)
+    answer = np.zeros((len(marginals), flat.shape[-1]))
+    for graph, (chances, values) in enumerate(zip(marginals, flat, strict=True)):
+        head, dependent = np.nonzero(chances)
+        chosen = values[head, dependent].astype(np.float64)
+        if np.isnan(chosen).any():
+            worst = int(np.argwhere(np.isnan(chosen))[0, 0])
+            index = (*np.unravel_index(graph, graphs.batch_shape), head[worst], dependent[worst])
+            raise ValueError(
+                f"arc_values{_brackets(index)} is nan on an arc of "
+                f"probability {chances[head[worst], dependent[worst]]:.3g}; give every arc that a "
+                "tree can have a number"
+            )
+        with np.errstate(invalid="ignore"):  # inf - inf
+            answer[graph] = (chances[head, dependent, None] * chosen).sum(axis=0)
+    return answer.reshape((*graphs.batch_shape, *trailing))[()]
+
+
+def covariance(
+    graphs: Graphs,
+    arc_values: NDArray[np.float64],
+    other: NDArray[np.float64],
+    workers: int = 1,
+) -> NDArray[np.float64]:
+    """Compute the covariance of two sums of checked values."""
+    # Relative to each word's most probable head, arcs of a nearly certain tree count 0: what is
+    # left of the sum below is in proportion to the mass of the other trees.
+    reference = arc_marginals(graphs, workers).reshape(graphs.log_weights.shape).argmax(axis=1)
+    first, second = (
+        np.where(
+            graphs.has_arc,
+            values - np.take_along_axis(values, reference[:, None], axis=1),
+            0.0,
+        )
+        for values in (arc_values, other)
+    )
+    answer: NDArray[np.float64] = (first * arc_covariances(graphs, second, workers)).sum((1, 2))
+    return answer.reshape(graphs.batch_shape)[()]
+
+
+def joint_marginals(graphs: Graphs) -> NDArray[np.float64]:
+    """Compute the probability of all pairs of arcs of one graph."""
+    num_bytes = 8 * graphs.size**4
+    if num_bytes > LARGEST_JOINT_BYTES:
+        raise ValueError(
+            f"joint_marginals of {graphs.size - 1} words would have {graphs.size}**4 entries, "
+            f"{num_bytes / 2**30:.1f} GiB; the limit is {LARGEST_JOINT_BYTES / 2**30:.0f} GiB: ask "
+            "joint_probability for the arcs you need, or condition() on one and take arc_marginals"
+        )
+    answer = np.zeros((graphs.size,) * 4)
+    _core.joint_marginals(graphs.log_weights, graphs.lengths, graphs.single_root, answer)
+    return answer
+
+
+def kl_divergence(graphs: Graphs, other: Graphs, workers: int = 1) -> NDArray[np.float64]:
+    """Compute the divergence of every graph's trees from those of another of the same lengths."""
+    size = min(graphs.size, other.size)  # padding may differ
+    log_weights = graphs.log_weights[:, :size, :size]
+    other_weights = np.ascontiguousarray(other.log_weights[:, :size, :size])
+    single_root = graphs.single_root
+    is_infinite = np.zeros(len(log_weights), dtype=bool)
+    if other.single_root and not single_root:
+        # Any two root arcs are in a spanning tree together, which is no dependency tree.
+        is_infinite = (log_weights[:, 0] > -np.inf).sum(axis=1) > 1
+        single_root = True
+    log_weights = np.array(log_weights)
+    forbidden = (log_weights > -np.inf) & (other_weights == -np.inf)
+    for graph in np.flatnonzero(forbidden.any(axis=(1, 2)) & ~is_infinite):
+        # Harmless only if no tree of ours has the arc.
+        is_infinite[graph] = any(
+            has_tree(log_weights[graph], int(graphs.lengths[graph]), single_root, (head, dependent))
+            for head, dependent in np.argwhere(forbidden[graph])
+        )
+    log_weights[forbidden] = -np.inf
+    answer = np.full(len(log_weights), np.inf)
+    finite = np.flatnonzero(~is_infinite)
+    divergences = np.empty(len(finite))
+    _core.divergence(
+        log_weights[finite],
+        graphs.lengths[finite],
+        single_root,
+        other_weights[finite],
+        other.single_root,
+        workers,
+        divergences,
+    )
+    answer[finite] = divergences
+    return answer.reshape(graphs.batch_shape)[()]
+
+
+def _brackets(index: Iterable[Any]) -> str:
+    return f"[{', '.join(str(int(i)) for i in index)}]"
+
+
+def _real_array(values: ArrayLike, name: str) -> NDArray[Any]:
+    array: NDArray[Any] = np.asarray(values)
+    if array.dtype.kind not in "biuf":
+        raise TypeError(f"{name} must be an array of real numbers, but its dtype is {array.dtype}")
+    return array

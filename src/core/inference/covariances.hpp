@@ -1,0 +1,101 @@
+// Covariances of arcs with a sum over the tree's arcs: the Hessian of log Z times a direction.
+//
+// For f(t), the sum of `direction` over the arcs of the tree t, the derivative of the marginal of
+// an arc e in that direction of the scores is
+//
+//     Cov(1_e, f) = P(e) (E[f | e] - E[f]).
+//
+// One pass of the recursion of the marginals, on numbers that carry a tangent.  Its error at e is
+// that of E[f | e] - E[f], a few units in the last place of n max|direction|, times P(e).
+#pragma once
+
+#include "elimination/recursion.hpp"
+#include "inference/direction.hpp"
+#include "inference/marginals.hpp"
+#include "numbers/with_tangent.hpp"
+#include "walk/problem.hpp"
+
+namespace arborand {
+namespace ARBORAND_ISA {
+
+// The plain number in a number with a tangent.
+inline double value_of(DoubleWithTangent x) { return x.value; }
+template <class Number>
+inline const auto& value_of(const Number& x) {
+    return x.value;
+}
+
+// With P_i proportional to x_i, the derivative of P_i is P_i (y_i - sum over k of P_k y_k), where y
+// are the logarithmic derivatives.  They are taken relative to that of the most probable head: its
+// own is then 0, so that where it has nearly all the mass the mean is a sum of small terms.
+template <class Number>
+struct CovarianceLeaf : ReadingLeaf {
+    Index n;
+    Number* weight;       // n + 1
+    double* chance;       // n + 1
+    double* covariances;  // row j: the heads of node j
+    Index stride;
+
+    void visit(Index j, const LeafView<Number>& leaf) {
+        weight[0] = leaf.root_weight;
+        for (Index i = 0; i < n; ++i) weight[i + 1] = leaf.row[i] * leaf.h[i];
+        auto total = value_of(weight[0]);
+        for (Index i = 1; i <= n; ++i) total += value_of(weight[i]);
+        Index best = 0;
+        for (Index i = 0; i <= n; ++i) {
+            chance[i] = to_double(value_of(weight[i]) / total);
+            if (chance[i] > chance[best]) best = i;
+        }
+        const double base = rate_of(weight[best]);
+        double mean = 0.0;
+        for (Index i = 0; i <= n; ++i) {
+            if (chance[i] > 0) mean += chance[i] * (rate_of(weight[i]) - base);
+        }
+        for (Index i = 0; i <= n; ++i) {
+            covariances[j * stride + i] =
+                chance[i] > 0 ? chance[i] * ((rate_of(weight[i]) - base) - mean) : 0.0;
+        }
+    }
+};
+
+struct ArcCovariances {
+    Direction direction;
+    double* covariances;  // [head * stride + dependent]; all other entries are left alone
+    Index stride;
+
+    template <class Scalar>
+    using Number = typename TangentOf<Scalar>::Number;
+
+    template <class Scalar>
+    static std::size_t workspace(Index n) {
+        return Arena::rounded<Number<Scalar>>(n * walk_stride(n)) +
+               Arena::rounded<Number<Scalar>>(n + 1) + 2 * Arena::rounded<double>(n + 1) +
+               Arena::rounded<double>(n * (n + 1)) +
+               Recursion<Number<Scalar>, CovarianceLeaf<Number<Scalar>>>::workspace(n);
+    }
+
+    template <class Scalar>
+    bool operator()(Problem<Scalar>& problem) {
+        const Index n = problem.graph.num_words, width = walk_stride(n);
+        Number<Scalar>* walk = problem.arena.template take<Number<Scalar>>(n * width);
+        direction.prepare(problem.graph, problem.arena.template take<double>(n + 1));
+        fill_carrying(problem.walk, n, width, walk, [&](const Scalar& weight, Index i, Index j) {
+            return TangentOf<Scalar>::make(weight, direction(i, j));
+        });
+        Number<Scalar>* weight = problem.arena.template take<Number<Scalar>>(n + 1);
+        double* chance = problem.arena.template take<double>(n + 1);
+        double* by_dependent = problem.arena.template take<double>(n * (n + 1));
+        CovarianceLeaf<Number<Scalar>> leaf{{}, n, weight, chance, by_dependent, n + 1};
+        if (!Recursion<Number<Scalar>, CovarianceLeaf<Number<Scalar>>>(walk, n, leaf, problem.arena,
+                                                                       problem.interrupt)
+                 .run()) {
+            return false;
+        }
+        for (Index i = 0; i < n * (n + 1); ++i) by_dependent[i] *= direction.scale();
+        write_by_head(by_dependent, n, covariances, stride);
+        return true;
+    }
+};
+
+}  // namespace ARBORAND_ISA
+}  // namespace arborand

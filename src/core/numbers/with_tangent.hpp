@@ -1,0 +1,199 @@
+// Numbers that carry their derivative in one direction of the scores.
+//
+// The elimination only adds, multiplies and divides, so it runs on these as it runs on plain
+// numbers, and gives the derivative of each result beside the result.
+//
+// Why it is accurate.  Every entry x of the elimination is a ratio of two sums over forests with
+// non-negative terms, so its logarithmic derivative x' / x is a difference of two means of the
+// direction's sum over a forest: at most 2 n max|direction|, whatever the weights.  A sum averages
+// logarithmic derivatives, a product adds them, a quotient subtracts them; each operation adds an
+// error of a few units in the last place of n max|direction|, never more.
+#pragma once
+
+#include "numbers/exactly_scaled.hpp"
+#include "numbers/four_doubles.hpp"
+#include "numbers/matrix_product.hpp"
+#include "numbers/unbounded_double.hpp"
+
+namespace arborand {
+namespace ARBORAND_ISA {
+
+// Within the range of double: the value and its derivative.
+struct DoubleWithTangent {
+    double value, tangent;
+
+    DoubleWithTangent() : value(0.0), tangent(0.0) {}
+    explicit DoubleWithTangent(double v) : value(v), tangent(0.0) {}
+    DoubleWithTangent(double v, double t) : value(v), tangent(t) {}
+};
+
+inline DoubleWithTangent operator+(DoubleWithTangent x, DoubleWithTangent y) {
+    return {x.value + y.value, x.tangent + y.tangent};
+}
+inline DoubleWithTangent& operator+=(DoubleWithTangent& x, DoubleWithTangent y) {
+    return x = x + y;
+}
+inline DoubleWithTangent operator*(DoubleWithTangent x, DoubleWithTangent y) {
+    return {x.value * y.value, x.value * y.tangent + x.tangent * y.value};
+}
+inline DoubleWithTangent operator/(DoubleWithTangent x, DoubleWithTangent y) {
+    const double quotient = x.value / y.value;
+    return {quotient, (x.tangent - quotient * y.tangent) / y.value};
+}
+inline bool is_positive(DoubleWithTangent x) { return x.value > 0; }
+inline UnboundedDouble to_unbounded(DoubleWithTangent x) { return to_unbounded(x.value); }
+
+// Beyond that range: the value and its logarithmic derivative, which never leaves it.
+template <class Value>
+struct WithRate {
+    Value value;
+    double rate;
+
+    WithRate() : value(), rate(0.0) {}
+    explicit WithRate(double v) : value(v), rate(0.0) {}
+    WithRate(const Value& v, double r) : value(v), rate(r) {}
+};
+
+template <class Value>
+inline WithRate<Value>& operator+=(WithRate<Value>& x, const WithRate<Value>& y) {
+    if (!is_positive(y.value)) return x;
+    if (!is_positive(x.value)) return x = y;
+    const Value total = x.value + y.value;
+    // Away from the larger part's rate by the smaller part's share.
+    const double share_x = to_double(x.value / total);
+    x.rate = share_x < 0.5 ? y.rate + share_x * (x.rate - y.rate)
+                           : x.rate + to_double(y.value / total) * (y.rate - x.rate);
+    x.value = total;
+    return x;
+}
+template <class Value>
+inline WithRate<Value> operator*(const WithRate<Value>& x, const WithRate<Value>& y) {
+    if (!is_positive(x.value) || !is_positive(y.value)) return {};
+    return {x.value * y.value, x.rate + y.rate};
+}
+template <class Value>
+inline WithRate<Value> operator/(const WithRate<Value>& x, const WithRate<Value>& y) {
+    if (!is_positive(x.value)) return {};
+    return {x.value / y.value, x.rate - y.rate};
+}
+template <class Value>
+inline bool is_positive(const WithRate<Value>& x) {
+    return is_positive(x.value);
+}
+template <class Value>
+inline UnboundedDouble to_unbounded(const WithRate<Value>& x) {
+    return to_unbounded(x.value);
+}
+
+inline double rate_of(DoubleWithTangent x) { return x.value > 0 ? x.tangent / x.value : 0.0; }
+template <class Value>
+inline double rate_of(const WithRate<Value>& x) {
+    return x.rate;
+}
+
+// ---- the number type with a tangent that belongs to a plain one, and how weights become one
+
+template <class Scalar>
+struct TangentOf {
+    using Number = WithRate<Scalar>;
+    static Number make(const Scalar& weight, double direction) {
+        return {weight, is_positive(weight) ? direction : 0.0};
+    }
+};
+template <>
+struct TangentOf<double> {
+    using Number = DoubleWithTangent;
+    static Number make(double weight, double direction) {
+        return {weight, weight > 0 ? weight * direction : 0.0};
+    }
+};
+
+// ---- C += A * B ---------------------------------------------------------------------------------
+//
+// A sliver of B is taken apart once into values and tangents, so that the inner loop is three
+// products of doubles: value += a b, tangent += a b' + a' b.
+
+namespace tangent_product_detail {
+
+constexpr Index depth_block = 128;  // two packed slivers of 8 columns: 16 KiB
+
+template <int Rows, int Vectors>
+inline void tile(DoubleWithTangent* c, Index c_stride, Strided<DoubleWithTangent> a,
+                 const double* values, const double* tangents, Index depth) {
+    FourDoubles value[Rows][Vectors], tangent[Rows][Vectors];
+    for (int i = 0; i < Rows; ++i) {
+        for (int v = 0; v < Vectors; ++v) {
+            const double* from = &c[i * c_stride + vector_length * v].value;
+            const FourDoubles first = load(from), second = load(from + vector_length);
+            value[i][v] = __builtin_shufflevector(first, second, 0, 2, 4, 6);
+            tangent[i][v] = __builtin_shufflevector(first, second, 1, 3, 5, 7);
+        }
+    }
+    for (Index k = 0; k < depth; ++k) {
+        FourDoubles b[Vectors], b_tangent[Vectors];
+        for (int v = 0; v < Vectors; ++v) {
+            b[v] = load(values + (k * Vectors + v) * vector_length);
+            b_tangent[v] = load(tangents + (k * Vectors + v) * vector_length);
+        }
+        for (int i = 0; i < Rows; ++i) {
+            const DoubleWithTangent factor = a.data[i * a.row + k * a.column];
+            for (int v = 0; v < Vectors; ++v) {
+                value[i][v] += factor.value * b[v];
+                tangent[i][v] += factor.value * b_tangent[v];
+                tangent[i][v] += factor.tangent * b[v];
+            }
+        }
+    }
+    for (int i = 0; i < Rows; ++i) {
+        for (int v = 0; v < Vectors; ++v) {
+            double* to = &c[i * c_stride + vector_length * v].value;
+            store(to, __builtin_shufflevector(value[i][v], tangent[i][v], 0, 4, 1, 5));
+            store(to + vector_length,
+                  __builtin_shufflevector(value[i][v], tangent[i][v], 2, 6, 3, 7));
+        }
+    }
+}
+
+template <int Vectors>
+inline void strip(DoubleWithTangent* c, Index c_stride, Strided<DoubleWithTangent> a,
+                  const DoubleWithTangent* b, Index b_stride, Index rows, Index depth) {
+    alignas(64) double values[depth_block * Vectors * vector_length];
+    alignas(64) double tangents[depth_block * Vectors * vector_length];
+    for (Index k = 0; k < depth; ++k) {
+        for (Index v = 0; v < Vectors * vector_length; ++v) {
+            values[k * Vectors * vector_length + v] = b[k * b_stride + v].value;
+            tangents[k * Vectors * vector_length + v] = b[k * b_stride + v].tangent;
+        }
+    }
+    Index i = 0;
+    for (; i + 2 <= rows; i += 2) {
+        tile<2, Vectors>(c + i * c_stride, c_stride, {a.data + i * a.row, a.row, a.column}, values,
+                         tangents, depth);
+    }
+    if (i < rows) {
+        tile<1, Vectors>(c + i * c_stride, c_stride, {a.data + i * a.row, a.row, a.column}, values,
+                         tangents, depth);
+    }
+}
+
+}  // namespace tangent_product_detail
+
+inline void add_product(DoubleWithTangent* c, Index c_stride, Strided<DoubleWithTangent> a,
+                        const DoubleWithTangent* b, Index b_stride, Index rows, Index depth,
+                        Index columns) {
+    using namespace tangent_product_detail;
+    for (Index k = 0; k < depth; k += depth_block) {
+        const Index block_depth = depth - k < depth_block ? depth - k : depth_block;
+        const Strided<DoubleWithTangent> from{a.data + k * a.column, a.row, a.column};
+        Index j = 0;
+        for (; j + 2 * vector_length <= columns; j += 2 * vector_length) {
+            strip<2>(c + j, c_stride, from, b + k * b_stride + j, b_stride, rows, block_depth);
+        }
+        if (j < columns) {
+            strip<1>(c + j, c_stride, from, b + k * b_stride + j, b_stride, rows, block_depth);
+        }
+    }
+}
+
+}  // namespace ARBORAND_ISA
+}  // namespace arborand
