@@ -160,6 +160,7 @@ Status draw(const Scratch& memory, const StreamKey& key, const DrawRange& range,
 
 void* make_distinct(const Graph& graph, const StreamKey& key, std::uint64_t graph_index,
                     const SwitchRule& rule) {
+    const FloatingPointGuard guard;
     return make_tree_sequence(graph, key, graph_index, rule);
 }
 
