@@ -182,7 +182,7 @@ def test_unbounded_graphs_leave_the_range_of_double(kind, scores):
 # ---- without replacement ----
 
 
-def assert_same_sequence(distribution, num_trees, *, method, seed=0, switch_after=None, first=0):
+def assert_same_sequence(distribution, num_trees, *, method, seed=0, first=0, **switch):
     graphs = distribution._graphs
     draws = without_replacement.sample_without_replacement(
         graphs,
@@ -190,7 +190,7 @@ def assert_same_sequence(distribution, num_trees, *, method, seed=0, switch_afte
         method=method,
         key=stream_key(seed),
         first_graph=first,
-        switch_after=switch_after,
+        **switch,
     )
     below = without_replacement.switch_below(method, graphs)
     for graph, item in enumerate(np.ndindex(*distribution.batch_shape)):
@@ -203,7 +203,7 @@ def assert_same_sequence(distribution, num_trees, *, method, seed=0, switch_afte
             key=stream_key(seed),
             graph=first + graph,
             switch_below=float(below[graph]),
-            switch_after=switch_after,
+            **switch,
         )
         here = (slice(len(expected)), *item)
         assert draws.num_drawn[item] == len(expected)
@@ -236,6 +236,16 @@ def test_same_sequence_of_larger_graphs(kind, method):
 @pytest.mark.parametrize("switch_after", range(10))
 def test_same_sequence_wherever_it_switches(kind, switch_after):
     assert_same_sequence(kind(dense_scores(6, 3)), 9, method="rejection", switch_after=switch_after)
+
+
+@KINDS
+@pytest.mark.parametrize("most_repeats", range(4))
+def test_same_sequence_however_soon_rejection_gives_up(kind, most_repeats):
+    distribution = kind(dense_scores(6, 3, 3.0))
+    for seed in range(10):
+        assert_same_sequence(
+            distribution, 9, method="rejection", seed=seed, most_repeats=most_repeats
+        )
 
 
 @KINDS

@@ -29,9 +29,10 @@ struct Kernels {
     void (*logarithms)(double* x, Index count);
     Status (*log_partition)(const Graph&, Scratch&, const Interrupt&, PartitionOutput&);
     // The log-probabilities of `count` trees with heads[tree * stride + node], out[tree *
-    // out_stride]; -inf for one that uses a forbidden arc.
-    void (*log_prob)(const Graph&, const PartitionOutput&, const std::int32_t* heads, Index stride,
-                     Index count, double* out, Index out_stride);
+    // out_stride]; -inf for one outside the support.  Stops at the first that is no tree, and sets
+    // num_trees to the number before it.
+    Status (*log_prob)(const Graph&, const PartitionOutput&, Scratch&, const std::int32_t* heads,
+                       Index stride, Index count, double* out, Index out_stride, Index& num_trees);
     // marginals[head * stride + dependent]
     Status (*arc_marginals)(const Graph&, Scratch&, const Interrupt&, double* marginals,
                             Index stride);
