@@ -16,6 +16,9 @@ graphs as well as those of the catalogue. Its groups, a class each:
 :class:`Accurate`      log Z and marginals against high precision, on scores of any size (there
                        against mpmath, too), and on the very graphs of :class:`LargeGraph` and
                        :class:`Agreement`
+:class:`WholeOrder`    best trees of small graphs are in order, to the last one
+:class:`Certificate`   best trees found in double are those found in exact numbers
+:class:`NoneMissing`   the best trees of large graphs hold all better ones that can be drawn
 :class:`Planted`       mutants are rejected, their sound twins accepted
 =====================  ===========================================================================
 """
@@ -33,6 +36,12 @@ from arborand import DependencyTrees, SpanningTrees, sampling
 from arborand.randomness import stream_key
 from arborand.validation import check_log_weights
 from verification import power
+from verification.best_order import (
+    FAMILIES,
+    judge_certificate,
+    judge_no_tree_is_missing,
+    judge_whole_order,
+)
 from verification.goodness_of_fit import (
     MIN_EXPECTED,
     CountFit,
@@ -448,6 +457,63 @@ class Accurate:
         return None
 
 
+# ---- best trees ----
+
+
+@dataclass(frozen=True)
+class WholeOrder:
+    """All trees of small random graphs of a family, in order."""
+
+    single_root: bool
+    family: str
+
+    def run(self, graph: Graph, num_draws: int, seed: int) -> Verdict:
+        """Compare `num_draws` graphs with lists of all trees."""
+        del graph
+        return judge_whole_order(self.family, num_draws, seed, single_root=self.single_root)
+
+    def power(self, graph: Graph, num_draws: int, level: float) -> Power | None:
+        """One difference is enough."""
+        del graph, num_draws, level
+        return None
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """The best trees of random graphs of a family, with doubles and without."""
+
+    single_root: bool
+    family: str
+
+    def run(self, graph: Graph, num_draws: int, seed: int) -> Verdict:
+        """Compare `num_draws` graphs."""
+        del graph
+        return judge_certificate(self.family, num_draws, seed, single_root=self.single_root)
+
+    def power(self, graph: Graph, num_draws: int, level: float) -> Power | None:
+        """One difference is enough."""
+        del graph, num_draws, level
+        return None
+
+
+@dataclass(frozen=True)
+class NoneMissing:
+    """The best trees of a large graph, against as many draws without replacement."""
+
+    single_root: bool
+
+    def run(self, graph: Graph, num_draws: int, seed: int) -> Verdict:
+        """Find and draw `num_draws` trees."""
+        return judge_no_tree_is_missing(
+            graph.log_weights, num_draws, seed, single_root=self.single_root
+        )
+
+    def power(self, graph: Graph, num_draws: int, level: float) -> Power | None:
+        """One missing tree is enough."""
+        del graph, num_draws, level
+        return None
+
+
 # ---- the harness itself ----
 
 
@@ -665,6 +731,35 @@ ACCURACY = (
     ),
 )
 
+BEST_TREES = (
+    *(
+        LongCheck(
+            f"best trees: {KINDS[single_root]}, {family}, {what}",
+            "best trees",
+            "one_word_1",  # makes its own graphs
+            experiment(single_root, family),
+            num_graphs,
+        )
+        for family in FAMILIES
+        for single_root in (False, True)
+        for what, experiment, num_graphs in (
+            ("whole order", WholeOrder, 60),
+            ("with and without doubles", Certificate, 12_000),
+        )
+    ),
+    *(
+        LongCheck(
+            f"best trees: {KINDS[single_root]}, {name}, none missing",
+            "best trees",
+            name,
+            NoneMissing(single_root),
+            500,
+        )
+        for name in LARGE
+        for single_root in (False, True)
+    ),
+)
+
 HARNESS = tuple(
     LongCheck(
         f"{'twin accepted' if is_twin else 'mutant rejected'}: {mutant.name}",
@@ -684,6 +779,7 @@ SUITE: tuple[LongCheck, ...] = (
     *INDEPENDENCE,
     *WITHOUT_REPLACEMENT,
     *ACCURACY,
+    *BEST_TREES,
     *HARNESS,
 )
 """Every check of the long suite."""

@@ -2,6 +2,7 @@
 
 import typing
 
+from arborand.best import BestTree, BestTrees
 from arborand.distributions import DependencyTrees, SpanningTrees
 from arborand.errors import (
     ArborandError,
@@ -15,6 +16,8 @@ from arborand.without_replacement import Draw, Draws
 
 __all__ = [
     "ArborandError",
+    "BestTree",
+    "BestTrees",
     "BiasedSamplerWarning",
     "DependencyTrees",
     "Draw",

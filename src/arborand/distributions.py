@@ -10,7 +10,14 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
-from arborand import expectations, inference, sampling, without_replacement
+from arborand import (
+    best,
+    conditioning,
+    expectations,
+    inference,
+    sampling,
+    without_replacement,
+)
 from arborand.arguments import (
     check_arcs,
     check_choice,
@@ -20,6 +27,7 @@ from arborand.arguments import (
     check_size,
     check_workers,
 )
+from arborand.conditioning import Condition, check_allowed, check_heads
 from arborand.displays import display_html
 from arborand.expectations import check_arc_values
 from arborand.methods import WITH_REPLACEMENT, WITHOUT_REPLACEMENT, check_method
@@ -32,6 +40,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike, NDArray
 
+    from arborand.best import BestTree, BestTrees
     from arborand.randomness import Seed
     from arborand.without_replacement import Draw, Draws
 
@@ -527,11 +536,7 @@ class TreeDistribution:
         [0.2727, 0.7273, 0.0]
         """
         graphs = self._graphs
-        trees = check_trees(
-            heads, self.lengths, batch_shape=self.batch_shape, size=graphs.size
-        ).astype(np.int32)
-        shape = trees.shape[: trees.ndim - 1 - len(self.batch_shape)]
-        flat = trees.reshape(math.prod(shape), *self.batch_shape, graphs.size)
+        shape, flat = self._check_trees(heads)
         answer = inference.log_prob(graphs, self._normaliser(), flat)
         if graphs.single_root:
             answer[num_root_arcs(flat) != 1] = -np.inf
@@ -542,13 +547,20 @@ class TreeDistribution:
         *,
         include: Iterable[tuple[int, int]] = (),
         exclude: Iterable[tuple[int, int]] = (),
+        heads: ArrayLike | None = None,
+        allowed: ArrayLike | None = None,
     ) -> Self:
         """Make the distribution of the trees that contain some arcs and avoid others.
 
         Parameters
         ----------
         include, exclude : iterable of (head, dependent)
-            Arcs that every tree must contain, and arcs that no tree may contain.
+            Arcs that every tree must contain, and arcs that no tree may contain.  For one graph.
+        heads : array_like of int, shape (*batch_shape, m), optional
+            A partial annotation: the head of each word that is decided, -1 where it is open (and
+            for the root and padding).
+        allowed : array_like of bool, shape (*batch_shape, m, m), optional
+            ``allowed[head, dependent]``: whether a tree may contain the arc.
 
         Returns
         -------
@@ -557,22 +569,61 @@ class TreeDistribution:
         Raises
         ------
         NoTreeError
-            If no tree is left.
+            If no tree is left, with the reason: a cycle, a word with two heads, two root arcs,
+            words left without a head; and the batch item.
+        InvalidTreeError, ValueError, TypeError
+            If an argument is not of its type or shape, or names something that is no arc.
 
         Examples
         --------
-        P(2 -> 1 | 0 -> 2), and the probability of an arc given that another is absent:
+        P(2 -> 1 | 0 -> 2), and what is left if the head of word 1 is known to be 2:
 
         >>> d = SpanningTrees.from_weights([[0, 1, 2], [0, 0, 3], [0, 4, 0]])
         >>> float(d.condition(include=[(0, 2)]).arc_marginals()[2, 1].round(4))
         0.8
-        >>> float(d.condition(exclude=[(1, 2)]).arc_marginals()[2, 1].round(4))
-        0.8
+        >>> d.condition(heads=[-1, 2, -1]).best_trees(9).heads.tolist()
+        [[-1, 2, 0]]
         """
-        num_words = self._num_words("condition")
-        return self._conditioned(
-            check_arcs(include, "include", num_words), check_arcs(exclude, "exclude", num_words)
-        )
+        asked = self._asked(include, exclude, heads, allowed)
+        return self._of(conditioning.condition(self._graphs, asked))
+
+    def log_evidence(
+        self,
+        *,
+        include: Iterable[tuple[int, int]] = (),
+        exclude: Iterable[tuple[int, int]] = (),
+        heads: ArrayLike | None = None,
+        allowed: ArrayLike | None = None,
+        workers: int = 1,
+    ) -> NDArray[np.float64]:
+        """Compute the log-probability of a condition: that a random tree meets it.
+
+        Parameters
+        ----------
+        include, exclude, heads, allowed
+            As for `condition`.
+        workers : int
+            Threads that share the graphs of a batch.
+
+        Returns
+        -------
+        ndarray of float64, in the shape of the batch
+            -inf where no tree meets the condition.
+
+        Notes
+        -----
+        :math:`O(n^3)` time, however many arcs are asked for: log Z of the trees that are left, less
+        log Z of all.
+
+        Examples
+        --------
+        >>> d = SpanningTrees.from_weights([[0, 1, 2], [0, 0, 3], [0, 4, 0]])
+        >>> float(np.exp(d.log_evidence(heads=[-1, 0, 1])).round(4))
+        0.2308
+        """
+        asked = self._asked(include, exclude, heads, allowed)
+        workers = check_workers(workers)
+        return conditioning.log_evidence(self._graphs, self._normaliser(workers), asked, workers)
 
     def joint_probability(
         self, arcs: Iterable[tuple[int, int]], *, given: Iterable[tuple[int, int]] = ()
@@ -609,13 +660,13 @@ class TreeDistribution:
         """
         num_words = self._num_words("joint_probability")
         remaining = check_arcs(arcs, "arcs", num_words)
-        distribution = self._conditioned(check_arcs(given, "given", num_words))
+        distribution = self._including(check_arcs(given, "given", num_words))
         probability = 1.0
         for arc in remaining:
             probability *= float(distribution.arc_marginals()[arc])
             if probability == 0.0:
                 return 0.0
-            distribution = distribution._conditioned([arc])
+            distribution = distribution._including([arc])
         return probability
 
     # ---- what it draws
@@ -811,6 +862,150 @@ class TreeDistribution:
             key=stream_key(rng),
         )
 
+    # ---- what is best
+
+    def best_tree(self, *, workers: int = 1) -> NDArray[np.int32]:
+        """Find the best tree: the most probable one.
+
+        Parameters
+        ----------
+        workers : int
+            Threads that share the graphs of a batch; the trees do not depend on it.
+
+        Returns
+        -------
+        ndarray of int32, shape (*batch_shape, m)
+            ``heads``: the head of each node, -1 for the root and for padding.
+
+        Notes
+        -----
+        Exact: the tree whose scores have the largest real sum.  Of equal sums, the one whose heads
+        of words 1, 2, ... come first.  :math:`O(n^2)` time, :math:`O(n^3)` at most where many sums
+        are equal.
+
+        Examples
+        --------
+        >>> d = DependencyTrees.from_weights([[0, 1, 2], [0, 0, 3], [0, 4, 0]])
+        >>> d.best_tree().tolist()
+        [-1, 2, 0]
+        """
+        return best.best_tree(self._graphs, workers=check_workers(workers))
+
+    def best_trees(self, k: int, *, workers: int = 1, on_exhausted: str = "return") -> BestTrees:
+        """Find the k best trees, in order.
+
+        Parameters
+        ----------
+        k : int
+            How many.  If there are fewer trees, all of them are returned.
+        workers : int
+            Threads that share the graphs of a batch; the trees do not depend on it.
+        on_exhausted : {"return", "raise"}
+            Whether to return all trees if there are fewer than k, or to raise an error.
+
+        Returns
+        -------
+        BestTrees
+            The trees with their log-probabilities.
+
+        Raises
+        ------
+        SupportExhaustedError
+            If there are fewer than k trees and `on_exhausted` is ``"raise"``.
+
+        Notes
+        -----
+        The order is exact, and total: see `best_tree`.  The first 10 of 1000 are the 10.  Scores
+        whose sums differ by less than rounding are still in order, although their
+        log-probabilities are equal.  :math:`O(n^2)` time and :math:`O(n)` memory per tree.
+
+        Examples
+        --------
+        >>> d = SpanningTrees.from_weights([[0, 1, 2], [0, 0, 3], [0, 4, 0]])
+        >>> trees = d.best_trees(2)
+        >>> trees.heads.tolist(), np.exp(trees.log_prob).round(4).tolist()
+        ([[-1, 2, 0], [-1, 0, 1]], [0.6154, 0.2308])
+        """
+        k = check_count(k, "k", 0)
+        workers = check_workers(workers)
+        check_choice(on_exhausted, "on_exhausted", ("return", "raise"))
+        normaliser = self._normaliser(workers)
+        return best.best_trees(
+            self._graphs, normaliser, k, workers=workers, on_exhausted=on_exhausted
+        )
+
+    def iterate_best_trees(self) -> Iterator[BestTree]:
+        """Find trees lazily, from the best one on, until there are no more.
+
+        In a batch each step gives one tree of every graph, heads of -1 where a graph has no more.
+
+        Examples
+        --------
+        >>> d = SpanningTrees.from_weights([[0, 1, 2], [0, 0, 3], [0, 4, 0]])
+        >>> [tree.heads.tolist() for tree in d.iterate_best_trees()]
+        [[-1, 2, 0], [-1, 0, 1], [-1, 0, 0]]
+        """
+        return best.iterate_best_trees(self._graphs, self._normaliser())
+
+    def minimum_risk_tree(self, *, workers: int = 1) -> NDArray[np.int32]:
+        """Find the tree with the largest expected number of correct arcs.
+
+        Parameters
+        ----------
+        workers : int
+            Threads that share the graphs of a batch; the trees do not depend on it.
+
+        Returns
+        -------
+        ndarray of int32, shape (*batch_shape, m)
+            ``heads``, in the support: a tree of the same kind, without forbidden arcs.
+
+        Notes
+        -----
+        The best tree of the graph whose scores are the marginals, in their exact order.  If the
+        true tree is distributed as this distribution says, no tree has a larger
+        `expected_attachment_score`.
+
+        Examples
+        --------
+        >>> d = DependencyTrees.from_weights([[0, 1, 2], [0, 0, 3], [0, 4, 0]])
+        >>> d.minimum_risk_tree().tolist()
+        [-1, 2, 0]
+        """
+        return best.minimum_risk_tree(self._graphs, workers=check_workers(workers))
+
+    def expected_attachment_score(
+        self, heads: ArrayLike, *, workers: int = 1
+    ) -> NDArray[np.float64]:
+        """Compute the expected share of words whose head is right.
+
+        Parameters
+        ----------
+        heads : array_like of int, shape (*draws, *batch_shape, m)
+            Trees.
+        workers : int
+            Threads that share the graphs of a batch.
+
+        Returns
+        -------
+        ndarray of float64, shape (*draws, *batch_shape)
+            The mean of the marginals of each tree's arcs, between 0 and 1.
+
+        Raises
+        ------
+        InvalidTreeError
+            If something is not a tree, naming the node or the cycle.
+
+        Examples
+        --------
+        >>> d = DependencyTrees.from_weights([[0, 1, 2], [0, 0, 3], [0, 4, 0]])
+        >>> d.expected_attachment_score([[-1, 2, 0], [-1, 0, 1]]).round(4).tolist()
+        [0.7273, 0.2727]
+        """
+        shape, trees = self._check_trees(heads)
+        answer = best.expected_attachment_score(self._graphs, trees, check_workers(workers))
+        return answer.reshape((*shape, *self.batch_shape))[()]
+
     # ---- how it is done
 
     def _comparable(self, other: TreeDistribution, name: str) -> Graphs:
@@ -836,31 +1031,43 @@ class TreeDistribution:
         check_single_graph(self, name)
         return int(self._graphs.lengths[0])
 
+    def _check_trees(self, heads: ArrayLike) -> tuple[tuple[int, ...], NDArray[np.int32]]:
+        """Let trees through: the shape of their draws, and (num_trees, *batch_shape, m)."""
+        size = self._graphs.size
+        trees = check_trees(heads, self.lengths, batch_shape=self.batch_shape, size=size)
+        shape = trees.shape[: trees.ndim - 1 - len(self.batch_shape)]
+        return shape, trees.reshape(math.prod(shape), *self.batch_shape, size).astype(np.int32)
+
     def _normaliser(self, workers: int = 1) -> inference.Normaliser:
         if "_known_normaliser" not in self.__dict__:
             self.__dict__["_known_normaliser"] = inference.normalise(self._graphs, workers)
         known: inference.Normaliser = self.__dict__["_known_normaliser"]
         return known
 
-    def _conditioned(
-        self, include: Iterable[tuple[int, int]], exclude: Iterable[tuple[int, int]] = ()
-    ) -> Self:
-        """Condition on arcs that have passed their gate; the graph that is left passes its own."""
-        log_weights = np.array(self._graphs.log_weights[0])
-        for head, dependent in include:
-            kept = log_weights[head, dependent]
-            log_weights[:, dependent] = -np.inf
-            log_weights[head, dependent] = kept
-        for head, dependent in exclude:
-            log_weights[head, dependent] = -np.inf
-        return self._of(
-            check_log_weights(
-                log_weights,
-                int(self._graphs.lengths[0]),
-                single_root=self._single_root,
-                name="what include and exclude leave of log_weights",
+    def _asked(
+        self,
+        include: Iterable[tuple[int, int]],
+        exclude: Iterable[tuple[int, int]],
+        heads: ArrayLike | None,
+        allowed: ArrayLike | None,
+    ) -> Condition:
+        include, exclude = list(include), list(exclude)
+        if self.batch_shape and (include or exclude):
+            raise TypeError(
+                f"{'include' if include else 'exclude'} takes arcs of one graph, and this is a "
+                f"batch of shape {self.batch_shape}; use heads or allowed, or index it first"
             )
+        num_words = 0 if self.batch_shape else int(self._graphs.lengths[0])
+        return Condition(
+            check_arcs(include, "include", num_words),
+            check_arcs(exclude, "exclude", num_words),
+            check_heads(heads, self._graphs),
+            check_allowed(allowed, self._graphs),
         )
+
+    def _including(self, arcs: list[tuple[int, int]]) -> Self:
+        """Condition on arcs that have passed their gate."""
+        return self._of(conditioning.condition(self._graphs, Condition(include=arcs)))
 
     def _sample(
         self,

@@ -23,7 +23,7 @@ class NoTreeError(ArborandError, ValueError):
     ----------
     unreachable : tuple of int
         The nodes that cannot be reached from the root; empty if all can, but no single root arc
-        reaches them all.
+        reaches them all.  Where a condition leaves no tree: the words that the message speaks of.
     batch_index : tuple of int
         Which graph of the batch it is; empty for a single graph.
     """

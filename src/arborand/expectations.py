@@ -59,6 +59,34 @@ def arc_covariances(
     return answer
 
 
+def arc_cumulants(
+    graphs: Graphs,
+    direction: NDArray[np.float64],
+    other: NDArray[np.float64],
+    workers: int = 1,
+) -> NDArray[np.float64]:
+    """Compute the derivative of `arc_covariances` of one direction in another: the third cumulants.
+
+    Both are checked values, flat over the batch, and may be exchanged.
+    """
+    answer = np.zeros(graphs.log_weights.shape)
+    _core.arc_cumulants(
+        graphs.log_weights, graphs.lengths, graphs.single_root, workers, direction, other, answer
+    )
+    return answer
+
+
+def entropy_gradient_tangents(
+    graphs: Graphs, direction: NDArray[np.float64], workers: int = 1
+) -> NDArray[np.float64]:
+    """Compute the derivative of the entropy's gradient in a direction of the scores."""
+    answer = np.zeros(graphs.log_weights.shape)
+    _core.entropy_gradient_tangents(
+        graphs.log_weights, graphs.lengths, graphs.single_root, workers, direction, answer
+    )
+    return answer
+
+
 def expectation(graphs: Graphs, arc_values: ArrayLike, workers: int = 1) -> NDArray[np.float64]:
     """Compute the mean of sums over arcs, with any axes behind those of the arcs."""
     array = _real_array(arc_values, "arc_values")

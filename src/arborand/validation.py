@@ -210,14 +210,7 @@ def _no_tree(
     the way to an error only.
     """
     where = f" in batch item {_brackets(batch_index)}" if batch_index else ""
-    has_arc = log_weights > -np.inf
-    reached = np.zeros(len(log_weights), dtype=bool)
-    frontier = np.zeros_like(reached)
-    frontier[0] = True
-    while frontier.any():
-        reached |= frontier
-        frontier = has_arc[frontier].any(axis=0) & ~reached
-    unreachable = tuple(int(node) for node in np.flatnonzero(~reached))
+    unreachable = find_unreachable(log_weights)
     if unreachable:
         nodes = ", ".join(map(str, unreachable))
         return NoTreeError(
@@ -233,3 +226,15 @@ def _no_tree(
         (),
         batch_index,
     )
+
+
+def find_unreachable(log_weights: NDArray[np.float64]) -> tuple[int, ...]:
+    """List the nodes of one graph that its root does not reach."""
+    has_arc = log_weights > -np.inf
+    reached = np.zeros(len(log_weights), dtype=bool)
+    frontier = np.zeros_like(reached)
+    frontier[0] = True
+    while frontier.any():
+        reached |= frontier
+        frontier = has_arc[frontier].any(axis=0) & ~reached
+    return tuple(int(node) for node in np.flatnonzero(~reached))

@@ -6,15 +6,21 @@ Here a *partition* is a union of disjoint parts, which together are the trees no
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from arborand import _core, inference
+from arborand import _core
 from arborand.displays import display_html
-from arborand.errors import SupportExhaustedError
+from arborand.distinct import (
+    find_exhausted,
+    in_portions,
+    numbers_first,
+    room_for,
+    side_by_side,
+    trees_first,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -94,7 +100,7 @@ def sample_without_replacement(
     """
     num_graphs = len(graphs.lengths)
     num_drawn = np.zeros(num_graphs, dtype=np.int64)
-    room = _bounded(k, graphs)
+    room = room_for(k, graphs)
     heads = np.empty((num_graphs, room, graphs.size), dtype=np.int32)
     numbers = np.empty((num_graphs, room, 3))
     _core.sample_distinct(
@@ -110,28 +116,12 @@ def sample_without_replacement(
         numbers,
         num_drawn,
     )
-    exhausted = num_drawn < k
-    if on_exhausted == "raise" and exhausted.any():
-        graph = int(np.flatnonzero(exhausted)[0])
-        index = ", ".join(str(int(i)) for i in np.unravel_index(graph, graphs.batch_shape))
-        where = f" of batch item [{index}]" if graphs.batch_shape else ""
-        count = int(num_drawn[graph])
-        raise SupportExhaustedError(
-            f"k is {k}, but the graph{where} has only {count} tree{'s' if count > 1 else ''}; ask "
-            "for fewer, or for on_exhausted='return'",
-            count,
-        )
-    most = int(num_drawn.max(initial=0))
-    empty = np.arange(most) >= num_drawn[:, None]
-    heads, numbers = heads[:, :most], numbers[:, :most]
-    heads[empty] = -1
-    numbers[empty] = -np.inf
-    shape = (most, *graphs.batch_shape)
+    exhausted = find_exhausted(k, num_drawn, graphs, on_exhausted)
     log_prob, log_remaining, perturbed = (
-        np.ascontiguousarray(numbers[..., i].T).reshape(shape) for i in range(3)
+        numbers_first(numbers[..., i], num_drawn, graphs) for i in range(3)
     )
     return Draws(
-        np.ascontiguousarray(heads.swapaxes(0, 1)).reshape(*shape, graphs.size),
+        trees_first(heads, num_drawn, graphs),
         log_prob,
         log_remaining,
         perturbed,
@@ -146,7 +136,7 @@ def iterate_without_replacement(
     """Yield the same sequence lazily, until the support of every graph is exhausted."""
     below = switch_below(method, graphs)
     sequences = [
-        _Sequence(
+        in_portions(
             _core.DistinctIterator(
                 graphs.log_weights[i : i + 1],
                 graphs.lengths[i : i + 1],
@@ -155,50 +145,18 @@ def iterate_without_replacement(
                 first_graph + i,
                 float(below[i]),
                 -1,
-            ),
+            ).draw,
             graphs.size,
+            3,
         )
         for i in range(len(graphs.lengths))
     ]
     shape = graphs.batch_shape
-
-    def draws() -> Iterator[Draw]:
-        while True:
-            rows = [sequence.next() for sequence in sequences]
-            if not any(found for found, _, _ in rows):
-                return
-            heads = np.stack([heads for _, heads, _ in rows])
-            numbers = np.stack([numbers for _, _, numbers in rows])
-            yield Draw(
-                heads.reshape(*shape, graphs.size),
-                *(numbers[:, i].reshape(shape)[()] for i in range(3)),
-            )
-
-    return draws()
-
-
-class _Sequence:
-    """One graph's distinct trees, fetched in growing portions."""
-
-    def __init__(self, iterator: _core.DistinctIterator, size: int) -> None:
-        self._iterator = iterator
-        self._heads = np.empty((0, size), dtype=np.int32)
-        self._numbers = np.empty((0, 3))
-        self._position = self._filled = 0
-
-    def next(self) -> tuple[bool, NDArray[np.int32], NDArray[np.float64]]:
-        if self._position == self._filled:
-            if self._filled < len(self._heads):  # the last portion was not full: that was all
-                return False, np.full(self._heads.shape[1], -1, np.int32), np.full(3, -np.inf)
-            # The first tree should not wait for others; later ones come by the hundred.
-            portion = min(max(1, 2 * self._filled), 128)
-            self._heads = np.empty((portion, self._heads.shape[1]), dtype=np.int32)
-            self._numbers = np.empty((portion, 3))
-            self._filled = self._iterator.draw(self._heads, self._numbers)
-            self._position = 0
-            return self.next()
-        self._position += 1
-        return True, self._heads[self._position - 1], self._numbers[self._position - 1]
+    for heads, numbers in side_by_side(sequences, graphs.size, 3):
+        yield Draw(
+            heads.reshape(*shape, graphs.size),
+            *(numbers[:, i].reshape(shape)[()] for i in range(3)),
+        )
 
 
 def switch_below(method: str | None, graphs: Graphs) -> NDArray[np.float64]:
@@ -213,13 +171,3 @@ def switch_below(method: str | None, graphs: Graphs) -> NDArray[np.float64]:
         n = graphs.lengths.astype(np.float64)
         return 1.0 / (10.0 + 0.35 * n + 0.0045 * n * n)
     return np.full(len(graphs.lengths), 1.0 if method == "partition" else _REJECTION_LIMIT)
-
-
-def _bounded(k: int, graphs: Graphs) -> int:
-    """Lower a large k to about the number of trees there are, so that no memory is wasted on it."""
-    if k <= 1000 or not len(graphs.lengths):
-        return k
-    log_count = float(np.max(inference.log_num_trees(graphs)))
-    if log_count > math.log(k) + 1e-6:
-        return k
-    return min(k, math.ceil(math.exp(log_count + 1e-6)) + 1)

@@ -88,6 +88,8 @@ def arborand(
 
       [cyan]arborand sample scores.npz -k 100 --seed 1 -o trees.parquet[/cyan]
 
+      [cyan]arborand best scores.npz -k 5[/cyan]
+
       [cyan]arborand entropy scores.npz[/cyan]
 
       [cyan]arborand show scores.npz --conllu corpus.conllu -o corpus.html[/cyan]
@@ -97,6 +99,7 @@ def arborand(
 
 for _command in (
     commands.sample,
+    commands.best,
     commands.marginals,
     commands.logz,
     commands.entropy,

@@ -1,4 +1,4 @@
-"""The commands that go through a corpus: sample, marginals, logz, entropy."""
+"""The commands that go through a corpus: sample, best, marginals, logz, entropy."""
 
 from __future__ import annotations
 
@@ -65,6 +65,7 @@ def sample(
     ] = None,
     seed: options.Seed = None,
     conllu: options.Conllu = None,
+    keep_heads: options.KeepHeads = False,
     *,
     run: options.Run,
 ) -> None:
@@ -107,11 +108,12 @@ def sample(
         seed = recorded_seed(Path(run.output))
     if seed is None:
         seed = secrets.randbits(63)
+    setting = _setting(run, conllu, keep_heads=keep_heads)
     compute: Computation
     if without_replacement:
-        compute = computing.SamplingWithoutReplacement(_setting(run), num_trees, method, seed)
+        compute = computing.SamplingWithoutReplacement(setting, num_trees, method, seed)
     else:
-        compute = computing.Sampling(_setting(run), num_trees, method or DEFAULT_METHOD, seed)
+        compute = computing.Sampling(setting, num_trees, method or DEFAULT_METHOD, seed)
     drawing = Drawing(
         num_trees,
         seed,
@@ -121,15 +123,84 @@ def sample(
             "without-replacement": without_replacement,
             "method": method,
             "seed": seed,
+            "keep-heads": keep_heads,
         },
     )
     _go_through("sample", layouts.TREES, compute, scores, run, conllu=conllu, drawing=drawing)
 
 
 @options.spread
+def best(
+    scores: options.Scores,
+    num_trees: Annotated[
+        int,
+        typer.Option(
+            "--num-trees",
+            "-k",
+            min=1,
+            max=options.MOST_TREES,
+            help="Trees for each sentence, from the best one on.",
+            rich_help_panel="Best trees",
+        ),
+    ] = 1,
+    minimum_risk: Annotated[
+        bool,
+        typer.Option(
+            "--minimum-risk",
+            help="The tree with the most expected correct arcs, instead of the most probable one.",
+            rich_help_panel="Best trees",
+        ),
+    ] = False,
+    conllu: options.Conllu = None,
+    keep_heads: options.KeepHeads = False,
+    *,
+    run: options.Run,
+) -> None:
+    r"""Find the best trees of every sentence, in order.
+
+    The best tree is the most probable one. The order is exact: by the real sum of
+    the scores, and for equal sums by the heads of words 1, 2, and so on. It depends
+    on the scores alone.
+
+    [bold]Examples[/bold]
+
+      The best tree of each sentence, with the corpus' own columns:
+      [cyan]arborand best scores.npz --conllu corpus.conllu -o best.conllu[/cyan]
+
+      The five best readings, as a table:
+      [cyan]arborand best scores.npz -k 5 --conllu corpus.conllu[/cyan]
+
+      Complete a partial annotation, in which open heads are '_':
+      [cyan]arborand best scores.npz --conllu partial.conllu --keep-heads \
+          -o complete.conllu[/cyan]
+    """
+    if minimum_risk and num_trees > 1:
+        raise typer.BadParameter(
+            "there is one tree of least risk: leave out -k", param_hint="--minimum-risk"
+        )
+    setting = _setting(run, conllu, keep_heads=keep_heads)
+    described = {
+        "num-trees": num_trees,
+        "minimum-risk": minimum_risk,
+        "keep-heads": keep_heads,
+    }
+    _go_through(
+        "best",
+        layouts.BEST_TREES,
+        computing.BestTrees(setting, num_trees, minimum_risk),
+        scores,
+        run,
+        conllu=conllu,
+        described=described,
+        num_trees=num_trees,
+    )
+
+
+@options.spread
 def marginals(
     scores: options.Scores,
     conllu: options.Conllu = None,
+    keep_heads: options.KeepHeads = False,
     *,
     run: options.Run,
 ) -> None:
@@ -148,22 +219,26 @@ def marginals(
     _go_through(
         "marginals",
         layouts.MARGINALS,
-        computing.Marginals(_setting(run)),
+        computing.Marginals(_setting(run, conllu, keep_heads=keep_heads)),
         scores,
         run,
         conllu=conllu,
+        described={"keep-heads": keep_heads},
     )
 
 
 @options.spread
 def logz(
     scores: options.Scores,
+    conllu: options.Conllu = None,
+    keep_heads: options.KeepHeads = False,
     *,
     run: options.Run,
 ) -> None:
     """Compute log Z of every sentence.
 
-    That is the logarithm of the summed weights of all its trees.
+    That is the logarithm of the summed weights of all its trees; with
+    [cyan]--keep-heads[/cyan], of those that have the given heads.
 
     [bold]Examples[/bold]
 
@@ -171,34 +246,32 @@ def logz(
 
       [cyan]arborand logz scores.npz --trees spanning -o logz.jsonl[/cyan]
     """
-    _go_through("logz", layouts.LOG_PARTITION, computing.LogPartition(_setting(run)), scores, run)
+    _go_through(
+        "logz",
+        layouts.LOG_PARTITION,
+        computing.LogPartition(_setting(run, conllu, keep_heads=keep_heads)),
+        scores,
+        run,
+        conllu=conllu,
+        described={"keep-heads": keep_heads},
+    )
 
 
 @options.spread
 def entropy(
     scores: options.Scores,
-    num_draws: Annotated[
-        int,
-        typer.Option(
-            "--num-draws",
-            min=1,
-            max=options.MOST_TREES,
-            help="Distinct trees to draw; the best of them is the best known.",
-            rich_help_panel="Drawing",
-        ),
-    ] = 10,
-    seed: options.FixedSeed = 0,
     conllu: options.Conllu = None,
+    keep_heads: options.KeepHeads = False,
+    num_draws: options.Retired = None,
+    seed: options.RetiredSeed = None,
     *,
     run: options.Run,
 ) -> None:
     """Say how sure the scores are of every sentence.
 
-    log Z; the entropy of the trees, in nats; the probability of the best tree
-    known, which is the most probable one of a few distinct draws (a lower bound
-    for that of the best tree); and the share of single-root trees in the mass of
-    all spanning trees: how often a draw of a spanning tree would be accepted as a
-    dependency tree.
+    log Z; the entropy of the trees, in nats; the probability of the best tree; and
+    the share of single-root trees in the mass of all spanning trees: how often a
+    draw of a spanning tree would be accepted as a dependency tree.
 
     [bold]Examples[/bold]
 
@@ -206,13 +279,23 @@ def entropy(
 
       [cyan]arborand entropy scores.npz --conllu corpus.conllu[/cyan]
 
-      [cyan]arborand entropy scores.npz --num-draws 100 -o entropy.csv[/cyan]
+      [cyan]arborand entropy scores.npz -o entropy.csv[/cyan]
     """
-    compute = computing.Entropy(_setting(run), num_draws, seed)
-    drawing = Drawing(
-        num_draws, seed, DEFAULT_WITHOUT_REPLACEMENT, {"num-draws": num_draws, "seed": seed}
+    for name, value in (("--num-draws", num_draws), ("--seed", seed)):
+        if value is not None:
+            note(
+                f"{name} has no effect, and goes with the next release: the best tree is found "
+                "exactly, without draws"
+            )
+    _go_through(
+        "entropy",
+        layouts.ENTROPY,
+        computing.Entropy(_setting(run, conllu, keep_heads=keep_heads)),
+        scores,
+        run,
+        conllu=conllu,
+        described={"keep-heads": keep_heads},
     )
-    _go_through("entropy", layouts.ENTROPY, compute, scores, run, conllu=conllu, drawing=drawing)
 
 
 @dataclass(frozen=True)
@@ -225,8 +308,9 @@ class Drawing:
     described: dict[str, Any]
 
 
-def _setting(run: options.Run) -> computing.Setting:
-    return computing.Setting(run.trees == "dependency", run.weights, run.workers)
+def _setting(run: options.Run, conllu: str | None, *, keep_heads: bool) -> computing.Setting:
+    options.check_keep_heads(conllu, keep_heads=keep_heads)
+    return computing.Setting(run.trees == "dependency", run.weights, run.workers, keep_heads)
 
 
 def _go_through(
@@ -238,15 +322,18 @@ def _go_through(
     *,
     conllu: str | None = None,
     drawing: Drawing | None = None,
+    described: dict[str, Any] | None = None,
+    num_trees: int = 0,
 ) -> None:
     """Compute something for every sentence of a corpus and write it."""
     check_streams(scores, conllu, run.output)
     chosen = chosen_format(run.output, run.format_, layout, resume=run.resume, restart=run.restart)
-    described = {} if drawing is None else drawing.described
+    if drawing is not None:
+        described, num_trees = drawing.described, drawing.num_trees
     with open_corpus(scores, conllu) as corpus:
         record = provenance(
             command,
-            {**described, "trees": run.trees, "weights": run.weights},
+            {**(described or {}), "trees": run.trees, "weights": run.weights},
             inputs=corpus.inputs,
             seed=None if drawing is None else drawing.seed,
             method=None if drawing is None else drawing.method,
@@ -262,7 +349,7 @@ def _go_through(
             corpus,
             compute,
             target,
-            num_trees=0 if drawing is None else drawing.num_trees,
+            num_trees=num_trees,
             workers=run.workers,
             skip=run.on_error == "skip",
             what=command,

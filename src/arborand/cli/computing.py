@@ -14,6 +14,7 @@ import numpy as np
 
 from arborand.distributions import DependencyTrees, SpanningTrees
 from arborand.errors import ArborandError, BiasedSamplerWarning, NoTreeError
+from arborand.formats.characters import visible
 from arborand.formats.rows import Rows
 
 if TYPE_CHECKING:
@@ -35,6 +36,7 @@ class Setting:
     single_root: bool
     weights: bool
     workers: int
+    keep_heads: bool = False
 
     def distribution(self, run: Sentences, *, single_root: bool | None = None) -> TreeDistribution:
         """Make the distribution of a run: a batch."""
@@ -42,12 +44,39 @@ class Setting:
         maker = DependencyTrees if kind else SpanningTrees
         make = maker.from_weights if self.weights else maker
         padded = run.padded(0.0 if self.weights else -np.inf)
+        heads = _given_heads(run, padded.shape[-1]) if self.keep_heads else None
+
+        def made(which: Any) -> TreeDistribution:
+            distribution = make(padded[which], lengths=run.lengths[which])
+            return distribution if heads is None else distribution.condition(heads=heads[which])
+
         try:
-            return make(padded, lengths=run.lengths)
+            return made(slice(None))
         except ArborandError:
             if len(run) == 1:  # say the same of the sentence's own matrix, not of a batch of one
-                make(padded[0], lengths=run.lengths[0])
+                try:
+                    made(0)
+                except NoTreeError as error:
+                    raise _with_words(error, run.tokens[0]) from error
             raise
+
+
+def _given_heads(run: Sentences, size: int) -> NDArray[np.int32]:
+    """Read the heads that a CoNLL-U file gives, -1 where it gives none."""
+    heads = np.full((len(run), size), -1, dtype=np.int32)
+    for i, annotation in enumerate(run.annotations):
+        if annotation is not None:
+            given = annotation.given_heads
+            heads[i, 1 : len(given) + 1] = given
+    return heads
+
+
+def _with_words(error: NoTreeError, tokens: list[str] | None) -> NoTreeError:
+    """Say which words the numbers of an error stand for."""
+    if tokens is None or not error.unreachable:
+        return error
+    words = ", ".join(f"{word}: {visible(tokens[word - 1])}" for word in error.unreachable)
+    return NoTreeError(f"{error} ({words})", error.unreachable, error.batch_index)
 
 
 @dataclass(frozen=True)
@@ -126,19 +155,49 @@ class SamplingWithoutReplacement:
             workers=self.setting.workers,
             first_graph=run.first,
         )
-        drawn = list(enumerate(zip(draws.num_drawn.tolist(), run.lengths.tolist(), strict=True)))
-        heads = [draws.heads[:count, i, 1 : length + 1].reshape(-1) for i, (count, length) in drawn]
-        rows = Rows(
-            run.sent_ids,
-            run.lengths,
-            draws.num_drawn,
-            {"log_prob": np.concatenate([draws.log_prob[:count, i] for i, (count, _) in drawn])},
-            np.concatenate(heads),
-            0,
-            run.tokens,
-            run.annotations,
-        )
-        yield rows, 0
+        yield _tree_rows(run, draws.heads, draws.log_prob, draws.num_drawn), 0
+
+
+@dataclass(frozen=True)
+class BestTrees:
+    """The best trees, or the one of least risk, each with its log-probability."""
+
+    setting: Setting
+    num_trees: int
+    minimum_risk: bool
+
+    def __call__(self, run: Sentences, first_draw: int) -> Iterator[tuple[Rows, int]]:
+        """Find the trees of a run."""
+        del first_draw
+        distribution = self.setting.distribution(run)
+        workers = self.setting.workers
+        if self.minimum_risk:
+            heads = distribution.minimum_risk_tree(workers=workers)[np.newaxis]
+            ones = np.ones(len(run), dtype=np.int64)
+            yield _tree_rows(run, heads, distribution.log_prob(heads), ones), 0
+        else:
+            best = distribution.best_trees(self.num_trees, workers=workers)
+            yield _tree_rows(run, best.heads, best.log_prob, best.num_found), 0
+
+
+def _tree_rows(
+    run: Sentences,
+    heads: NDArray[np.int32],
+    log_prob: NDArray[np.float64],
+    num_trees: NDArray[np.int64],
+) -> Rows:
+    """Make rows of distinct trees of a run, so many of each sentence."""
+    found = list(enumerate(zip(num_trees.tolist(), run.lengths.tolist(), strict=True)))
+    return Rows(
+        run.sent_ids,
+        run.lengths,
+        num_trees,
+        {"log_prob": np.concatenate([log_prob[:count, i] for i, (count, _) in found])},
+        np.concatenate([heads[:count, i, 1 : n + 1].reshape(-1) for i, (count, n) in found]),
+        0,
+        run.tokens,
+        run.annotations,
+    )
 
 
 def _sentence_rows(
@@ -177,11 +236,9 @@ class LogPartition:
 
 @dataclass(frozen=True)
 class Entropy:
-    """log Z, entropy, the best tree of a few distinct draws, and the share of single-root trees."""
+    """log Z, entropy, the probability of the best tree, and the share of single-root trees."""
 
     setting: Setting
-    num_draws: int
-    seed: int
 
     def __call__(self, run: Sentences, first_draw: int) -> Iterator[tuple[Rows, int]]:
         """Compute the measures of a run."""
@@ -195,13 +252,11 @@ class Entropy:
             log_spanning = spanning.log_partition(workers=workers)
         else:
             log_dependency, log_spanning = self._log_dependency(run), log_partition
-        draws = distribution.sample_without_replacement(
-            self.num_draws, rng=self.seed, workers=workers, first_graph=run.first
-        )
+        best = distribution.best_tree(workers=workers)
         columns = {
             "log_partition": log_partition,
             "entropy": distribution.entropy(workers=workers),
-            "best_log_prob": draws.log_prob.max(axis=0),
+            "best_log_prob": distribution.log_prob(best),
             "single_root_share": np.exp(np.minimum(log_dependency - log_spanning, 0.0)),
         }
         yield _sentence_rows(run, columns), 0

@@ -23,7 +23,7 @@ from arborand.formats.journal import START, Position
 from arborand.formats.outputs import open_output
 from arborand.formats.provenance import provenance
 from arborand.formats.rows import TREES, Rows, scores_layout
-from arborand.formats.trees import holds_trees, open_trees
+from arborand.formats.trees import holds_trees, layout_of, open_trees
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -124,10 +124,11 @@ def _convert_trees(
 ) -> None:
     chosen = chosen_format(output, format_, TREES, resume=False, restart=restart)
     with open_trees(file) as trees:
+        layout = layout_of(trees)
         record = provenance("convert", {}, inputs={"input": file})
         if trees.provenance is not None:
             record["source"] = trees.provenance
-        target = open_output(output, chosen, TREES, record, restart=restart)
+        target = open_output(output, chosen, layout, record, restart=restart)
         try:
             if conllu is None:
                 for rows in trees.rows():

@@ -68,6 +68,14 @@ Conllu = Annotated[
         show_default=False,
     ),
 ]
+KeepHeads = Annotated[
+    bool,
+    typer.Option(
+        "--keep-heads",
+        help="Keep the heads that --conllu gives; words whose HEAD is '_' are free.",
+        rich_help_panel=_SCORES,
+    ),
+]
 Seed = Annotated[
     int | None,
     typer.Option(
@@ -84,6 +92,8 @@ FixedSeed = Annotated[
         "--seed", min=0, help="The same seed gives the same trees.", rich_help_panel=_DRAWING
     ),
 ]
+Retired = Annotated[int | None, typer.Option("--num-draws", hidden=True)]
+RetiredSeed = Annotated[int | None, typer.Option("--seed", hidden=True)]
 GraphSeed = Annotated[
     int,
     typer.Option(
@@ -158,6 +168,15 @@ class Run:
     restart: Restart = False
     workers: Workers = 1
     on_error: OnBad = "stop"
+
+
+def check_keep_heads(conllu: str | None, *, keep_heads: bool) -> None:
+    """Refuse to keep heads that no file gives."""
+    if keep_heads and conllu is None:
+        raise typer.BadParameter(
+            "there are no heads to keep: name the file that has them with --conllu",
+            param_hint="--keep-heads",
+        )
 
 
 def spread(command: Callable[..., None]) -> Callable[..., None]:

@@ -56,7 +56,7 @@ def show(
             "--num-draws",
             min=1,
             max=options.MOST_TREES,
-            help="Distinct trees to draw for each sentence.",
+            help="Distinct trees to draw for each sentence, to see how much they cover.",
             rich_help_panel="Drawing",
         ),
     ] = 50,
@@ -70,13 +70,14 @@ def show(
     trees: options.Trees = "dependency",
     weights: options.Weights = False,
     conllu: options.Conllu = None,
+    keep_heads: options.KeepHeads = False,
     on_error: options.OnBad = "stop",
 ) -> None:
     """Draw pictures of what the scores are unsure of: one self-contained page.
 
-    The words with their arcs, as dark as they are probable; the most probable
-    trees of a draw without replacement, side by side; the uncertain words; and
-    how much of the mass the trees cover. The page loads nothing from anywhere.
+    The words with their arcs, as dark as they are probable; the best trees, side
+    by side; the uncertain words; and how much of the mass the trees of a draw
+    without replacement cover. The page loads nothing from anywhere.
 
     [bold]Examples[/bold]
 
@@ -87,6 +88,7 @@ def show(
     from arborand.pictures import Picture, arc_diagram, page
 
     check_streams(scores, conllu, output)
+    options.check_keep_heads(conllu, keep_heads=keep_heads)
     kind = "html" if output == "-" else Path(output).suffix.lower().removeprefix(".")
     if kind not in ("html", "htm", "svg"):
         raise typer.BadParameter(f"{output!r} is neither .html nor .svg", param_hint="--output")
@@ -96,7 +98,7 @@ def show(
         if len(wanted) > 1:
             raise typer.BadParameter("a .svg shows one sentence", param_hint="--sent-id")
     skipped: list[list[str]] = []
-    setting = computing.Setting(trees == "dependency", weights, 1)
+    setting = computing.Setting(trees == "dependency", weights, 1, keep_heads)
     with open_corpus(scores, conllu) as corpus:
         chosen = chosen_sentences(corpus, wanted, max_sentences)
 
@@ -117,6 +119,7 @@ def show(
             "seed": seed,
             "trees": trees,
             "weights": weights,
+            "keep-heads": keep_heads,
         }
         record = provenance(
             "show",
@@ -130,7 +133,7 @@ def show(
             parts = (
                 arc_diagram(
                     picture.tokens,
-                    picture.draws.heads[picture.draws.log_prob.argmax()],
+                    picture.distribution.best_tree(),
                     picture.marginals,
                 )
                 for picture in pictures()

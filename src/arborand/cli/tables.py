@@ -31,7 +31,7 @@ _TEXT = 40
 _TITLES = {
     "log_partition": "log Z",
     "entropy": "entropy (nats)",
-    "best_log_prob": "best tree known",
+    "best_log_prob": "best tree",
     "single_root_share": "single-root share",
 }
 
@@ -102,7 +102,7 @@ class TableOutput:
         tokens: list[str] | None,
     ) -> None:
         self._console.print(escape(title), style="italic", soft_wrap=True)
-        table = new_table(("sample", "probability"))
+        table = new_table((self._layout.numbering, "probability"))
         table.add_column("head → word", overflow="fold")
         names = ["ROOT", *(tokens or map(str, range(1, heads.shape[1] + 1)))]
         for sample, number, tree in zip(samples, log_prob.tolist(), heads.tolist(), strict=True):

@@ -28,7 +28,7 @@ _ID = re.compile(r"[0-9]+([-.][0-9]+)?")
 # A sent_id that a comment cannot hold as it is, such as one with a line end, follows as JSON.
 _EXACT_ID = "arborand_sent_id"
 # Comments that each block gets anew, and those that belong to the first block of a sentence only.
-_OWN = ("sent_id", _EXACT_ID, "sample", "log_prob", "arborand")
+_OWN = ("sent_id", _EXACT_ID, "sample", "rank", "log_prob", "arborand")
 _ONCE = ("newdoc", "newpar")
 
 
@@ -69,8 +69,24 @@ class Annotation:
         FormatError
             If some word has none, or one that is not there.
         """
+        heads = self.given_heads
+        if -1 in heads:
+            raise FormatError(f"word {heads.index(-1) + 1} has the HEAD '_', which is no number")
+        return heads
+
+    @property
+    def given_heads(self) -> list[int]:
+        """The HEAD column, -1 where it is ``_``.
+
+        Raises
+        ------
+        FormatError
+            If a head is something else, or not there.
+        """
         heads = [line[_HEAD] for line in self.words]
         for word, head in enumerate(heads, 1):
+            if head == "_":
+                continue
             if not _is_number(head):
                 raise FormatError(f"word {word} has the HEAD {head!r:.60}, which is no number")
             if len(head) > 9 or int(head) > len(heads):
@@ -78,7 +94,7 @@ class Annotation:
                     f"word {word} has the HEAD {head:.60}: expected 0 for the root, or a word from "
                     f"1 to {len(heads)}"
                 )
-        return [int(head) for head in heads]
+        return [-1 if head == "_" else int(head) for head in heads]
 
     def comment(self, key: str) -> str | None:
         """Look up a comment ``# key = value``."""
@@ -250,7 +266,12 @@ class BlockTemplate:
     """The CoNLL-U block of one sentence, to be filled with trees."""
 
     def __init__(
-        self, sent_id: str, num_words: int, tokens: list[str] | None, annotation: Annotation | None
+        self,
+        sent_id: str,
+        num_words: int,
+        tokens: list[str] | None,
+        annotation: Annotation | None,
+        numbering: str,
     ) -> None:
         comments: list[str] = []
         once: list[str] = []
@@ -275,15 +296,15 @@ class BlockTemplate:
         names = [f"# sent_id = {_on_one_line(sent_id)}"]
         if _sent_id([name.encode() for name in names]) != sent_id:
             names.append(f"# {_EXACT_ID} = {json.dumps(sent_id)}")
-        head = [*map(_escaped, names), "# sample = %d", "# log_prob = %s"]
+        head = [*map(_escaped, names), f"# {numbering} = %d", "# log_prob = %s"]
         rest = [*map(_escaped, comments), *body]
         self._first = "\n".join([*map(_escaped, once), *head, *rest]) + "\n\n"
         self._later = "\n".join([*head, *rest]) + "\n\n"
 
-    def fill(self, sample: int, log_prob: str, heads: list[int]) -> str:
-        """Write one tree: `sample` counts from 1."""
-        template = self._first if sample == 1 else self._later
-        return template % (sample, log_prob, *heads)
+    def fill(self, number: int, log_prob: str, heads: list[int]) -> str:
+        """Write one tree: `number` counts from 1."""
+        template = self._first if number == 1 else self._later
+        return template % (number, log_prob, *heads)
 
 
 def _on_one_line(text: str) -> str:

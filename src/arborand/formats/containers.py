@@ -96,7 +96,7 @@ class NpzContainer:
                 (totals.sentences,),
                 (r.lengths[new(r) :] for r in log.rows()),
             )
-            if layout.has_samples:
+            if layout.numbering:
                 self._member(
                     archive,
                     f"num_{layout.name}",

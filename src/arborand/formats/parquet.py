@@ -36,7 +36,7 @@ class ParquetContainer:
         self._layout = layout
         self._waiting: list[Rows] = []
         self._num_waiting = 0
-        numbered = "sample" if layout.has_samples else "length"
+        numbered = layout.numbering or "length"
         fields = [
             arrow.field("sent_id", arrow.dictionary(arrow.int32(), arrow.string()), nullable=False),
             arrow.field(numbered, arrow.int32(), nullable=False),
@@ -115,7 +115,7 @@ class ParquetContainer:
         self._write(
             [sent_ids[i] for i in range(sentence[count - 1] + 1)],
             sentence[:count],
-            samples[:count] if layout.has_samples else row_lengths[:count],
+            samples[:count] if layout.numbering else row_lengths[:count],
             {name: column[:count] for name, column in columns.items()},
             None if values is None else values[: ends[count]],
             ends[: count + 1],

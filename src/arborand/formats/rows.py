@@ -7,7 +7,7 @@ One description serves every kind of output and every format: a row has some num
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -39,8 +39,8 @@ class Layout:
     dtype : str
         The type of the list's numbers.
     num_values : function from lengths to sizes of lists
-    has_samples : bool
-        Whether a sentence has many rows, counted by ``sample``.
+    numbering : str
+        What the rows of a sentence are counted by, where it has many; empty where it has one.
     is_matrix : bool
         Whether the list is a square matrix.
     """
@@ -50,7 +50,7 @@ class Layout:
     values: str | None = None
     dtype: str = "f8"
     num_values: Counts = matrix_sizes
-    has_samples: bool = False
+    numbering: str = ""
     is_matrix: bool = True
 
 
@@ -58,7 +58,8 @@ def _words(lengths: NDArray[Any]) -> NDArray[np.int64]:
     return np.asarray(lengths, dtype=np.int64)
 
 
-TREES = Layout("trees", ("log_prob",), "heads", "i4", _words, has_samples=True, is_matrix=False)
+TREES = Layout("trees", ("log_prob",), "heads", "i4", _words, "sample", is_matrix=False)
+BEST_TREES = replace(TREES, numbering="rank")
 MARGINALS = Layout("marginals", (), "marginals")
 LOG_PARTITION = Layout("log_partition", ("log_partition",))
 ENTROPY = Layout("entropy", ("log_partition", "entropy", "best_log_prob", "single_root_share"))

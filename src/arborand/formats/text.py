@@ -38,7 +38,7 @@ class JsonLines:
 
     def lines(self, layout: Layout, rows: Rows) -> Iterator[str]:
         """Write some sentences' rows."""
-        samples = rows.samples().tolist() if layout.has_samples else None
+        samples = rows.samples().tolist() if layout.numbering else None
         columns = {name: column.tolist() for name, column in rows.columns.items()}
         for i, span, block in rows.sentences(layout):
             record: dict[str, Any] = {"sent_id": rows.sent_ids[i]}
@@ -46,7 +46,7 @@ class JsonLines:
                 record["length"] = int(rows.lengths[i])
             for row in range(span.start, span.stop):
                 if samples is not None:
-                    record["sample"] = samples[row]
+                    record[layout.numbering] = samples[row]
                 for name, column in columns.items():
                     value = column[row]
                     record[name] = value if math.isfinite(value) else None
@@ -108,6 +108,7 @@ class ConllU:
                 int(rows.lengths[i]),
                 rows.tokens[i] if rows.tokens else None,
                 rows.annotations[i] if rows.annotations else None,
+                layout.numbering,
             )
             for row, heads in zip(range(span.start, span.stop), block.tolist(), strict=True):
                 yield template.fill(samples[row], repr(log_prob[row]), heads)

@@ -1,4 +1,4 @@
-"""Trees read back: what ``arborand sample`` wrote, and the trees of any CoNLL-U file."""
+"""Trees read back: what ``sample`` and ``best`` wrote, and the trees of any CoNLL-U file."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from arborand.formats.inputs import FormatError, SentenceError, damaged, open_in
 from arborand.formats.limits import max_words, too_many_words
 from arborand.formats.parquet_input import ParquetInput
 from arborand.formats.provenance import checked_provenance, read_provenance
-from arborand.formats.rows import TREES, Rows
+from arborand.formats.rows import BEST_TREES, TREES, Rows
 from arborand.formats.sentences import read_ids, sentence_id
 from arborand.trees import check_trees
 
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from arborand.formats.arrays import ArrayFile
     from arborand.formats.conllu import Annotation
     from arborand.formats.inputs import InputFile
+    from arborand.formats.rows import Layout
 
 # How many trees are read at a time.
 _PORTION = 1024
@@ -34,7 +35,14 @@ _PORTION = 1024
 _PORTION_HEADS = 1 << 18
 # How many lengths and numbers of trees are read at a time.
 _PIECE = 4096
-_COLUMNS = {"sent_id": "text", "sample": "integer", "log_prob": "number", "heads": "integers"}
+# What the trees of a sentence are counted by.
+_NUMBERINGS = (TREES.numbering, BEST_TREES.numbering)
+_COLUMNS = {
+    "sent_id": "text",
+    **dict.fromkeys(_NUMBERINGS, "integer"),
+    "log_prob": "number",
+    "heads": "integers",
+}
 # The longest provenance that is read: that of a file converted a thousand times.
 _MAX_PROVENANCE = 1 << 20
 
@@ -106,6 +114,15 @@ def _joined(parts: list[Trees]) -> Trees:
         np.concatenate([part.heads for part in parts]),
         np.concatenate([part.log_prob for part in parts]),
     )
+
+
+def layout_of(trees: TreesFile) -> Layout:
+    """Tell whether trees are draws or ranked, which their provenance says, and mostly draws."""
+    record = trees.provenance or {}
+    while isinstance(record.get("source"), dict):
+        record = record["source"]
+    words = str(record.get("command", "")).split()
+    return BEST_TREES if words[:2] == ["arborand", "best"] else TREES
 
 
 def holds_trees(file: InputFile) -> bool:
@@ -262,12 +279,13 @@ class TextTrees:
                     raise ValueError("it is not an object")
                 if number == 1 and "arborand" in record:
                     continue
-                for key in ("sent_id", "sample", "heads"):
+                numbering = "rank" if "rank" in record else "sample"
+                for key in ("sent_id", numbering, "heads"):
                     if key not in record:
                         raise ValueError(f"it has no {key!r}")
                 yield _Tree(
                     sentence_id(record["sent_id"], self.file.name, number - 1, "line"),
-                    _integer("sample", record["sample"]),
+                    _integer(numbering, record[numbering]),
                     _log_prob(record.get("log_prob")),
                     _heads(record["heads"]),
                 )
@@ -282,7 +300,7 @@ class TextTrees:
         for number, annotation in enumerate(read_annotations(self._handle, self.file.name), 1):
             sent_id = str(number) if annotation.sent_id is None else annotation.sent_id
             try:
-                sample = int(annotation.comment("sample") or 1)
+                sample = int(annotation.comment("rank") or annotation.comment("sample") or 1)
                 log_prob = float(annotation.comment("log_prob") or "nan")
                 yield _Tree(sent_id, sample, log_prob, annotation.heads, annotation)
             except (FormatError, ValueError) as error:
@@ -325,7 +343,11 @@ class ParquetTrees:
 
     def __init__(self, file: InputFile, handle: Any) -> None:
         self.file = file
-        self._input = ParquetInput(handle, file.name, _COLUMNS, ("sent_id", "sample", "heads"))
+        self._input = ParquetInput(handle, file.name, _COLUMNS, ("sent_id", "heads"))
+        there = [name for name in _NUMBERINGS if name in self._input.columns]
+        if not there:
+            raise FormatError(f"{file.name} has no column {' or '.join(map(repr, _NUMBERINGS))}")
+        self._numbering = there[0]
         text = (self._input.metadata.metadata or {}).get(b"provenance")
         self.provenance = None
         if text:
@@ -347,12 +369,12 @@ class ParquetTrees:
                 with self._input.reading():
                     table = batch.to_pydict()
                 log_prob = table.get("log_prob") or [None] * batch.num_rows
-                columns = (table["sent_id"], table["sample"], log_prob, table["heads"])
+                columns = (table["sent_id"], table[self._numbering], log_prob, table["heads"])
                 for sent_id, sample, log_prob_of_row, heads in zip(*columns, strict=True):
                     try:
                         yield _Tree(
                             sentence_id(sent_id, self.file.name, row, "row"),
-                            _integer("sample", sample),
+                            _integer(self._numbering, sample),
                             _log_prob(log_prob_of_row),
                             _heads(heads),
                         )

@@ -17,6 +17,9 @@ from arborand.pictures.markup import escape, percent
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from numpy.typing import NDArray
+
+    from arborand.best import BestTrees
     from arborand.distributions import TreeDistribution
     from arborand.without_replacement import Draws
 
@@ -88,32 +91,50 @@ def draws_html(draws: Draws) -> str:
     >>> "2 distinct trees" in draws_html(d.sample_without_replacement(5, rng=0))
     True
     """
-    counts = np.asarray(draws.num_drawn)
+    return _distinct_trees(draws, np.asarray(draws.num_drawn), "Draws", "draw")
+
+
+def best_trees_html(trees: BestTrees) -> str:
+    """Describe best trees: with their probabilities and what they cover.
+
+    Examples
+    --------
+    >>> from arborand import DependencyTrees
+    >>> d = DependencyTrees([[0, 1, 2], [0, 0, 3], [0, 4, 0]])
+    >>> "2 distinct trees" in best_trees_html(d.best_trees(5))
+    True
+    """
+    return _distinct_trees(trees, np.asarray(trees.num_found), "BestTrees", "rank")
+
+
+def _distinct_trees(
+    found: Draws | BestTrees, counts: NDArray[np.int64], name: str, numbering: str
+) -> str:
     if counts.ndim:
         number = f"{counts.min()} to {counts.max()}" if counts.size else "no"
         title = (
-            f"<p><b>Draws</b> of shape {escape(str(draws.heads.shape))}: {number} distinct trees "
-            f"of each of {counts.size} graphs; {int(np.sum(draws.exhausted))} of them exhausted</p>"
+            f"<p><b>{name}</b> of shape {escape(str(found.heads.shape))}: {number} distinct trees "
+            f"of each of {counts.size} graphs; {int(np.sum(found.exhausted))} of them exhausted</p>"
         )
         return _fragment(title)
     count = int(counts)
-    covered = np.minimum(np.cumsum(np.exp(draws.log_prob)), 1.0)
+    covered = np.minimum(np.cumsum(np.exp(found.log_prob)), 1.0)
     trees = "1 distinct tree" if count == 1 else f"{count} distinct trees"
     covering = f", {percent(_whole(float(covered[-1])))} of the probability" if count else ""
-    all_of_them = ", all there are" if bool(draws.exhausted) else ""
-    title = f"<p><b>Draws</b>: {trees}{covering}{all_of_them}</p>"
+    all_of_them = ", all there are" if bool(found.exhausted) else ""
+    title = f"<p><b>{name}</b>: {trees}{covering}{all_of_them}</p>"
     rows = [
         (
             str(index + 1),
-            percent(math.exp(draws.log_prob[index])),
+            percent(math.exp(found.log_prob[index])),
             percent(_whole(float(covered[index]))),
-            _tree(draws.heads[index]),
+            _tree(found.heads[index]),
         )
         for index in range(min(count, _MOST_ROWS))
     ]
     rest = count - _MOST_ROWS
     more = f"<p>and {rest} more</p>" if rest > 0 else ""
-    return _fragment(title + _table(["draw", "probability", "covered", "tree"], rows) + more)
+    return _fragment(title + _table([numbering, "probability", "covered", "tree"], rows) + more)
 
 
 def _tree(heads: Sequence[int] | np.ndarray[tuple[int], np.dtype[np.int32]]) -> str:

@@ -117,7 +117,7 @@ def page(
         Read one at a time, and not kept.
     title : str
     num_trees : int
-        How many trees of each draw are shown, the most probable ones.
+        How many trees of each sentence are shown, from the best one on.
     provenance : mapping of str to str, optional
         Where the page comes from (a command, a seed, a digest), for its last lines.
 
@@ -128,8 +128,8 @@ def page(
 
     Notes
     -----
-    Draws without replacement tend to find probable trees early, but need not have found the most
-    probable one: the page speaks of the likeliest *of the draw*.
+    The best trees are the distribution's own, in their exact order.  The draws only serve to show
+    how much of the mass so many of them cover.
     """
     script = asset("page.js")
     yield head(title, asset("theme.css") + asset("page.css"), script)
@@ -151,7 +151,7 @@ stroke-width="2.2"/></g></svg> the more probable an arc, the stronger its line</
 <span class="key"><mark>word</mark> the head of this word is uncertain, by so many nats</span>
 <span class="key"><svg viewBox="0 0 30 18" width="30" height="18" aria-hidden="true"><g
 class="arc other"><path class="line" d="M2 9h26" stroke-dasharray="6 3" stroke-width="2.2"/></g>
-</svg> an arc that the likeliest tree does not have</span></p>
+</svg> an arc that the best tree does not have</span></p>
 <p class="keys"><kbd>←</kbd> <kbd>→</kbd> trees of a sentence, traced in the large diagram
 <kbd>↑</kbd> <kbd>↓</kbd> sentences <kbd>Esc</kbd> all arcs again</p></div>"""
 
@@ -160,8 +160,8 @@ def _section(picture: Picture, number: int, num_trees: int) -> str:
     size = len(picture.tokens) + 1
     marginals = check_marginals(np.asarray(picture.marginals)[:size, :size], size)
     right_to_left = is_right_to_left(picture.tokens)
-    order = np.argsort(-picture.draws.log_prob, kind="stable")
-    shown = picture.draws.heads[order[:num_trees], :size].astype(np.intp)
+    best = picture.distribution.best_trees(num_trees)
+    shown = best.heads[:, :size].astype(np.intp)
     also = {
         (int(head), dependent)
         for heads in shown
@@ -178,7 +178,7 @@ def _section(picture: Picture, number: int, num_trees: int) -> str:
     )
     is_long = " long" if diagram.width > _SHEET else ""
     slices = _slices(diagram, f"d{number}", right_to_left) if is_long else ""
-    probabilities = np.exp(picture.draws.log_prob[order])
+    probabilities = np.exp(best.log_prob)
     direction = ' dir="rtl"' if right_to_left else ""
     return (
         f'<section class="sentence{is_long}" id="s{number}" aria-labelledby="h{number}">'
@@ -218,7 +218,7 @@ def _summary(picture: Picture, probabilities: NDArray[np.float64]) -> str:
         ("as uncertain as", f"{_effective_number(entropy)} equally likely trees"),
     ]
     if len(probabilities):
-        facts.append(("likeliest tree of the draw", percent(float(probabilities[0]))))
+        facts.append(("best tree", percent(float(probabilities[0]))))
     rows = "".join(f"<div><dt>{name}</dt><dd>{value}</dd></div>" for name, value in facts)
     return f'<dl class="summary">{rows}</dl>'
 
@@ -273,7 +273,7 @@ def _trees(
     right_to_left: bool,
 ) -> str:
     if not len(shown):
-        return '<p class="none">No trees were drawn.</p>'
+        return '<p class="none">No trees were asked for.</p>'
     names = ["the root", *distinct_names(picture.tokens)]
     cards = []
     for rank, heads in enumerate(shown, start=1):
@@ -296,25 +296,25 @@ def _trees(
             f"{_difference(names, heads, shown[0], rank)}</li>"
         )
     width = min(0.82 * drawn.width + 24, _CARD_WIDTH)
-    of = f"{len(shown)} of {len(probabilities)}" if len(probabilities) > len(shown) else len(shown)
+    several = "tree" if len(shown) == 1 else f"{len(shown)} trees"
     return (
-        f'<h3 id="t{number}">The likeliest trees of the draw ({of})</h3>'
+        f'<h3 id="t{number}">The best {several}</h3>'
         f'<ol class="trees" style="--card-width:{width:.0f}px" aria-labelledby="t{number}">'
         f"{''.join(cards)}</ol>"
     )
 
 
 def _difference(
-    names: Sequence[str], heads: NDArray[np.intp], likeliest: NDArray[np.intp], rank: int
+    names: Sequence[str], heads: NDArray[np.intp], best: NDArray[np.intp], rank: int
 ) -> str:
     if rank == 1:
-        return '<p class="difference">the likeliest</p>'
-    changed = np.flatnonzero(heads != likeliest).tolist()
+        return '<p class="difference">the best</p>'
+    changed = np.flatnonzero(heads != best).tolist()
     rest = len(changed) - _MOST_CHANGES_LISTED
     more = f"; and {rest} more" if rest > 0 else ""
     said = "; ".join(
         f"<bdi>{escape(names[j])}</bdi> depends on <bdi>{escape(names[int(heads[j])])}</bdi>, not "
-        f"<bdi>{escape(names[int(likeliest[j])])}</bdi>"
+        f"<bdi>{escape(names[int(best[j])])}</bdi>"
         for j in changed[:_MOST_CHANGES_LISTED]
     )
     return f'<p class="difference">{said}{more}</p>'

@@ -3,7 +3,10 @@
 
 #include <new>
 
+#include "best_trees/best_tree.hpp"
+#include "best_trees/best_trees.hpp"
 #include "inference/covariances.hpp"
+#include "inference/cumulants.hpp"
 #include "inference/divergence.hpp"
 #include "inference/entropy.hpp"
 #include "inference/entropy_gradient.hpp"
@@ -92,7 +95,14 @@ Status divergence(const Graph& graph, const Graph& other, Scratch& scratch,
 
 Status arc_covariances(const Graph& graph, Scratch& scratch, const Interrupt& interrupt,
                        const double* direction, double* covariances, Index stride) {
-    ArcCovariances work{direction, stride, covariances, stride};
+    ArcCovariances work{{direction, stride}, covariances, stride};
+    return run(graph, scratch, interrupt, work);
+}
+
+Status arc_cumulants(const Graph& graph, Scratch& scratch, const Interrupt& interrupt,
+                     const double* direction, const double* other, double* cumulants,
+                     Index stride) {
+    ArcCumulants work{{direction, stride}, {other, stride}, cumulants, stride};
     return run(graph, scratch, interrupt, work);
 }
 
@@ -101,6 +111,14 @@ Status entropy_gradient(const Graph& graph, Scratch& scratch, const Interrupt& i
     const FloatingPointGuard guard;
     Arena arena(scratch);
     return find_entropy_gradient(graph, gradient, stride, arena, interrupt);
+}
+
+Status entropy_gradient_tangents(const Graph& graph, Scratch& scratch, const Interrupt& interrupt,
+                                 const double* direction, double* tangents, Index stride) {
+    const FloatingPointGuard guard;
+    EntropyGradientTangents work{{direction, stride}, tangents, stride};
+    Arena arena(scratch);
+    return solve_beyond_double(graph, work, arena, interrupt);
 }
 
 Status joint_marginals(const Graph& graph, Scratch& scratch, const Interrupt& interrupt,
@@ -142,6 +160,25 @@ Status next_distinct(void* sequence, const Interrupt& interrupt, DistinctTree& o
 
 void free_distinct(void* sequence) { delete static_cast<TreeSequence*>(sequence); }
 
+Status best_tree(const Graph& graph, Scratch& scratch, const Interrupt& interrupt, double caution,
+                 std::int32_t* heads, BestCounts& counts) {
+    const FloatingPointGuard guard;
+    Arena arena(scratch);
+    return BestTreeSearch(graph, arena, interrupt, counts).best(caution, heads);
+}
+
+void* make_best_trees(const Graph& graph, double caution) {
+    return new (std::nothrow) BestTrees(graph, caution);
+}
+
+Status next_best_tree(void* sequence, const Interrupt& interrupt, const std::int32_t*& heads,
+                      BestCounts& counts) {
+    const FloatingPointGuard guard;
+    return static_cast<BestTrees*>(sequence)->next(interrupt, heads, counts);
+}
+
+void free_best_trees(void* sequence) { delete static_cast<BestTrees*>(sequence); }
+
 }  // namespace
 
 #define ARBORAND_STRING(name) #name
@@ -158,14 +195,20 @@ const Kernels& kernels() {
                                   renyi_entropy,
                                   divergence,
                                   arc_covariances,
+                                  arc_cumulants,
                                   entropy_gradient,
+                                  entropy_gradient_tangents,
                                   joint_marginals,
                                   mean_hitting_time,
                                   prepare,
                                   draw,
                                   make_distinct,
                                   next_distinct,
-                                  free_distinct};
+                                  free_distinct,
+                                  best_tree,
+                                  make_best_trees,
+                                  next_best_tree,
+                                  free_best_trees};
     return table;
 }
 

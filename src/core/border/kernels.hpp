@@ -10,6 +10,7 @@
 
 #include <cstdint>
 
+#include "types/best_trees.hpp"
 #include "types/draws.hpp"
 #include "types/graph.hpp"
 #include "types/index.hpp"
@@ -47,9 +48,16 @@ struct Kernels {
     // covariances[head * stride + dependent] with the sum of direction[head * stride + dependent]
     Status (*arc_covariances)(const Graph&, Scratch&, const Interrupt&, const double* direction,
                               double* covariances, Index stride);
+    // cumulants[head * stride + dependent]: the derivative of the covariances with the sum of
+    // `direction` in the direction `other` of the scores
+    Status (*arc_cumulants)(const Graph&, Scratch&, const Interrupt&, const double* direction,
+                            const double* other, double* cumulants, Index stride);
     // gradient[head * stride + dependent], whatever the scores
     Status (*entropy_gradient)(const Graph&, Scratch&, const Interrupt&, double* gradient,
                                Index stride);
+    // tangents[head * stride + dependent]: the derivative of that gradient in a direction
+    Status (*entropy_gradient_tangents)(const Graph&, Scratch&, const Interrupt&,
+                                        const double* direction, double* tangents, Index stride);
     // joint[i, j, k, l], each axis `size` long, zeros on entry: the probability of i -> j and k ->
     // l
     Status (*joint_marginals)(const Graph&, Scratch&, const Interrupt&, double* joint, Index size);
@@ -65,6 +73,14 @@ struct Kernels {
     // After any status but ok the sequence is over: it may only be freed.
     Status (*next_distinct)(void* sequence, const Interrupt&, DistinctTree&);
     void (*free_distinct)(void* sequence);
+    // `caution` is 1; see best_trees/certified_rows.hpp.
+    Status (*best_tree)(const Graph&, Scratch&, const Interrupt&, double caution,
+                        std::int32_t* heads, BestCounts&);
+    // All trees from the best one on; null: no memory.  Heads are null where there are no more.
+    void* (*make_best_trees)(const Graph&, double caution);
+    Status (*next_best_tree)(void* sequence, const Interrupt&, const std::int32_t*& heads,
+                             BestCounts&);
+    void (*free_best_trees)(void* sequence);
 };
 
 namespace baseline {

@@ -9,9 +9,8 @@
 // that of E[f | e] - E[f], a few units in the last place of n max|direction|, times P(e).
 #pragma once
 
-#include <cmath>
-
 #include "elimination/recursion.hpp"
+#include "inference/direction.hpp"
 #include "inference/marginals.hpp"
 #include "numbers/with_tangent.hpp"
 #include "walk/problem.hpp"
@@ -60,8 +59,7 @@ struct CovarianceLeaf : ReadingLeaf {
 };
 
 struct ArcCovariances {
-    const double* direction;  // [head * direction_stride + dependent], finite on every arc
-    Index direction_stride;
+    Direction direction;
     double* covariances;  // [head * stride + dependent]; all other entries are left alone
     Index stride;
 
@@ -78,12 +76,12 @@ struct ArcCovariances {
 
     template <class Scalar>
     bool operator()(Problem<Scalar>& problem) {
-        const Index n = problem.graph.num_words;
-        Number<Scalar>* walk = problem.arena.template take<Number<Scalar>>(n * walk_stride(n));
-        double* gauge = problem.arena.template take<double>(n + 1);
-        const int exponent = common_exponent(problem.graph);
-        find_gauge(problem.graph, gauge);
-        fill(problem, gauge, power_of_two(-exponent), walk);
+        const Index n = problem.graph.num_words, width = walk_stride(n);
+        Number<Scalar>* walk = problem.arena.template take<Number<Scalar>>(n * width);
+        direction.prepare(problem.graph, problem.arena.template take<double>(n + 1));
+        fill_carrying(problem.walk, n, width, walk, [&](const Scalar& weight, Index i, Index j) {
+            return TangentOf<Scalar>::make(weight, direction(i, j));
+        });
         Number<Scalar>* weight = problem.arena.template take<Number<Scalar>>(n + 1);
         double* chance = problem.arena.template take<double>(n + 1);
         double* by_dependent = problem.arena.template take<double>(n * (n + 1));
@@ -93,60 +91,9 @@ struct ArcCovariances {
                  .run()) {
             return false;
         }
-        const double scale = power_of_two(exponent);
-        for (Index i = 0; i < n * (n + 1); ++i) by_dependent[i] *= scale;
+        for (Index i = 0; i < n * (n + 1); ++i) by_dependent[i] *= direction.scale();
         write_by_head(by_dependent, n, covariances, stride);
         return true;
-    }
-
-  private:
-    double at(Index head, Index dependent) const {
-        return direction[head * direction_stride + dependent];
-    }
-
-    // Directions are divided by a power of two, so that neither huge nor tiny ones leave the range.
-    int common_exponent(const Graph& graph) const {
-        double largest = 0.0;
-        for (Index i = 0; i <= graph.num_words; ++i) {
-            for (Index j = 1; j <= graph.num_words; ++j) {
-                if (graph.score(i, j) == -HUGE_VAL) continue;
-                const double x = std::fabs(at(i, j));
-                largest = x > largest ? x : largest;
-            }
-        }
-        const int exponent = largest > 0 ? std::ilogb(largest) : 0;
-        return exponent < -1000 ? -1000 : exponent > 1000 ? 1000 : exponent;
-    }
-
-    // All trees have one arc into a node, so that a constant may be subtracted from a column.  That
-    // of the heaviest arc makes the tangents of a nearly certain tree vanish.
-    void find_gauge(const Graph& graph, double* gauge) const {
-        for (Index j = 1; j <= graph.num_words; ++j) {
-            Index heaviest = 0;
-            for (Index i = 1; i <= graph.num_words; ++i) {
-                if (graph.score(i, j) > graph.score(heaviest, j)) heaviest = i;
-            }
-            gauge[j] = at(heaviest, j);
-        }
-    }
-
-    template <class Scalar>
-    void fill(const Problem<Scalar>& problem, const double* gauge, double scale,
-              Number<Scalar>* walk) const {
-        const Index n = problem.graph.num_words, width = walk_stride(n);
-        for (Index j = 0; j < n; ++j) {
-            const Scalar* from = problem.walk + j * width;
-            Number<Scalar>* to = walk + j * width;
-            const auto make = [&](Index i, Index head) {
-                const bool is_arc = head != j + 1 && is_positive(from[i]);
-                const double relative =
-                    is_arc ? at(head, j + 1) * scale - gauge[j + 1] * scale : 0.0;
-                to[i] = is_arc ? TangentOf<Scalar>::make(from[i], relative) : Number<Scalar>();
-            };
-            for (Index i = 0; i < n; ++i) make(i, i + 1);
-            for (Index i = n; i < n + num_root_columns; ++i) make(i, 0);
-            for (Index i = n + num_root_columns; i < width; ++i) to[i] = Number<Scalar>();
-        }
     }
 };
 

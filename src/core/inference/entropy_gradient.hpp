@@ -117,7 +117,7 @@ inline Status find_entropy_gradient(const Graph& graph, double* gradient, Index 
         CarriedEntropyGradient carried{gradient, stride};
         return solve_beyond_double(graph, carried, arena, interrupt);
     }
-    ArcCovariances covariances{graph.log_weights, graph.stride, gradient, stride};
+    ArcCovariances covariances{{graph.log_weights, graph.stride}, gradient, stride};
     const Status status = solve(graph, covariances, arena, interrupt);
     for (Index i = 0; i <= graph.num_words; ++i) {
         for (Index j = 1; j <= graph.num_words; ++j) {

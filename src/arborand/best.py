@@ -1,0 +1,152 @@
+"""The best trees of checked graphs: one, several in order, and the one of least expected error.
+
+The order is total and depends on the graph alone: by the exact real sum of the scores, the largest
+first; of equal sums, by the heads of words 1, 2, ..., the smallest first.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from arborand import _core, inference
+from arborand.displays import display_html
+from arborand.distinct import find_exhausted, in_portions, room_for, side_by_side, trees_first
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
+
+    from arborand.inference import Normaliser
+    from arborand.validation import Graphs
+
+# What multiplies the bound that a choice in double must pass: see best_trees/certified_rows.hpp.
+# Tests ask for 0, which trusts doubles, and for infinity, which uses exact numbers only.
+CAUTION = 1.0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BestTrees:
+    """Trees from the best one on, in order.
+
+    K is the number of trees; in a batch it is that of the graph with the most, and the rows beyond
+    a graph's own number hold heads of -1 and log-probabilities of -inf.
+
+    Attributes
+    ----------
+    heads : ndarray of int32, shape (K, *batch_shape, m)
+    log_prob : ndarray of float64, shape (K, *batch_shape)
+        The log-probability of each tree.
+    num_found : ndarray of int64, shape batch_shape
+        How many trees were found of each graph.
+    exhausted : ndarray of bool, shape batch_shape
+        Whether these are all the trees there are, although more were asked for.
+    """
+
+    heads: NDArray[np.int32]
+    log_prob: NDArray[np.float64]
+    num_found: NDArray[np.int64]
+    exhausted: NDArray[np.bool_]
+
+    def __len__(self) -> int:
+        return len(self.heads)
+
+    def _repr_html_(self) -> str | None:
+        return display_html(self)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BestTree:
+    """One of the best trees: see :class:`BestTrees` for the fields."""
+
+    heads: NDArray[np.int32]
+    log_prob: NDArray[np.float64]
+
+
+def best_tree(graphs: Graphs, *, workers: int = 1) -> NDArray[np.int32]:
+    """Find the best tree of every graph: heads of shape (*batch_shape, m)."""
+    heads = np.empty(graphs.log_weights.shape[:2], dtype=np.int32)
+    _core.best_tree(graphs.log_weights, graphs.lengths, graphs.single_root, workers, CAUTION, heads)
+    return heads.reshape(*graphs.batch_shape, graphs.size)
+
+
+def best_trees(
+    graphs: Graphs,
+    normaliser: Normaliser,
+    k: int,
+    *,
+    workers: int = 1,
+    on_exhausted: str = "return",
+) -> BestTrees:
+    """Find the k best trees of every graph."""
+    num_graphs = len(graphs.lengths)
+    num_found = np.zeros(num_graphs, dtype=np.int64)
+    rows = np.empty((num_graphs, room_for(k, graphs), graphs.size), dtype=np.int32)
+    _core.best_trees(
+        graphs.log_weights,
+        graphs.lengths,
+        graphs.single_root,
+        workers,
+        CAUTION,
+        rows,
+        num_found,
+    )
+    exhausted = find_exhausted(k, num_found, graphs, on_exhausted)
+    heads = trees_first(rows, num_found, graphs)
+    return BestTrees(
+        heads,
+        _log_prob(graphs, normaliser, heads),
+        num_found.reshape(graphs.batch_shape)[()],
+        exhausted.reshape(graphs.batch_shape)[()],
+    )
+
+
+def iterate_best_trees(graphs: Graphs, normaliser: Normaliser) -> Iterator[BestTree]:
+    """Yield the same sequence lazily, until every graph has given its last tree."""
+    sequences = [
+        in_portions(
+            _core.BestIterator(
+                graphs.log_weights[i : i + 1], graphs.lengths[i : i + 1], graphs.single_root
+            ).find,
+            graphs.size,
+            0,
+        )
+        for i in range(len(graphs.lengths))
+    ]
+    for rows, _ in side_by_side(sequences, graphs.size, 0):
+        heads = rows.reshape(1, *graphs.batch_shape, graphs.size)
+        yield BestTree(heads[0], _log_prob(graphs, normaliser, heads)[0])
+
+
+def minimum_risk_tree(graphs: Graphs, *, workers: int = 1) -> NDArray[np.int32]:
+    """Find the tree with the most expected correct arcs: the best one if marginals are scores."""
+    marginals = inference.arc_marginals(graphs, workers).reshape(graphs.log_weights.shape)
+    scores = np.where(graphs.log_weights > -np.inf, marginals, -np.inf)
+    return best_tree(replace(graphs, log_weights=scores), workers=workers)
+
+
+def expected_attachment_score(
+    graphs: Graphs, heads: NDArray[np.int32], workers: int = 1
+) -> NDArray[np.float64]:
+    """Compute the mean marginal of the arcs of trees, shape (num_trees, *batch_shape, m)."""
+    marginals = inference.arc_marginals(graphs, workers).reshape(graphs.log_weights.shape)
+    flat = heads.reshape(len(heads), len(graphs.lengths), graphs.size)
+    graph, dependent = np.ogrid[: len(graphs.lengths), : graphs.size]
+    of_arc = np.where(flat >= 0, marginals[graph, flat, dependent], 0.0)
+    answer: NDArray[np.float64] = np.minimum(of_arc.sum(axis=-1) / graphs.lengths, 1.0)
+    return answer.reshape(heads.shape[:-1])
+
+
+def _log_prob(
+    graphs: Graphs, normaliser: Normaliser, heads: NDArray[np.int32]
+) -> NDArray[np.float64]:
+    """Compute the log-probabilities of best trees; -inf where a graph had no more."""
+    is_padding = heads[..., 1] < 0
+    if not is_padding.any():
+        return inference.log_prob(graphs, normaliser, heads)
+    # Any tree of the graph may take the place: each has a best one.
+    trees = np.where(is_padding[..., None], best_tree(graphs), heads)
+    return np.where(is_padding, -np.inf, inference.log_prob(graphs, normaliser, trees))

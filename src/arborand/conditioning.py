@@ -1,0 +1,218 @@
+"""Conditions on trees: arcs that must be there, and arcs that may be.
+
+A condition becomes a mask of the arcs that are left.  The trees of what is left are the trees that
+meet the condition: a word with one arc left has that arc in every tree.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from arborand import _core, inference
+from arborand.errors import InvalidTreeError, NoTreeError
+from arborand.validation import Graphs, find_unreachable
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import ArrayLike, NDArray
+
+    from arborand.inference import Normaliser
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """What is asked of the trees of some graphs; all of it has passed its gate.
+
+    Attributes
+    ----------
+    include, exclude : list of (head, dependent)
+        For a single graph.
+    heads : ndarray of int, shape (num_graphs, m), or None
+        The heads that are given; -1 where a word is free.
+    allowed : ndarray of bool, shape (num_graphs, m, m), or None
+    """
+
+    include: Sequence[tuple[int, int]] = ()
+    exclude: Sequence[tuple[int, int]] = ()
+    heads: NDArray[np.intp] | None = None
+    allowed: NDArray[np.bool_] | None = None
+
+    def given_heads(self, graph: int) -> list[tuple[int, int]]:
+        """List the arcs that `heads` asks for in one graph."""
+        if self.heads is None:
+            return []
+        row = self.heads[graph]
+        return [(int(row[j]), int(j)) for j in np.flatnonzero(row >= 0)]
+
+
+def check_heads(heads: ArrayLike | None, graphs: Graphs) -> NDArray[np.intp] | None:
+    """Let partial annotations through: the head of each word, or -1."""
+    if heads is None:
+        return None
+    array: NDArray[Any] = np.asarray(heads)
+    if array.dtype.kind not in "iu":
+        raise TypeError(f"heads must be integers, but their dtype is {array.dtype}")
+    expected = (*graphs.batch_shape, graphs.size)
+    if array.shape != expected:
+        raise InvalidTreeError(
+            f"heads has shape {array.shape}: expected {expected}, one entry for each node, with -1 "
+            "where the head is open"
+        )
+    flat = array.astype(np.intp).reshape(-1, graphs.size)
+    node = np.arange(graphs.size)
+    is_word = (node > 0) & (node <= graphs.lengths[:, None])
+    possible = (flat >= 0) & (flat <= graphs.lengths[:, None]) & (flat != node) & is_word
+    bad = ~(possible | (flat == -1))
+    if bad.any():
+        graph, dependent = (int(i) for i in np.argwhere(bad)[0])
+        index = (*(int(i) for i in np.unravel_index(graph, graphs.batch_shape)), dependent)
+        where = f"heads[{', '.join(map(str, index))}] is {int(flat[graph, dependent])}"
+        num_words = int(graphs.lengths[graph])
+        if not 1 <= dependent <= num_words:
+            what = "the root (node 0)" if dependent == 0 else "a padding node"
+            raise InvalidTreeError(f"{where}: the entry of {what} must be -1")
+        raise InvalidTreeError(
+            f"{where}: the head of node {dependent} must be another node, 0 (the root) to "
+            f"{num_words}, or -1 where it is open"
+        )
+    return flat
+
+
+def check_allowed(allowed: ArrayLike | None, graphs: Graphs) -> NDArray[np.bool_] | None:
+    """Let a mask of allowed arcs through."""
+    if allowed is None:
+        return None
+    array: NDArray[Any] = np.asarray(allowed)
+    if array.dtype != np.bool_:
+        raise TypeError(f"allowed must be an array of bool, but its dtype is {array.dtype}")
+    expected = (*graphs.batch_shape, graphs.size, graphs.size)
+    if array.shape != expected:
+        raise ValueError(
+            f"allowed has shape {array.shape}: expected {expected}, True where [head, dependent] "
+            "may be an arc"
+        )
+    return array.reshape(-1, graphs.size, graphs.size)
+
+
+def condition(graphs: Graphs, asked: Condition) -> Graphs:
+    """Restrict graphs to the trees that meet a condition, or say what stands against it."""
+    log_weights = _what_is_left(graphs, asked)
+    finding, graph, _, _ = _core.inspect(log_weights, graphs.lengths, graphs.single_root)
+    if finding:
+        raise _contradiction(graphs, asked, log_weights[graph], graph)
+    return Graphs(log_weights, graphs.lengths, graphs.batch_shape, graphs.single_root)
+
+
+def log_evidence(
+    graphs: Graphs, normaliser: Normaliser, asked: Condition, workers: int = 1
+) -> NDArray[np.float64]:
+    """Compute the log-probability that a tree meets a condition: -inf where none does."""
+    log_weights = _what_is_left(graphs, asked)
+    possible = np.empty(len(log_weights), dtype=bool)
+    for graph in range(len(log_weights)):
+        one = slice(graph, graph + 1)
+        possible[graph] = not _core.inspect(
+            log_weights[one], graphs.lengths[one], graphs.single_root
+        )[0]
+    log_weights[~possible] = graphs.log_weights[~possible]
+    left = inference.normalise(
+        Graphs(log_weights, graphs.lengths, graphs.batch_shape, graphs.single_root), workers
+    )
+    answer = np.full(len(log_weights), -np.inf)
+    for graph in map(int, np.flatnonzero(possible)):
+        # Shifts may be large, and most are the same: added up exactly, they cancel.
+        answer[graph] = min(
+            0.0,
+            math.fsum(
+                [
+                    *left.column_shift[graph],
+                    *-normaliser.column_shift[graph],
+                    *left.parts[graph, 1:],
+                    *-normaliser.parts[graph, 1:],
+                ]
+            ),
+        )
+    return answer.reshape(graphs.batch_shape)[()]
+
+
+def _what_is_left(graphs: Graphs, asked: Condition) -> NDArray[np.float64]:
+    """Forbid what the condition forbids, in a copy of the scores."""
+    left = np.ones(graphs.log_weights.shape, dtype=bool)
+    if asked.allowed is not None:
+        left &= asked.allowed
+    if asked.heads is not None:
+        node = np.arange(graphs.size)
+        left &= (asked.heads[:, None, :] < 0) | (asked.heads[:, None, :] == node[:, None])
+    for head, dependent in asked.include:
+        left[0, :head, dependent] = False
+        left[0, head + 1 :, dependent] = False
+    for head, dependent in asked.exclude:
+        left[0, head, dependent] = False
+    return np.where(left, graphs.log_weights, -np.inf)
+
+
+def _contradiction(
+    graphs: Graphs, asked: Condition, left: NDArray[np.float64], graph: int
+) -> NoTreeError:
+    """Say, in the words of the caller, why no tree of a graph meets the condition."""
+    batch_index = tuple(int(i) for i in np.unravel_index(graph, graphs.batch_shape))
+    where = f" in batch item [{', '.join(map(str, batch_index))}]" if batch_index else ""
+    num_words = int(graphs.lengths[graph])
+    left = left[: num_words + 1, : num_words + 1]
+
+    def error(reason: str, words: tuple[int, ...] = ()) -> NoTreeError:
+        return NoTreeError(f"no tree is left{where}: {reason}", words, batch_index)
+
+    given = [(arc, "include") for arc in asked.include]
+    given += [(arc, "heads") for arc in asked.given_heads(graph)]
+    head_of: dict[int, tuple[int, str]] = {}
+    for (head, dependent), name in given:
+        arc, both = f"{head} -> {dependent}", (head, dependent) if head else (dependent,)
+        if graphs.log_weights[graph, head, dependent] == -np.inf:
+            return error(f"{name} asks for the arc {arc}, which the graph does not have", both)
+        if (head, dependent) in asked.exclude:
+            return error(f"{name} asks for the arc {arc}, and exclude forbids it", both)
+        if asked.allowed is not None and not asked.allowed[graph, head, dependent]:
+            return error(f"{name} asks for the arc {arc}, which is not in allowed", both)
+        other, other_name = head_of.setdefault(dependent, (head, name))
+        if other != head:
+            names = name if other_name == name else f"{other_name} and {name}"
+            reason = f"word {dependent} has two heads, {other} and {head}, in {names}"
+            return error(reason, (dependent,))
+    names = " and ".join(dict.fromkeys(name for _, name in given))
+    for start in head_of:
+        path = [start]
+        while path[-1] in head_of and path.count(path[-1]) == 1:
+            path.append(head_of[path[-1]][0])
+        if path.count(path[-1]) > 1:
+            cycle = path[path.index(path[-1]) + 1 :][::-1]  # from head to dependent
+            first = cycle.index(min(cycle))
+            cycle = [*cycle[first:], *cycle[:first]]
+            shown = " -> ".join(map(str, [*cycle, cycle[0]]))
+            return error(f"{names} has the cycle {shown}", tuple(cycle))
+    roots = sorted(dependent for dependent, (head, _) in head_of.items() if head == 0)
+    if graphs.single_root and len(roots) > 1:
+        count = "two" if len(roots) == 2 else str(len(roots))
+        arcs = " and ".join(f"0 -> {dependent}" for dependent in roots)
+        reason = f"{names} has {count} root arcs, {arcs}; a dependency tree has one"
+        return error(reason, tuple(roots))
+    headless = tuple(int(j) for j in 1 + np.flatnonzero((left[:, 1:] == -np.inf).all(axis=0)))
+    if headless:
+        verb = "are" if len(headless) > 1 else "is"
+        return error(f"{_words(headless)} {verb} left without a head", headless)
+    lost = find_unreachable(left)
+    if lost:
+        return error(f"the root cannot reach {_words(lost)} over the arcs that are left", lost)
+    return error(
+        "no single word with an arc from the root reaches all other words over the arcs that are "
+        "left; a dependency tree has one root arc"
+    )
+
+
+def _words(words: tuple[int, ...]) -> str:
+    return f"word{'s' if len(words) > 1 else ''} {', '.join(map(str, words))}"

@@ -1,0 +1,106 @@
+"""Sequences of distinct trees: what draws without replacement and best trees have in common.
+
+A graph may have fewer trees than were asked for.  Then all of them are given; in a batch, rows
+beyond a graph's own number hold heads of -1 and numbers of -inf.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from arborand import inference
+from arborand.errors import SupportExhaustedError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from numpy.typing import NDArray
+
+    from arborand.validation import Graphs
+
+
+def room_for(k: int, graphs: Graphs) -> int:
+    """Lower a large k to about the number of trees there are, so that no memory is wasted on it."""
+    if k <= 1000 or not len(graphs.lengths):
+        return k
+    ones = replace(graphs, log_weights=np.where(graphs.log_weights > -np.inf, 0.0, -np.inf))
+    log_count = float(inference.log_partition(ones, inference.normalise(ones)).max())
+    if log_count > math.log(k) + 1e-6:
+        return k
+    # log Z of unit weights is the logarithm of the number of trees, to 1e-13 or so.
+    return min(k, math.ceil(math.exp(log_count + 1e-6)) + 1)
+
+
+def find_exhausted(
+    k: int, num_found: NDArray[np.int64], graphs: Graphs, on_exhausted: str
+) -> NDArray[np.bool_]:
+    """Mark the graphs that have fewer than k trees, or raise an error that names the first."""
+    exhausted: NDArray[np.bool_] = num_found < k
+    if on_exhausted == "raise" and exhausted.any():
+        graph = int(np.flatnonzero(exhausted)[0])
+        index = ", ".join(str(int(i)) for i in np.unravel_index(graph, graphs.batch_shape))
+        where = f" of batch item [{index}]" if graphs.batch_shape else ""
+        count = int(num_found[graph])
+        raise SupportExhaustedError(
+            f"k is {k}, but the graph{where} has only {count} tree{'s' if count > 1 else ''}; ask "
+            "for fewer, or for on_exhausted='return'",
+            count,
+        )
+    return exhausted
+
+
+def trees_first(
+    rows: NDArray[np.int32], num_found: NDArray[np.int64], graphs: Graphs
+) -> NDArray[np.int32]:
+    """Turn heads[graph, tree, node] into heads[tree, *batch_shape, node], padded."""
+    most = int(num_found.max(initial=0))
+    rows = rows[:, :most]
+    rows[np.arange(most) >= num_found[:, None]] = -1
+    shape = (most, *graphs.batch_shape, graphs.size)
+    return np.ascontiguousarray(rows.swapaxes(0, 1)).reshape(shape)
+
+
+def numbers_first(
+    numbers: NDArray[np.float64], num_found: NDArray[np.int64], graphs: Graphs
+) -> NDArray[np.float64]:
+    """Turn numbers[graph, tree] into numbers[tree, *batch_shape], padded."""
+    most = int(num_found.max(initial=0))
+    padded = np.where(np.arange(most) >= num_found[:, None], -np.inf, numbers[:, :most])
+    return np.ascontiguousarray(padded.T).reshape(most, *graphs.batch_shape)
+
+
+def in_portions(
+    fetch: Callable[[NDArray[np.int32], NDArray[np.float64]], int], size: int, num_numbers: int
+) -> Iterator[tuple[NDArray[np.int32], NDArray[np.float64]]]:
+    """Yield one graph's trees and their numbers, fetched in growing portions.
+
+    `fetch` fills heads (portion, size) and numbers (portion, num_numbers), and returns how many
+    trees there were.  The first tree does not wait for others; later ones come by the hundred.
+    """
+    portion = 1
+    while True:
+        heads = np.empty((portion, size), dtype=np.int32)
+        numbers = np.empty((portion, num_numbers))
+        filled = fetch(heads, numbers)
+        yield from zip(heads[:filled], numbers[:filled], strict=True)
+        if filled < portion:
+            return
+        portion = min(2 * portion, 128)
+
+
+def side_by_side(
+    sequences: list[Iterator[tuple[NDArray[np.int32], NDArray[np.float64]]]],
+    size: int,
+    num_numbers: int,
+) -> Iterator[tuple[NDArray[np.int32], NDArray[np.float64]]]:
+    """Yield heads (graphs, size) and numbers (graphs, num_numbers) until no graph has a tree."""
+    nothing = (np.full(size, -1, np.int32), np.full(num_numbers, -np.inf))
+    while True:
+        rows = [next(sequence, nothing) for sequence in sequences]
+        if all(row is nothing for row in rows):
+            return
+        yield np.stack([heads for heads, _ in rows]), np.stack([numbers for _, numbers in rows])

@@ -1,0 +1,161 @@
+// Third derivatives of log Z, and second ones of the entropy, in given directions of the scores.
+//
+// The derivative of Cov(1_e, f) in a direction of the scores is the joint cumulant of 1_e, of f and
+// of g, where f(t) and g(t) are the sums of the two directions over the arcs of the tree t.  It is
+// symmetric in all three.  One pass of the recursion of the marginals, on numbers that carry means
+// and covariances, gives it for all arcs: at the leaf of a node, with P_i proportional to x_i, means
+// f_i and g_i and covariances c_i,
+//
+//     P_i ((f_i - E f)(g_i - E g) + c_i - E c - Cov(f, g)),
+//
+// where E and Cov are over the heads i.  Its error is a few units in the last place of
+// n^2 max|f| max|g|, times P(e).
+//
+// The gradient of the entropy is the covariance of an arc with the surprise -log P(t), which
+// depends on the scores itself: its derivative has one more term, -P_i (f_i - E f).
+#pragma once
+
+#include "elimination/recursion.hpp"
+#include "inference/direction.hpp"
+#include "inference/marginals.hpp"
+#include "numbers/with_cumulants.hpp"
+#include "walk/problem.hpp"
+
+namespace arborand {
+namespace ARBORAND_ISA {
+
+template <class Value, bool of_surprise>
+struct CumulantLeaf : ReadingLeaf {
+    using Number = WithCumulants<Value, of_surprise>;
+
+    Index n;
+    Number* weight;     // n + 1
+    double* chance;     // n + 1
+    double* cumulants;  // row j: the heads of node j
+    Index stride;
+
+    void visit(Index j, const LeafView<Number>& leaf) {
+        weight[0] = leaf.root_weight;
+        for (Index i = 0; i < n; ++i) weight[i + 1] = leaf.row[i] * leaf.h[i];
+        Value total = weight[0].value;
+        for (Index i = 1; i <= n; ++i) total += weight[i].value;
+        Index best = 0;
+        for (Index i = 0; i <= n; ++i) {
+            const Value share = weight[i].value / total;
+            chance[i] = is_positive(weight[i]) ? to_double(share) : 0.0;
+            if (of_surprise && chance[i] > 0) weight[i].second -= log_of(share);
+            if (chance[i] > chance[best]) best = i;
+        }
+        // Relative to the most probable head, as in covariances.hpp.
+        const Number base = weight[best];
+        double first = 0.0, second = 0.0, joint = 0.0, covariance = 0.0;
+        for (Index i = 0; i <= n; ++i) {
+            if (!(chance[i] > 0)) continue;
+            weight[i].first -= base.first;
+            weight[i].second -= base.second;
+            weight[i].joint -= base.joint;
+            first += chance[i] * weight[i].first;
+            second += chance[i] * weight[i].second;
+            joint += chance[i] * weight[i].joint;
+        }
+        for (Index i = 0; i <= n; ++i) {
+            if (!(chance[i] > 0)) continue;
+            covariance += chance[i] * (weight[i].first - first) * (weight[i].second - second);
+        }
+        for (Index i = 0; i <= n; ++i) {
+            const double excess = weight[i].first - first;
+            const double explicit_term = of_surprise ? excess : 0.0;
+            cumulants[j * stride + i] =
+                chance[i] > 0 ? chance[i] * (excess * (weight[i].second - second) +
+                                             (weight[i].joint - joint) - covariance - explicit_term)
+                              : 0.0;
+        }
+    }
+};
+
+template <bool of_surprise>
+struct CumulantPass {
+    template <class Scalar>
+    using Number = WithCumulants<Scalar, of_surprise>;
+    template <class Scalar>
+    using Leaf = CumulantLeaf<Scalar, of_surprise>;
+
+    template <class Scalar>
+    static std::size_t workspace(Index n) {
+        return Arena::rounded<Number<Scalar>>(n * walk_stride(n)) +
+               Arena::rounded<Number<Scalar>>(n + 1) + 3 * Arena::rounded<double>(n + 1) +
+               Arena::rounded<double>(n * (n + 1)) +
+               Recursion<Number<Scalar>, Leaf<Scalar>>::workspace(n);
+    }
+
+    // In units of `scales`, one after the other, so that their product need not be a double.
+    template <class Scalar, class Make>
+    static bool run(Problem<Scalar>& problem, const Make& make, const double (&scales)[2],
+                    double* out, Index stride) {
+        const Index n = problem.graph.num_words, width = walk_stride(n);
+        Number<Scalar>* walk = problem.arena.template take<Number<Scalar>>(n * width);
+        fill_carrying(problem.walk, n, width, walk, make);
+        Number<Scalar>* weight = problem.arena.template take<Number<Scalar>>(n + 1);
+        double* chance = problem.arena.template take<double>(n + 1);
+        double* by_dependent = problem.arena.template take<double>(n * (n + 1));
+        Leaf<Scalar> leaf{{}, n, weight, chance, by_dependent, n + 1};
+        if (!Recursion<Number<Scalar>, Leaf<Scalar>>(walk, n, leaf, problem.arena,
+                                                     problem.interrupt)
+                 .run()) {
+            return false;
+        }
+        for (Index i = 0; i < n * (n + 1); ++i) {
+            by_dependent[i] = by_dependent[i] * scales[0] * scales[1];
+        }
+        write_by_head(by_dependent, n, out, stride);
+        return true;
+    }
+};
+
+struct ArcCumulants {
+    Direction direction, other;
+    double* cumulants;  // [head * stride + dependent]; all other entries are left alone
+    Index stride;
+
+    template <class Scalar>
+    static std::size_t workspace(Index n) {
+        return CumulantPass<false>::workspace<Scalar>(n);
+    }
+
+    template <class Scalar>
+    bool operator()(Problem<Scalar>& problem) {
+        const Index n = problem.graph.num_words;
+        direction.prepare(problem.graph, problem.arena.template take<double>(n + 1));
+        other.prepare(problem.graph, problem.arena.template take<double>(n + 1));
+        const auto make = [&](const Scalar& weight, Index i, Index j) {
+            return WithCumulants<Scalar, false>{weight, direction(i, j), other(i, j), 0.0};
+        };
+        return CumulantPass<false>::run(problem, make, {direction.scale(), other.scale()},
+                                        cumulants, stride);
+    }
+};
+
+// For UnboundedDouble and ExactlyScaled.
+struct EntropyGradientTangents {
+    Direction direction;
+    double* tangents;  // [head * stride + dependent]; all other entries are left alone
+    Index stride;
+
+    template <class Scalar>
+    static std::size_t workspace(Index n) {
+        return CumulantPass<true>::workspace<Scalar>(n);
+    }
+
+    template <class Scalar>
+    bool operator()(Problem<Scalar>& problem) {
+        const Index n = problem.graph.num_words;
+        direction.prepare(problem.graph, problem.arena.template take<double>(n + 1));
+        const auto make = [&](const Scalar& weight, Index i, Index j) {
+            return WithCumulants<Scalar, true>{weight, direction(i, j), 0.0, 0.0};
+        };
+        return CumulantPass<true>::run(problem, make, {direction.scale(), 1.0}, tangents, stride);
+    }
+};
+
+}  // namespace ARBORAND_ISA
+}  // namespace arborand

@@ -1,0 +1,144 @@
+// Exact sums of doubles: fixed-point numbers of as many 64-bit limbs as a graph's scores need.
+//
+// Every double is an integer times 2^-1074, so all scores of a graph are integers times some power
+// of two, and sums and differences of them are exact in two's complement with enough bits.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+
+#include "numbers/bits.hpp"
+#include "types/graph.hpp"
+
+namespace arborand {
+namespace ARBORAND_ISA {
+
+template <int num_limbs>
+struct Fixed {
+    std::uint64_t limb[num_limbs];  // the lowest first
+
+    // Less than any sum of scores; stands for "no arc".
+    static Fixed absent() {
+        Fixed x{};
+        x.limb[num_limbs - 1] = std::uint64_t{1} << 63;
+        return x;
+    }
+    bool is_absent() const { return limb[num_limbs - 1] == std::uint64_t{1} << 63; }
+
+    // A finite score in units of 2^lowest.
+    static Fixed of(double score, int lowest);
+};
+
+template <int num_limbs>
+inline Fixed<num_limbs> operator+(const Fixed<num_limbs>& a, const Fixed<num_limbs>& b) {
+    Fixed<num_limbs> result;
+    std::uint64_t carry = 0;
+    for (int i = 0; i < num_limbs; ++i) {
+        const std::uint64_t sum = a.limb[i] + b.limb[i];
+        result.limb[i] = sum + carry;
+        carry = static_cast<std::uint64_t>(sum < a.limb[i]) | (result.limb[i] < sum);
+    }
+    return result;
+}
+
+template <int num_limbs>
+inline Fixed<num_limbs> operator-(const Fixed<num_limbs>& a, const Fixed<num_limbs>& b) {
+    Fixed<num_limbs> result;
+    std::uint64_t borrow = 0;
+    for (int i = 0; i < num_limbs; ++i) {
+        const std::uint64_t difference = a.limb[i] - b.limb[i];
+        result.limb[i] = difference - borrow;
+        borrow = static_cast<std::uint64_t>(a.limb[i] < b.limb[i]) | (difference < borrow);
+    }
+    return result;
+}
+
+// Negative, zero or positive, like a - b.
+template <int num_limbs>
+inline int compare(const Fixed<num_limbs>& a, const Fixed<num_limbs>& b) {
+    const auto top_a = static_cast<std::int64_t>(a.limb[num_limbs - 1]);
+    const auto top_b = static_cast<std::int64_t>(b.limb[num_limbs - 1]);
+    if (top_a != top_b) return top_a < top_b ? -1 : 1;
+    for (int i = num_limbs - 2; i >= 0; --i) {
+        if (a.limb[i] != b.limb[i]) return a.limb[i] < b.limb[i] ? -1 : 1;
+    }
+    return 0;
+}
+
+// A finite double other than 0, taken apart: |x| = mantissa * 2^exponent, with an integer mantissa.
+struct Parts {
+    std::uint64_t mantissa;
+    int exponent;
+    bool negative;
+
+    explicit Parts(double x) {
+        const std::uint64_t bits = bits_of(x);
+        negative = bits >> 63 != 0;
+        mantissa = bits & ((std::uint64_t{1} << 52) - 1);
+        const int biased = static_cast<int>(bits >> 52 & 2047);
+        if (biased != 0) mantissa |= std::uint64_t{1} << 52;
+        exponent = (biased != 0 ? biased : 1) - 1075;
+    }
+};
+
+template <int num_limbs>
+Fixed<num_limbs> Fixed<num_limbs>::of(double score, int lowest) {
+    Fixed x{};
+    if (score == 0.0) return x;
+    Parts parts(score);
+    int position = parts.exponent - lowest;
+    if (position < 0) {  // the lowest bits of the mantissa are 0
+        parts.mantissa >>= -position;
+        position = 0;
+    }
+    const int first = position / 64, offset = position % 64;
+    x.limb[first] = parts.mantissa << offset;
+    if (offset > 11 && first + 1 < num_limbs) x.limb[first + 1] = parts.mantissa >> (64 - offset);
+    return parts.negative ? Fixed{} - x : x;
+}
+
+// What the scores of a graph need: their lowest bit, and the number of limbs of sums of them.
+struct FixedFormat {
+    int lowest = 0;
+    int num_limbs = 1;
+
+    static FixedFormat of(const Graph& graph) {
+        int lowest = 2000, highest = -2000;
+        for (Index i = 0; i <= graph.num_words; ++i) {
+            for (Index j = 1; j <= graph.num_words; ++j) {
+                const double score = graph.score(i, j);
+                if (score == -HUGE_VAL || score == 0.0) continue;
+                const Parts parts(score);
+                const int low = parts.exponent + __builtin_ctzll(parts.mantissa);
+                const int high = parts.exponent + 64 - __builtin_clzll(parts.mantissa);
+                if (low < lowest) lowest = low;
+                if (high > highest) highest = high;
+            }
+        }
+        if (lowest > highest) return {};  // all scores are 0
+        // Values are differences of sums of at most n scores, added up at most twice more: below
+        // 8 n scores; one bit for the sign, one to stay away from the absent value.
+        int spare = 5;
+        for (Index m = graph.num_words; m > 0; m /= 2) ++spare;
+        const int bits = highest - lowest + spare;
+        return {lowest, bits <= 64 ? 1 : bits <= 128 ? 2 : bits <= 256 ? 4 : 34};
+    }
+};
+
+// Call work with an exact number of the format's size: work(Fixed<...>{}).
+template <class Work>
+auto with_exact_numbers(const FixedFormat& format, Work&& work) {
+    switch (format.num_limbs) {
+        case 1:
+            return work(Fixed<1>{});
+        case 2:
+            return work(Fixed<2>{});
+        case 4:
+            return work(Fixed<4>{});
+        default:
+            return work(Fixed<34>{});
+    }
+}
+
+}  // namespace ARBORAND_ISA
+}  // namespace arborand
