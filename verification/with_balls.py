@@ -45,6 +45,7 @@ class BallLaw:
 
     def __init__(self, scores: npt.ArrayLike, *, single_root: bool, bits: int = 0) -> None:
         matrix = np.array(scores, dtype=np.float64)
+        self.log_weights = matrix
         self.size = len(matrix)
         self.single_root = single_root
         self.arcs = [
@@ -85,6 +86,20 @@ class BallLaw:
         """Compute log Z minus the mean score of a tree."""
         return self.log_partition - self.mean(self.scores)
 
+    def entropy_gradient(self) -> dict[tuple[int, int], Ball]:
+        """Compute minus the covariance of every arc with the score of the tree."""
+        largest = max(float(abs(s).mid()) for s in self.scores.values())
+        found = self.arc_covariances(self.scores, max(largest, 1.0))
+        return {arc: -x for arc, x in found.items()}
+
+    def mass_beside_one_tree(self) -> Ball:
+        """Bound from below: what no tree can have, as the arcs of some word share it."""
+        best = [
+            max(chance for (_, k), chance in self.arc_marginals.items() if k == j)
+            for j in range(1, self.size)
+        ]
+        return 1 - min(best)
+
     def renyi_entropy(self, order: float) -> Ball:
         """Compute the Renyi entropy of a finite order that is not 1."""
         flint.ctx.prec = self.bits
@@ -120,7 +135,7 @@ class BallLaw:
         most (n largest)^3 times the marginal: by some 2^-160 of it.
         """
         flint.ctx.prec = self.bits
-        step = flint.arb(2) ** (-_STEP_BITS - math.frexp(largest * self.size)[1])
+        step = flint.arb(2) ** (-_STEP_BITS - math.frexp(largest)[1] - self.size.bit_length())
         above, below = (
             self._chances({arc: s + sign * step * values[arc] for arc, s in self.scores.items()})
             for sign in (1, -1)
