@@ -28,8 +28,6 @@ _STEP_BITS = 90  # a difference of marginals is taken over 2^-90 of a direction
 Ball = Any  # flint.arb, which has no arithmetic in its stubs
 
 
-
-
 class BallLaw:
     """One graph: log Z, marginals, and what follows from them.
 
@@ -109,9 +107,9 @@ class BallLaw:
 
     def kl_divergence(self, other: BallLaw) -> Ball:
         """Compute the divergence from another law, which allows every arc and has as many bits."""
-        return self.mean(
-            {arc: self.scores[arc] - other.scores[arc] for arc in self.arcs}
-        ) - (self.log_partition - other.log_partition)
+        return self.mean({arc: self.scores[arc] - other.scores[arc] for arc in self.arcs}) - (
+            self.log_partition - other.log_partition
+        )
 
     def mean(self, values: dict[tuple[int, int], Ball]) -> Ball:
         """Compute the mean of a sum of values over the arcs of a tree."""
@@ -170,8 +168,11 @@ class BallLaw:
         return total
 
     def _chances(self, scores: dict[tuple[int, int], Ball]) -> dict[tuple[int, int], Ball]:
-        """Of every head i of j: in proportion to the weight times the chance that the walk from i,
-        which goes from word to head, reaches the root before j."""
+        """Compute the marginals of all heads of all words.
+
+        That of i is in proportion to its weight times the chance that the walk from i,
+        which goes from word to head, reaches the root before j.
+        """
         weights, _ = self._weights(scores)
         answer = {}
         for j in range(1, self.size):

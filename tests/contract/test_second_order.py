@@ -69,9 +69,7 @@ def test_inputs_may_be_lists_read_only_or_strided_and_are_left_alone(name):
     np.testing.assert_array_equal(trees.log_weights, scores)
 
 
-@pytest.mark.parametrize(
-    "name", ["arc_covariances", "variance", "expectation", "covariance"]
-)
+@pytest.mark.parametrize("name", ["arc_covariances", "variance", "expectation", "covariance"])
 def test_values_of_a_wrong_shape_or_type_are_refused(name):
     call, _ = METHODS[name]
     trees = SpanningTrees(values(2))
