@@ -121,6 +121,7 @@ CONTENTS = {
             "/docs/api/dependency_trees",
             "/docs/api/spanning_trees",
             "/docs/api/draws",
+            "/docs/api/best_trees",
             "/docs/api/errors",
             "/docs/api/trees",
             "/docs/api/estimators",

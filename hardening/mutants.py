@@ -27,6 +27,8 @@ TWIN = ("tests/reference/test_twin.py",)
 GOLDEN = ("tests/contract/test_golden.py",)
 ENVIRONMENT = ("tests/contract/test_floating_point_environment.py",)
 THREADS = ("tests/contract/test_threads.py",)
+BEST = ("tests/oracle/test_best_trees.py", "-x", "-k")
+CERTIFICATE = ("tests/negative/test_best_mutants.py", "-k", "certificate")
 SECOND_ORDER = ("tests/oracle/test_second_order.py",)
 
 PACKAGE = (
@@ -88,14 +90,14 @@ PACKAGE = (
     ),
     Mutant(
         "trees that were not drawn look like drawn ones",
-        "src/arborand/without_replacement.py",
-        "    heads[empty] = -1\n",
+        "src/arborand/distinct.py",
+        "    rows[np.arange(most) >= num_found[:, None]] = -1\n",
         "",
         ("tests/contract/test_without_replacement.py", "-k", "exhausted or batch"),
     ),
     Mutant(
         "one tree too few is expected",
-        "src/arborand/without_replacement.py",
+        "src/arborand/distinct.py",
         "    return min(k, math.ceil(math.exp(log_count + 1e-6)) + 1)",
         "    return min(k, math.ceil(math.exp(log_count - 1e-6)) - 1)",
         ("tests/contract/test_without_replacement.py", "-k", "enormous_k"),
@@ -117,6 +119,62 @@ PACKAGE = (
 )
 
 MODULE = (
+    Mutant(
+        "one root arc by a large penalty",
+        "src/core/best_trees/certified_rows.hpp",
+        "if (root_last) values[0] = -HUGE_VAL;",
+        "if (root_last) values[0] -= 1e6;",
+        (*BEST, "found_in_the_exact_order or beside_masks"),
+    ),
+    Mutant(
+        "ties are not broken by heads",
+        "src/core/best_trees/exact_rows.hpp",
+        "        if (sign != 0) return sign > 0;\n",
+        "        if (sign <= 0) return sign > 0;\n",
+        (*BEST, "found_in_the_exact_order"),
+    ),
+    Mutant(
+        "the word that a choice enters is not certified",
+        "src/core/best_trees/certified_rows.hpp",
+        "            if (!(best - next > grid_.bound)) return false;\n",
+        "",
+        CERTIFICATE,
+    ),
+    Mutant(
+        "a certificate with a bound of 0",
+        "src/core/best_trees/certified_rows.hpp",
+        "caution * (2.0 *",
+        "0.0 * (2.0 *",
+        CERTIFICATE,
+    ),
+    Mutant(
+        "the second best tree hangs a word below itself",
+        "src/core/best_trees/certified_rows.hpp",
+        "select(below, broadcast(-HUGE_VAL), load(values + i))",
+        "load(values + i)",
+        (*BEST, "found_in_the_exact_order"),
+    ),
+    Mutant(
+        "half of a subspace forgets what was excluded before",
+        "src/core/best_trees/best_trees.hpp",
+        "decisions_[index] = {previous, head, word, is_in};",
+        "decisions_[index] = {is_in ? previous : -1, head, word, is_in};",
+        (*BEST, "found_in_the_exact_order"),
+    ),
+    Mutant(
+        "candidates are compared in double",
+        "src/core/best_trees/best_trees.hpp",
+        " * 0x1p-52;",
+        " * 0.0;",
+        (*BEST, "found_in_the_exact_order"),
+    ),
+    Mutant(
+        "the owner of a word is the word",
+        "src/core/best_trees/forest.hpp",
+        "owner[target[node]] = node;",
+        "owner[target[node]] = target[node];",
+        (*BEST, "found_in_the_exact_order"),
+    ),
     Mutant(
         "the floating-point environment is not restored",
         "src/core/numbers/floating_point_guard.hpp",
@@ -238,7 +296,7 @@ MODULE = (
     ),
     Mutant(
         "a column is not measured from its heaviest arc",
-        "src/core/inference/covariances.hpp",
+        "src/core/inference/direction.hpp",
         "gauge[j] = at(heaviest, j);",
         "gauge[j] = 0.0;",
         (*SECOND_ORDER, "-k", "variances"),

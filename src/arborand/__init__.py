@@ -10,8 +10,12 @@ from arborand.errors import (
     InvalidTreeError,
     InvalidWeightsError,
     NoTreeError,
+    PrecisionError,
     SupportExhaustedError,
+    TooMuchWorkError,
+    WalkTooLongError,
 )
+from arborand.sparse_graphs import SparseSpanningTrees
 from arborand.without_replacement import Draw, Draws
 
 __all__ = [
@@ -25,8 +29,12 @@ __all__ = [
     "InvalidTreeError",
     "InvalidWeightsError",
     "NoTreeError",
+    "PrecisionError",
     "SpanningTrees",
+    "SparseSpanningTrees",
     "SupportExhaustedError",
+    "TooMuchWorkError",
+    "WalkTooLongError",
     "__version__",
 ]
 

@@ -53,6 +53,8 @@ class CompensatedSum {
         high_ = sum;
     }
     double value() const { return std::isinf(high_) ? high_ : high_ + low_; }
+    // What rounding took from `value`.
+    double rest() const { return std::isinf(high_) ? 0.0 : (high_ - value()) + low_; }
 
   private:
     double high_ = 0.0, low_ = 0.0;

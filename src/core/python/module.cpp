@@ -1,20 +1,19 @@
-// The only file that knows both Python and the core: it wires, and loops over batches.
+// Dense graphs between Python and the core: it wires, and loops over batches.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/tuple.h>
 
-#include <cfenv>
-#include <chrono>
 #include <stdexcept>
 #include <tuple>
 
 #include "border/kernels.hpp"
+#include "python/calls.hpp"
 #include "python/inspection.hpp"
-#include "python/parallel.hpp"
-
-namespace nb = nanobind;
 
 namespace arborand {
+
+void bind_sparse(nb::module_& m);  // python/sparse.cpp
+
 namespace {
 
 const Kernels& chosen_kernels() {
@@ -27,8 +26,6 @@ const Kernels& chosen_kernels() {
 
 const Kernels* kernels = &chosen_kernels();
 
-template <class Number, int Dimensions>
-using Array = nb::ndarray<Number, nb::ndim<Dimensions>, nb::c_contig, nb::device::cpu>;
 using LogWeights = Array<const double, 3>;
 using Lengths = Array<const std::int32_t, 1>;
 
@@ -50,51 +47,6 @@ struct Batch {
         return {log_weights + g * size * size, size, lengths[g], single_root};
     }
 };
-
-// Looks for Ctrl-C at most twenty times a second, because that needs the GIL.
-class SignalPoll {
-  public:
-    static bool poll(void* self) { return static_cast<SignalPoll*>(self)->check(); }
-    bool raised() const { return raised_; }
-
-  private:
-    using Clock = std::chrono::steady_clock;
-
-    bool check() {
-        const Clock::time_point now = Clock::now();
-        if (now - last_ < std::chrono::milliseconds(50)) return false;
-        last_ = now;
-        nb::gil_scoped_acquire gil;
-        // Handlers are Python code, which may do anything to the environment that the work relies
-        // on.
-        std::fenv_t environment;
-        std::fegetenv(&environment);
-        raised_ = raised_ || PyErr_CheckSignals() != 0;
-        std::fesetenv(&environment);
-        return raised_;
-    }
-
-    Clock::time_point last_ = Clock::now();
-    bool raised_ = false;
-};
-
-// Run body(index, workspace, interrupt) for all pieces without the GIL; raise what went wrong.
-template <class Body>
-void run(Index count, int workers, const Body& body) {
-    SignalPoll signals;
-    Outcome outcome;
-    {
-        nb::gil_scoped_release release;
-        outcome = for_each(count, workers, &SignalPoll::poll, &signals, body);
-    }
-    if (signals.raised()) throw nb::python_error();
-    if (outcome.status == Status::no_memory) throw std::bad_alloc();
-    if (outcome.status != Status::ok) {
-        throw std::runtime_error("the core could not solve graph " + std::to_string(outcome.index) +
-                                 " (status " + std::to_string(static_cast<int>(outcome.status)) +
-                                 "); this is a bug in arborand");
-    }
-}
 
 // Every entry becomes its logarithm.
 void logarithms(Array<double, 1> numbers) {
@@ -608,6 +560,7 @@ NB_MODULE(_core, m) {
         .def(nb::init<LogWeights, Lengths, bool>(), nb::arg("log_weights"), nb::arg("lengths"),
              nb::arg("single_root"))
         .def("find", &BestIterator::find, nb::arg("heads"), nb::arg("numbers"));
+    bind_sparse(m);
 }
 
 }  // namespace arborand
