@@ -251,7 +251,7 @@ def _relative(exact: Any) -> Any:
 _END = flint.arb(float(np.finfo(np.float64).max))
 
 
-def _share(found: float, exact: Any, allowed: Any) -> float:
+def _share(found: Any, exact: Any, allowed: Any) -> float:
     """Divide an error by what is promised; beyond the range of float64 only infinity is right."""
     if abs(exact) > _END:
         return 0.0 if found == (math.inf if exact > 0 else -math.inf) else math.inf
