@@ -374,7 +374,7 @@ MODULE = (
     ),
     Mutant(
         "a column is not measured from its heaviest arc",
-        "src/core/inference/covariances.hpp",
+        "src/core/inference/direction.hpp",
         "gauge[j] = at(heaviest, j);",
         "gauge[j] = 0.0;",
         (*SECOND_ORDER, "-k", "variances"),

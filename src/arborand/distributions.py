@@ -13,6 +13,7 @@ import numpy as np
 from arborand import (
     best,
     conditioning,
+    divergence,
     expectations,
     inference,
     sampling,
@@ -45,6 +46,9 @@ if TYPE_CHECKING:
     from arborand.best import BestTree, BestTrees
     from arborand.randomness import Seed
     from arborand.without_replacement import Draw, Draws
+
+# From this order on, a Renyi entropy is that of order infinity to the last digit.
+_AS_GOOD_AS_INFINITE = 2.0**53
 
 
 # Whom a warning is for, counted from a public method as 1: its caller, behind explain_arguments.
@@ -278,7 +282,7 @@ class TreeDistribution:
             return inference.log_num_trees(self._graphs, workers)
         if order == 1.0:
             return inference.entropy(self._graphs, workers)
-        if order == math.inf:
+        if order >= _AS_GOOD_AS_INFINITE:
             return -self.log_prob(self.best_tree(workers=workers))
         return inference.renyi_entropy(self._graphs, order, workers)
 
@@ -329,7 +333,7 @@ class TreeDistribution:
         -----
         :math:`O(n^3)` time, some forty times that of `log_partition`.  Never negative; exactly 0
         for equal log-weights.  The error is at most 1e-13 times the larger of 1 and the result, and
-        at most 1e-15 n log(n + 1) for close arguments.
+        at most 1e-15 n log(n + 1) for close arguments; `docs/is_it_exact.md` says where that ends.
 
         Examples
         --------
@@ -338,7 +342,7 @@ class TreeDistribution:
         >>> float(p.kl_divergence(q).round(4)), float(p.kl_divergence(p))
         (0.1735, 0.0)
         """
-        return expectations.kl_divergence(
+        return divergence.kl_divergence(
             self._graphs, self._comparable(other, "kl_divergence"), check_workers(workers)
         )
 
@@ -362,7 +366,7 @@ class TreeDistribution:
         """
         workers = check_workers(workers)
         graphs = self._comparable(other, "cross_entropy")
-        return inference.entropy(self._graphs, workers) + expectations.kl_divergence(
+        return inference.entropy(self._graphs, workers) + divergence.kl_divergence(
             self._graphs, graphs, workers
         )
 

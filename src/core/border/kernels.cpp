@@ -96,10 +96,11 @@ Status renyi_entropy(const Graph& graph, Scratch& scratch, const Interrupt& inte
 Status divergence(const Graph& graph, const Graph& other, Scratch& scratch,
                   const Interrupt& interrupt, double* divergence) {
     const FloatingPointGuard guard;
-    Divergence work{other, 0.0};
+    Divergence work{other, 0.0, 0.0};
     Arena arena(scratch);
     const Status status = find_divergence(graph, work, arena, interrupt);
-    *divergence = work.divergence;
+    divergence[0] = work.divergence;
+    divergence[1] = work.magnitude;
     return status;
 }
 

@@ -43,7 +43,8 @@ struct Kernels {
     // The Renyi entropy of an order that is neither negative nor infinite.
     Status (*renyi_entropy)(const Graph&, Scratch&, const Interrupt&, double order,
                             double* entropy);
-    // KL(graph || other); `other` must allow every arc that `graph` does.
+    // divergence[0]: KL(graph || other), where `other` must allow every arc that `graph` does;
+    // divergence[1]: the magnitude of the terms that it is the sum of.
     Status (*divergence)(const Graph& graph, const Graph& other, Scratch&, const Interrupt&,
                          double* divergence);
     // covariances[head * stride + dependent] with the sum of direction[head * stride + dependent]

@@ -196,14 +196,14 @@ void renyi_entropy(LogWeights log_weights, Lengths lengths, bool single_root, in
     });
 }
 
-// KL(graph || other) for pairs of graphs of the same lengths.
+// KL(graph || other) for pairs of graphs of the same lengths, and the magnitude of its terms.
 void divergence(LogWeights log_weights, Lengths lengths, bool single_root, LogWeights other,
-                bool other_single_root, int workers, Array<double, 1> out) {
+                bool other_single_root, int workers, Array<double, 2> out) {
     const Batch batch(log_weights, lengths, single_root);
     const Batch other_batch(other, lengths, other_single_root);
     run(batch.count, workers, [&](Index g, Workspace& workspace, const Interrupt& interrupt) {
         return kernels->divergence(batch[g], other_batch[g], workspace.scratch, interrupt,
-                                   out.data() + g);
+                                   out.data() + 2 * g);
     });
 }
 
