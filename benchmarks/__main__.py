@@ -16,6 +16,7 @@ from benchmarks.report import describe_machine
 # In this order; each is a module with run(settings) -> Report.
 NAMES = (
     "inference",
+    "second_order",
     "sampling",
     "without_replacement",
     "best",

@@ -97,6 +97,7 @@ CONTENTS = {
     "README": {
         "Start here": ["/docs/tutorial", "/docs/guide"],
         "How to": [
+            "Check your input </docs/is_my_input_right>",
             "Work with score files </docs/command_line>",
             "Estimate expectations </docs/estimators>",
             "Make pictures </docs/pictures>",
