@@ -133,7 +133,7 @@ def _against_peers(report: Report, settings: Settings) -> None:
         check = partial(_score_objection, scores=scores, expected=expected)
         sides = {
             "arborand": Side(
-                lambda make=make: make(scores).best_tree(),
+                partial(_from_scores, make, scores),
                 partial(same_objection, expected=expected),
             ),
             name: Side(theirs, check),
@@ -148,6 +148,10 @@ def _against_peers(report: Report, settings: Settings) -> None:
             slower = str(ratio) if who == name else ""
             table.rows.append([who, kind.split()[0], duration(found.median(who)), slower])
         report.raw[f"peers, {name}"] = found.times
+
+
+def _from_scores(make: Any, scores: Floats) -> Any:
+    return make(scores).best_tree()
 
 
 def _score_objection(found: Any, *, scores: Floats, expected: Heads) -> str | None:

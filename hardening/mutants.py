@@ -177,9 +177,9 @@ MODULE = (
     ),
     Mutant(
         "the second best tree hangs a word below itself",
-        "src/core/best_trees/certified_rows.hpp",
-        "select(below, broadcast(-HUGE_VAL), load(values + i))",
-        "load(values + i)",
+        "src/core/best_trees/second_best.hpp",
+        "return place[node] >= place[word] && place[node] < end[word];",
+        "return node == word;",
         (*BEST, "found_in_the_exact_order"),
     ),
     Mutant(

@@ -73,9 +73,10 @@ def _given_heads(run: Sentences, size: int) -> NDArray[np.int32]:
 
 def _with_words(error: NoTreeError, tokens: list[str] | None) -> NoTreeError:
     """Say which words the numbers of an error stand for."""
-    if tokens is None or not error.unreachable:
+    numbers = [word for word in error.unreachable if isinstance(word, int)]
+    if tokens is None or not numbers:
         return error
-    words = ", ".join(f"{word}: {visible(tokens[word - 1])}" for word in error.unreachable)
+    words = ", ".join(f"{word}: {visible(tokens[word - 1])}" for word in numbers)
     return NoTreeError(f"{error} ({words})", error.unreachable, error.batch_index)
 
 
