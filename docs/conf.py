@@ -98,6 +98,7 @@ CONTENTS = {
         "Start here": ["/docs/tutorial", "/docs/guide"],
         "How to": [
             "Work with score files </docs/command_line>",
+            "/docs/graphs",
             "Estimate expectations </docs/estimators>",
             "Make pictures </docs/pictures>",
         ],
@@ -120,6 +121,7 @@ CONTENTS = {
         "": [
             "/docs/api/dependency_trees",
             "/docs/api/spanning_trees",
+            "/docs/api/sparse_spanning_trees",
             "/docs/api/draws",
             "/docs/api/errors",
             "/docs/api/trees",

@@ -38,8 +38,12 @@ PUBLIC_NAMES = {
     "InvalidTreeError",
     "InvalidWeightsError",
     "NoTreeError",
+    "PrecisionError",
     "SpanningTrees",
+    "SparseSpanningTrees",
     "SupportExhaustedError",
+    "TooMuchWorkError",
+    "WalkTooLongError",
     "__version__",
 }
 
