@@ -20,6 +20,7 @@ NAMES = (
     "without_replacement",
     "peers",
     "estimators",
+    "sparse",
     "command_line",
 )
 # Where quick runs write, so that they never stand in for results that are committed.
