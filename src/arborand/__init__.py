@@ -12,9 +12,11 @@ from arborand.errors import (
     NoTreeError,
     PrecisionError,
     SupportExhaustedError,
+    SuspiciousWeightsWarning,
     TooMuchWorkError,
     WalkTooLongError,
 )
+from arborand.padding import pad
 from arborand.sparse_graphs import SparseSpanningTrees
 from arborand.without_replacement import Draw, Draws
 
@@ -33,9 +35,11 @@ __all__ = [
     "SpanningTrees",
     "SparseSpanningTrees",
     "SupportExhaustedError",
+    "SuspiciousWeightsWarning",
     "TooMuchWorkError",
     "WalkTooLongError",
     "__version__",
+    "pad",
 ]
 
 if typing.TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""The exceptions of arborand, under one root, and its warning.
+"""The exceptions of arborand, under one root, and its warnings.
 
 Errors about data (weights, trees, what a file holds) are also ``ValueError``: each says that a
 value was not what it has to be.  Errors about an output that cannot be written, or about a run that
@@ -68,6 +68,10 @@ class SupportExhaustedError(ArborandError, ValueError):
 
 class BiasedSamplerWarning(UserWarning):
     """The draws asked for do not follow the distribution: the paper's `wilson_rc`."""
+
+
+class SuspiciousWeightsWarning(UserWarning):
+    """Log-weights that are sound, but look like something else: padding, an adjacency matrix."""
 
 
 class WalkTooLongError(ArborandError, RuntimeError):
