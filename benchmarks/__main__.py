@@ -22,6 +22,7 @@ NAMES = (
     "best",
     "peers",
     "estimators",
+    "sparse",
     "command_line",
 )
 # Where quick runs write, so that they never stand in for results that are committed.

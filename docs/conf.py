@@ -99,6 +99,7 @@ CONTENTS = {
         "How to": [
             "Check your input </docs/is_my_input_right>",
             "Work with score files </docs/command_line>",
+            "/docs/graphs",
             "Estimate expectations </docs/estimators>",
             "Make pictures </docs/pictures>",
         ],
@@ -121,6 +122,7 @@ CONTENTS = {
         "": [
             "/docs/api/dependency_trees",
             "/docs/api/spanning_trees",
+            "/docs/api/sparse_spanning_trees",
             "/docs/api/draws",
             "/docs/api/best_trees",
             "/docs/api/errors",

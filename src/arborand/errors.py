@@ -8,6 +8,7 @@ had to stop, are not.  Other arguments raise Python's own ``TypeError`` and ``Va
 from __future__ import annotations
 
 from collections.abc import Hashable
+from typing import Any
 
 
 class ArborandError(Exception):
@@ -33,14 +34,14 @@ class NoTreeError(ArborandError, ValueError):
     def __init__(
         self,
         message: str,
-        unreachable: tuple[Hashable, ...] = (),
+        unreachable: tuple[Any, ...] = (),
         batch_index: tuple[int, ...] = (),
     ) -> None:
         super().__init__(message)
         self.unreachable = unreachable
         self.batch_index = batch_index
 
-    def __reduce__(self) -> tuple[type, tuple[str, tuple[Hashable, ...], tuple[int, ...]]]:
+    def __reduce__(self) -> tuple[type, tuple[str, tuple[Any, ...], tuple[int, ...]]]:
         return type(self), (self.args[0], self.unreachable, self.batch_index)
 
 

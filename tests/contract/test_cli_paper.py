@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import re
 import sys
 from functools import partial
 from pathlib import Path
@@ -18,7 +19,11 @@ from tests.command_line import CORPUS, call, random_corpus
 SCORES = CORPUS / "sentences.npz"
 CONLLU = CORPUS / "sentences.conllu"
 RESULTS = {"experiment.csv", "experiment.png", "experiment.svg", "experiment.txt"}
-PICTURES = {"walk.svg", "walk.html", "conditioning.svg", "conditioning.html"}
+WRITTEN = [
+    *("walk.svg", "walk.html", "conditioning.svg", "conditioning.html"),
+    *("grid_walk.svg", "grid_walk.html", "maze.svg"),
+]
+PICTURES = set(WRITTEN)
 
 
 @pytest.fixture
@@ -160,8 +165,7 @@ def test_illustrate_draws_what_the_library_draws(trees, sent_id, arborand, tmp_p
     assert (result.status, result.err) == (0, "")
     assert names_in(tmp_path / "pictures") == PICTURES
     assert result.out.decode().splitlines() == [
-        f"written: {tmp_path / 'pictures' / name}"
-        for name in ("walk.svg", "walk.html", "conditioning.svg", "conditioning.html")
+        f"written: {tmp_path / 'pictures' / name}" for name in WRITTEN
     ]
     matrix, tokens = sentence(sent_id or "en-1")
     walk = loop_erased_walk(matrix, rng=3, labels=tokens)
@@ -170,6 +174,21 @@ def test_illustrate_draws_what_the_library_draws(trees, sent_id, arborand, tmp_p
         for suffix in ("svg", "html"):
             written = (tmp_path / "pictures" / f"{name}.{suffix}").read_text(encoding="utf-8")
             assert written == getattr(picture, suffix)
+
+
+@pytest.mark.parametrize("sent_id", ["en-1", "fi-1"])
+def test_illustrate_shows_a_walk_that_erases_a_loop(sent_id, arborand, tmp_path):
+    options = ["--conllu", CONLLU, "--sent-id", sent_id, "-o", tmp_path]
+    assert arborand("illustrate", SCORES, *options).status == 0
+    drawn = (tmp_path / "walk.svg").read_text(encoding="utf-8")
+    assert re.search(r"\d cycles? erased", drawn)
+    # It is the first seed that does.
+    matrix, tokens = sentence(sent_id)
+    for seed in range(2000):
+        picture = loop_erased_walk(matrix, rng=seed, labels=tokens)
+        if any(walk.cycles for walk in picture.walks):
+            break
+    assert picture.svg == drawn
 
 
 def sentence(sent_id):

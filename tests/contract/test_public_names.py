@@ -38,9 +38,13 @@ PUBLIC_NAMES = {
     "InvalidTreeError",
     "InvalidWeightsError",
     "NoTreeError",
+    "PrecisionError",
     "SpanningTrees",
+    "SparseSpanningTrees",
     "SupportExhaustedError",
     "SuspiciousWeightsWarning",
+    "TooMuchWorkError",
+    "WalkTooLongError",
     "__version__",
     "pad",
 }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 from operator import methodcaller
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 import typer
@@ -19,12 +19,33 @@ from arborand.formats.creating import OutputError
 from arborand.formats.inputs import FormatError, SentenceError
 from arborand.formats.journal import write_aside
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from arborand.paper.illustrations import WalkPicture
+
 Directory = Annotated[
     Path,
     typer.Option(
         "--output", "-o", metavar="FOLDER", help="Where the files go.", show_default=False
     ),
 ]
+
+
+WalkSeed = Annotated[
+    int | None,
+    typer.Option(
+        "--seed",
+        min=0,
+        help="The same seed gives the same pictures. Default: 0, and for the walk the first one "
+        "that erases a loop.",
+        show_default=False,
+    ),
+]
+# How many seeds are tried; walks that loop less often are shown without one.
+_MOST_TRIES = 2000
 
 
 def experiment(
@@ -83,24 +104,26 @@ def illustrate(
             show_default=False,
         ),
     ] = None,
-    seed: options.FixedSeed = 0,
+    seed: WalkSeed = None,
     trees: options.Trees = "dependency",
     weights: options.Weights = False,
     conllu: options.Conllu = None,
 ) -> None:
-    """Draw the paper's two illustrations from an actual run on a small graph.
+    """Draw the paper's two illustrations from actual runs, and two on grids.
 
     A loop-erased walk (walk.svg), with the loops it erases and what remains:
     a spanning tree, whatever --trees says; and the ancestral sampler step by step
-    (conditioning.svg), with the heads it chooses from. The .html files go through the
-    same runs with the arrow keys.
+    (conditioning.svg), with the heads it chooses from. A loop-erased walk on a grid
+    (grid_walk.svg), and a uniform spanning tree of one as a maze (maze.svg). The .html files
+    go through the same runs with the arrow keys.
     Files of these names that are there already are replaced.
 
     [bold]Examples[/bold]
 
       [cyan]arborand illustrate scores.npz --conllu corpus.conllu --sent-id s-3 -o pictures[/cyan]
     """
-    from arborand.paper.illustrations import conditioning_steps, loop_erased_walk
+    from arborand.paper.illustrations import conditioning_steps, grid_walk
+    from arborand.pictures import maze
 
     check_streams(scores, conllu)
     setting = computing.Setting(trees == "dependency", weights, 1)
@@ -113,18 +136,43 @@ def illustrate(
         labels = sentence.tokens[0] or None
         try:
             distribution = setting.distribution(sentence)[0]
-            walk = loop_erased_walk(distribution.log_weights, rng=seed, labels=labels)
+            walk = _walk(distribution.log_weights, seed, labels)
             steps = conditioning_steps(
-                distribution.log_weights, rng=seed, single_root=setting.single_root, labels=labels
+                distribution.log_weights,
+                rng=seed or 0,
+                single_root=setting.single_root,
+                labels=labels,
             )
         except (ArborandError, ValueError) as error:
             raise SentenceError(sentence.sent_ids[0], sentence.first, str(error)) from error
     _make_folder(output)
-    for name, picture in (("walk", walk), ("conditioning", steps)):
-        for suffix in ("svg", "html"):
-            path = output / f"{name}.{suffix}"
-            write_aside(path, methodcaller("write", getattr(picture, suffix).encode()))
-            say_written(path)
+    on_grid = grid_walk(5, 5, rng=seed or 0)
+    files = {
+        f"{name}.{suffix}": getattr(picture, suffix)
+        for name, picture in (("walk", walk), ("conditioning", steps), ("grid_walk", on_grid))
+        for suffix in ("svg", "html")
+    }
+    files["maze.svg"] = maze(20, 32, rng=seed or 0)
+    for name, text in files.items():
+        write_aside(output / name, methodcaller("write", text.encode()))
+        say_written(output / name)
+
+
+def _walk(
+    log_weights: NDArray[np.float64], seed: int | None, labels: Sequence[str] | None
+) -> WalkPicture:
+    """Walk with a seed, or with the first one whose walks erase a loop."""
+    from arborand.paper.illustrations import loop_erased_walk
+
+    if seed is not None:
+        return loop_erased_walk(log_weights, rng=seed, labels=labels)
+    first = loop_erased_walk(log_weights, rng=0, labels=labels)
+    picture = first
+    for attempt in range(1, _MOST_TRIES):
+        if any(walk.cycles for walk in picture.walks):
+            return picture
+        picture = loop_erased_walk(log_weights, rng=attempt, labels=labels)
+    return first
 
 
 def _make_folder(folder: Path) -> None:

@@ -6,6 +6,7 @@ from warnings import warn
 
 from arborand.pictures.arcs import arc_diagram
 from arborand.pictures.coverage import coverage_plot
+from arborand.pictures.mazes import maze
 from arborand.pictures.notebook import distribution_html, draws_html
 from arborand.pictures.page import Picture, page
 from arborand.pictures.terminal import arc_text
@@ -17,6 +18,7 @@ __all__ = [
     "coverage_plot",
     "distribution_html",
     "draws_html",
+    "maze",
     "page",
 ]
 

@@ -171,14 +171,19 @@ class RootedGraph:
         self.core.count_visits(int(unfinished.caught[0]), self.walk_root, 10_000, visits)
         most = np.argsort(-visits, kind="stable")[:_NAMED]
         labels = tuple(self.edges.nodes[int(i)] for i in most if visits[i] * 50 > visits.sum())
+        why = "they take longer on this graph"
+        if labels:
+            why = (
+                f"they keep returning to {_list(labels)}, whose edges are much heavier than those "
+                "that lead away"
+            )
         work = self.plan(max_work).work
         steps = (counts.steps + counts.jumping_steps) // max(1, counts.jumping_draws)
         return WalkTooLongError(
             f"draw {int(unfinished.draws[0])} is not finished after {steps} steps of its walks: "
-            f"they keep returning to {_list(labels)}, whose edges are much heavier than those that "
-            f"lead away; an exact draw by elimination would take {work:.2g} updates or more "
-            f"(max_work is {max_work:.2g}); allow more with max_steps= or max_work=, or make the "
-            "weights less uneven",
+            f"{why}; an exact draw by elimination would take {work:.2g} updates or more "
+            f"(max_work is {max_work:.2g}); allow more with max_steps= or max_work="
+            f"{', or make the weights less uneven' if labels else ''}",
             steps,
             labels,
             work,

@@ -482,6 +482,8 @@ class Elimination {
 }  // namespace
 
 void bind_sparse(nb::module_& m) {
+    // A graph that lives until the interpreter ends, in a notebook or a test, is no leak.
+    nb::set_leak_warnings(false);
     nb::class_<SparseGraph>(m, "SparseGraph", "A sparse graph in compressed rows.")
         .def(nb::init<Nodes, Nodes, std::optional<Numbers>, Index, bool, std::optional<Numbers>>(),
              nb::arg("heads"), nb::arg("dependents"), nb::arg("log_weights").none(),
