@@ -443,3 +443,22 @@ def test_mean_hitting_time_across_a_barrier(barrier):
             for j in range(4)
         )
     assert relative_error(DependencyTrees(scores).mean_hitting_time(), exact) <= PROMISED
+
+
+@pytest.mark.parametrize("method", [None, "partition", "rejection"])
+def test_perturbed_log_probabilities_fall_to_minus_infinity_and_stay_there(method):
+    # Log-probabilities of -1e15, -2e30, -1.7e308 and, several times, beyond float64.
+    scores = np.array(
+        [
+            [0.0, -np.inf, 1e30, 3.5],
+            [0.0, 0.0, -1e30, 3.5],
+            [0.0, -1.7e308, 0.0, 1e15],
+            [0.0, 1.7e308, -1.7e308, 0.0],
+        ]
+    )
+    draws = SpanningTrees(scores).sample_without_replacement(100, rng=0, method=method)
+    assert draws.exhausted
+    perturbed = draws.perturbed_log_prob
+    assert perturbed[-1] == -np.inf
+    assert (perturbed[1:] <= perturbed[:-1]).all()
+    np.testing.assert_array_equal(draws.log_prob, SpanningTrees(scores).log_prob(draws.heads))

@@ -132,8 +132,10 @@ class DistinctTrees : public TreeSequence {
             (static_cast<double>(stream.next() >> 12) + 0.5) * (1.0 / 4503599627370496.0);
         const double log_wait = log_of(-log_of(uniform)) - output.log_remaining;
         const double gap = log_wait - log_arrival_;
-        log_arrival_ =
-            gap > 0 ? log_wait + log1p_of(exp_of(-gap)) : log_arrival_ + log1p_of(exp_of(gap));
+        // What has less mass than a double can say arrives later than a double can say.
+        log_arrival_ = !(log_wait < HUGE_VAL) ? HUGE_VAL
+                       : gap > 0              ? log_wait + log1p_of(exp_of(-gap))
+                                              : log_arrival_ + log1p_of(exp_of(gap));
         output.perturbed_log_prob = -log_arrival_;
     }
 
