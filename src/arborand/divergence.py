@@ -140,7 +140,7 @@ def _terms(
     """
     column = np.arange(len(heads))
     kept = [one[heads, column] for one in values]
-    shift = _root_shift(chances, sum(values), heads) if single_root else 0.0
+    shift = _root_shift(chances, np.sum(values, axis=0), heads) if single_root else 0.0
     terms = []
     for i, j in np.argwhere(chances > 0).tolist():
         gap = [one[j] for one in kept] + [-one[i, j] for one in values]
@@ -162,4 +162,5 @@ def _root_shift(
     def magnitude(shift: float) -> float:
         return float(np.abs(chances * (gaps + shift * is_root)).sum())
 
-    return min(np.unique(levels).tolist(), key=magnitude)
+    smallest: float = min(np.unique(levels).tolist(), key=magnitude)
+    return smallest
