@@ -212,11 +212,10 @@ def _of_values(
     for arc, chance in law.arc_marginals.items():
         if chance > SMALLEST_MARGINAL:
             yield "covariances", _share(covariances[arc], exact[arc], 1e-12 * chance * largest)
-    variance = sum((balls[arc] * exact[arc] for arc in law.arcs), flint.arb(0))
     others = law.mass_beside_one_tree()
     if others > SMALLEST_MARGINAL:
         allowed = 1e-12 * (law.size - 1) ** 2 * flint.arb(largest) ** 2 * others
-        yield "variance", _share(trees.variance(values), variance, allowed)
+        yield "variance", _share(trees.variance(values), law.variance(balls, largest), allowed)
 
 
 def _of_divergences(

@@ -90,13 +90,36 @@ class BallLaw:
         found = self.arc_covariances(self.scores, max(largest, 1.0))
         return {arc: -x for arc, x in found.items()}
 
+    def likeliest_heads(self) -> dict[int, int]:
+        """Find the most probable head of every word."""
+        best: dict[int, int] = {}
+        for (i, j), chance in self.arc_marginals.items():
+            if j not in best or chance > self.arc_marginals[best[j], j]:
+                best[j] = i
+        return best
+
     def mass_beside_one_tree(self) -> Ball:
-        """Bound from below: what no tree can have, as the arcs of some word share it."""
-        best = [
-            max(chance for (_, k), chance in self.arc_marginals.items() if k == j)
-            for j in range(1, self.size)
-        ]
-        return 1 - min(best)
+        """Bound from below: the chance that some word does not have its most probable head."""
+        flint.ctx.prec = self.bits
+        best = self.likeliest_heads()
+        others = dict.fromkeys(best, flint.arb(0))
+        for (i, j), chance in self.arc_marginals.items():
+            if i != best[j]:
+                others[j] += chance
+        return max(others.values())
+
+    def variance(self, values: dict[tuple[int, int], Ball], largest: float) -> Ball:
+        """Compute the variance of a sum of values over the arcs of a tree.
+
+        Values are taken relative to that of the most probable head, which changes nothing but that
+        the arcs of a nearly certain tree have no part in it.
+        """
+        best = self.likeliest_heads()
+        covariances = self.arc_covariances(values, largest)
+        total = flint.arb(0)
+        for i, j in self.arcs:
+            total += (values[i, j] - values[best[j], j]) * covariances[i, j]
+        return total
 
     def renyi_entropy(self, order: float) -> Ball:
         """Compute the Renyi entropy of a finite order that is not 1."""

@@ -2,7 +2,7 @@
 
 The core carries it through an elimination of both graphs, share by share.  That is exact for close
 arguments, but where the other distribution has scores that are far apart its terms may be large and
-cancel.  Then the formula with the scores may do better; the one with the smaller terms is used.
+cancel.  Then a formula with the scores may do better; the one with the smallest terms is used.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def _finite(graphs: Graphs, other: Graphs, workers: int) -> NDArray[np.float64]:
         carried,
     )
     answer, magnitude = carried.T.copy()
-    for graph in np.flatnonzero(~(magnitude / LARGEST_CANCELLATION <= np.maximum(answer, 1.0))):
+    for graph in np.flatnonzero(~(magnitude / LARGEST_CANCELLATION < np.maximum(answer, 1.0))):
         chosen = np.array([graph])
         from_scores, terms = _from_scores(_some(graphs, chosen), _some(other, chosen))
         if terms <= magnitude[graph]:
@@ -91,51 +91,76 @@ def _finite(graphs: Graphs, other: Graphs, workers: int) -> NDArray[np.float64]:
 def _from_scores(graphs: Graphs, other: Graphs) -> tuple[float, float]:
     r"""Compute the divergence of one graph from the scores, and the magnitude of its terms.
 
-    With s the scores of q, u the best tree of q and t that of p,
+    With s the scores of q, u the best tree of q and t that of p, the divergence is
 
-    .. math:: -H(p) - \log q(u) + (s(u) - s(t)) + \sum_e P(e) \, (s(t_e) - s(e)),
+    .. math:: -\log q(u) + (s(u) - s(t)) - H(p) + \sum_e P(e) \, (s(t_e) - s(e)),
 
     where :math:`t_e` is the arc of t into the same word.  Arcs that p does not use have no part in
-    it, so it is accurate where both have the same masks.
+    it, so it is accurate where p respects the masks of q.  Another form of it has
+    :math:`\log p(t)` in place of :math:`-H(p)`, and the scores of q minus those of p in the sum: it
+    is accurate where both have the same masks.  The one with the smaller terms is used.
     """
     word = np.arange(1, int(graphs.lengths[0]) + 1)
-    scores = _SCALE * np.where(other.has_arc[0], other.log_weights[0], 0.0)[:, word]
-    column = np.arange(len(word))
+    column = word - 1
+    scores, own = (
+        _SCALE * np.where(one.has_arc[0], one.log_weights[0], 0.0)[:, word]
+        for one in (other, graphs)
+    )
     chances = inference.arc_marginals(graphs)[0][:, word]
-    ours, theirs = best_tree(graphs)[0, word], best_tree(other)
-    kept = scores[ours, column]
-    ahead = math.fsum([*scores[theirs[0, word], column], *-kept])
-    terms = _smallest_terms(chances, scores, ours, single_root=graphs.single_root)
-    surprise = -float(inference.log_prob(other, inference.normalise(other), theirs[None])[0, 0])
-    entropy = float(inference.entropy(graphs)[0])
-    total = math.fsum([ahead, *terms.ravel(), _SCALE * surprise, -_SCALE * entropy])
-    magnitude = abs(ahead) + float(np.abs(terms).sum()) + _SCALE * (surprise + entropy)
+    trees = [best_tree(one) for one in (graphs, other)]
+    ours, theirs = (tree[0, word] for tree in trees)
+    surprise, other_surprise = (
+        -float(inference.log_prob(one, inference.normalise(one), tree[None])[0, 0])
+        for one, tree in zip((graphs, other), trees, strict=True)
+    )
+    ahead = math.fsum([*scores[theirs, column], *-scores[ours, column]])
+    candidates = []
+    for taken, values in (
+        (float(inference.entropy(graphs)[0]), [scores]),
+        (surprise, [scores, -own]),
+    ):
+        terms = _terms(chances, values, ours, single_root=graphs.single_root)
+        parts = [ahead, *terms, _SCALE * other_surprise, -_SCALE * taken]
+        candidates.append((math.fsum(map(abs, parts)), math.fsum(parts)))
+    magnitude, total = min(candidates)
     return max(total, 0.0) / _SCALE, magnitude / _SCALE
 
 
-def _smallest_terms(
+def _terms(
     chances: NDArray[np.float64],
-    scores: NDArray[np.float64],
+    values: list[NDArray[np.float64]],
     heads: NDArray[np.int32],
     *,
     single_root: bool,
-) -> NDArray[np.float64]:
+) -> list[float]:
     """Multiply the chances of all arcs by how far they are behind those of one tree.
 
-    Every dependency tree has one root arc, so that a constant may be added to the scores of all of
-    them: one that leaves the smallest terms.
+    An arc's value is the sum of several numbers, whose differences are rounded once: all else would
+    lose what is small beside them.
     """
     column = np.arange(len(heads))
+    kept = [one[heads, column] for one in values]
+    shift = _root_shift(chances, np.sum(values, axis=0), heads) if single_root else 0.0
+    terms = []
+    for i, j in np.argwhere(chances > 0).tolist():
+        gap = [one[j] for one in kept] + [-one[i, j] for one in values]
+        gap += [shift * (int(heads[j] == 0) - int(i == 0))]
+        terms.append(float(chances[i, j]) * math.fsum(gap))
+    return terms
 
-    def terms(shift: float) -> NDArray[np.float64]:
-        shifted = scores.copy()
-        shifted[0] += shift
-        return chances * (shifted[heads, column] - shifted)
 
-    shifts = {0.0}
-    if single_root:
-        # Where a root arc would be level with one that it competes with.
-        root = int(np.argmin(heads))
-        shifts.update((scores[heads, column] - scores[0])[chances[0] > 0].tolist())
-        shifts.update((scores[:, root] - scores[0, root])[chances[:, root] > 0].tolist())
-    return min((terms(shift) for shift in sorted(shifts)), key=lambda t: float(np.abs(t).sum()))
+def _root_shift(
+    chances: NDArray[np.float64], values: NDArray[np.float64], heads: NDArray[np.int32]
+) -> float:
+    """Find what to add to all root arcs, of which every dependency tree has one: small terms."""
+    column = np.arange(len(heads))
+    gaps = values[heads, column] - values
+    is_root = (heads == 0).astype(np.float64) - (np.arange(len(values)) == 0)[:, np.newaxis]
+    # Where a root arc would be level with one that it competes with.
+    levels = np.where((chances > 0) & (is_root != 0), -gaps * is_root, 0.0)
+
+    def magnitude(shift: float) -> float:
+        return float(np.abs(chances * (gaps + shift * is_root)).sum())
+
+    smallest: float = min(np.unique(levels).tolist(), key=magnitude)
+    return smallest

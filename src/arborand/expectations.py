@@ -8,6 +8,7 @@ subtracted: what is left is a sum of small terms where one tree has nearly all t
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -97,7 +98,7 @@ def expectation(graphs: Graphs, arc_values: ArrayLike, workers: int = 1) -> NDAr
         )
     trailing = array.shape[len(shape) :]
     marginals = arc_marginals(graphs, workers).reshape(-1, graphs.size, graphs.size)
-    flat = array.reshape(*marginals.shape, -1)
+    flat = array.reshape(*marginals.shape, math.prod(trailing))
     answer = np.zeros((len(marginals), flat.shape[-1]))
     for graph, (chances, values) in enumerate(zip(marginals, flat, strict=True)):
         head, dependent = np.nonzero(chances)

@@ -109,7 +109,7 @@ def test_orders_that_are_no_orders_are_refused(order):
 
 
 def test_joint_marginals_are_of_one_graph():
-    with pytest.raises(ValueError, match="joint_marginals"):
+    with pytest.raises(TypeError, match="joint_marginals takes one graph"):
         SpanningTrees(values(2)).joint_marginals()
 
 
