@@ -124,17 +124,17 @@ FUZZ_SECONDS ?= 60
 FUZZ_SEED ?=
 ASAN := build/sanitize/address
 TSAN := build/sanitize/thread
-# What a sanitizer finds ends the run; the compiler must not fold away what it would check.
+# What a sanitizer finds ends the run.  By g++, whose sanitizers are libraries that Python can load.
 SANITIZED := -g -fno-omit-frame-pointer -fno-sanitize-recover=all
 sanitize: $(VENV)/installed $(VENV)/tested
-	$(CONFIGURE) -B $(ASAN) -DARBORAND_OPTIMISATION=-O1 \
+	$(CONFIGURE) -B $(ASAN) -DCMAKE_CXX_COMPILER=g++ -DARBORAND_OPTIMISATION=-O1 \
 	  -DCMAKE_CXX_FLAGS="$(SANITIZED) -fsanitize=address,undefined,float-cast-overflow" >/dev/null
-	$(CONFIGURE) -B $(TSAN) -DARBORAND_OPTIMISATION=-O1 \
+	$(CONFIGURE) -B $(TSAN) -DCMAKE_CXX_COMPILER=g++ -DARBORAND_OPTIMISATION=-O1 \
 	  -DCMAKE_CXX_FLAGS="$(SANITIZED) -fsanitize=thread" >/dev/null
 	$(COMPILE) $(ASAN) --target core_parts fuzz
 	$(COMPILE) $(TSAN) --target fuzz
 	# Python itself is not sanitized: the library comes first, and its leaks are not looked for.
-	LD_PRELOAD="$$($(CXX) -print-file-name=libasan.so) $$($(CXX) -print-file-name=libubsan.so)" \
+	LD_PRELOAD="$$(g++ -print-file-name=libasan.so) $$(g++ -print-file-name=libubsan.so)" \
 	  ASAN_OPTIONS=detect_leaks=0 ARBORAND_CORE_PARTS=$(ASAN) \
 	  $(BIN)/python -m pytest -q -p no:cacheprovider tests/core
 	$(ASAN)/fuzz $(FUZZ_SECONDS) $(FUZZ_SEED)
