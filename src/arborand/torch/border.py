@@ -25,9 +25,11 @@ def answer_dtype(dtype: torch.dtype) -> torch.dtype:
 
 
 def to_array(tensor: Tensor) -> NDArray[Any]:
-    """Read a tensor as an array: float64 for floats."""
+    """Read a tensor as an array; its numbers become float64 where they are checked."""
     tensor = tensor.detach().cpu()
-    array: NDArray[Any] = (tensor.double() if tensor.is_floating_point() else tensor).numpy()
+    if tensor.dtype == torch.bfloat16:  # which NumPy does not have
+        tensor = tensor.float()
+    array: NDArray[Any] = tensor.numpy()
     return array
 
 
@@ -42,7 +44,9 @@ def to_graphs(log_weights: Tensor, lengths: Tensor | None, single_root: bool) ->
 
 def to_tensor(array: Any, like: Tensor, dtype: torch.dtype | None = None) -> Tensor:
     """Give an answer on the device of the scores, in the precision that goes with theirs."""
-    return torch.as_tensor(array).to(like.device, dtype or answer_dtype(like.dtype))
+    return torch.as_tensor(
+        array, device=like.device, dtype=answer_dtype(like.dtype) if dtype is None else dtype
+    )
 
 
 def draw_key(generator: torch.Generator | None) -> Tensor:

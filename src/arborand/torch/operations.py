@@ -29,13 +29,17 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 import torch
 from torch import Tensor
-from torch.autograd import Function
+from torch.autograd import Function, forward_ad
 from torch.library import custom_op
 
 from arborand import expectations, inference, sampling
 from arborand.expectations import check_arc_values
 from arborand.torch.border import answer_dtype, key_words, to_array, to_graphs, to_tensor
 from arborand.trees import check_trees, num_root_arcs
+
+# How many modes watch operators, for instance to trace them.  A torch without this count never takes
+# the short way round its operators.
+num_dispatch_modes = getattr(torch._C, "_len_torch_dispatch_stack", lambda: 1)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -205,18 +209,15 @@ def _drawn_trees(
 
 
 class _Operation(Function):
-    """A computation with derivatives.
+    """A computation with derivatives, which need its arguments, and its answer if it is kept."""
 
-    `keep` says which arguments its derivatives need; all are inputs, but for the answer itself
-    where `keeps_answer` is set.
-    """
-
+    compute: ClassVar[Callable[..., Tensor]]
     operator: ClassVar[Any]
     keeps_answer: ClassVar[bool] = False
 
     @classmethod
     def forward(cls, *arguments: Any) -> Any:
-        return cls.operator(*arguments)
+        return (cls.compute if _have_values(arguments) else cls.operator)(*arguments)
 
     @classmethod
     def setup_context(cls, ctx: Any, inputs: tuple[Any, ...], output: Any) -> Any:
@@ -265,15 +266,36 @@ def _register(
         lambda info, in_dims, *arguments: (operator(*_with_axis(info, in_dims, arguments)), 0)
     )
     operation.operator = operator
+    operation.compute = staticmethod(compute)  # type: ignore[assignment]
 
 
 def _call(operation: type[_Operation], *arguments: Any) -> Tensor:
     answer: Tensor
     if torch.compiler.is_compiling():
         answer = operation.operator(*arguments)
+    elif _have_values(arguments) and not _has_derivatives(arguments):
+        # What torch does around a function takes five times as long as a short sentence.
+        answer = operation.compute(*arguments)
     else:
         answer = operation.apply(*arguments)
     return answer
+
+
+def _have_values(arguments: tuple[Any, ...]) -> bool:
+    """Whether the numbers can be read: not if tensors are fake, wrapped by a transform, traced."""
+    if num_dispatch_modes():
+        return False
+    try:
+        return all(not isinstance(x, Tensor) or x.data_ptr() for x in arguments)
+    except RuntimeError:  # no memory behind it
+        return False
+
+
+def _has_derivatives(arguments: tuple[Any, ...]) -> bool:
+    tensors = [x for x in arguments if isinstance(x, Tensor)]
+    return (torch.is_grad_enabled() and any(x.requires_grad for x in tensors)) or any(
+        forward_ad.unpack_dual(x).tangent is not None for x in tensors
+    )
 
 
 def _for_arcs(numbers: Tensor) -> Tensor:
@@ -592,5 +614,9 @@ def sample(
 ) -> Tensor:
     """Draw trees of shape (num_draws, *batch_shape, m); nothing flows back through them."""
     arguments = (log_weights.detach(), key, lengths, single_root, workers, num_draws, method)
-    answer: Tensor = _sample(*arguments)
+    answer: Tensor
+    if torch.compiler.is_compiling() or not _have_values(arguments):
+        answer = _sample(*arguments)
+    else:
+        answer = _compute_sample(*arguments)
     return answer
