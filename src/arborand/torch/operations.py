@@ -265,14 +265,14 @@ def _register(
     operator.register_vmap(
         lambda info, in_dims, *arguments: (operator(*_with_axis(info, in_dims, arguments)), 0)
     )
-    operation.operator = operator
+    operation.operator = getattr(torch.ops.arborand, name).default
     operation.compute = staticmethod(compute)  # type: ignore[assignment]
 
 
-def _call(operation: type[_Operation], *arguments: Any) -> Tensor:
+def _call(operation: type[_Operation], operator: Any, *arguments: Any) -> Tensor:
     answer: Tensor
     if torch.compiler.is_compiling():
-        answer = operation.operator(*arguments)
+        answer = operator(*arguments)  # Dynamo would not look it up in the class
     elif _have_values(arguments) and not _has_derivatives(arguments):
         # What torch does around a function takes five times as long as a short sentence.
         answer = operation.compute(*arguments)
@@ -310,8 +310,9 @@ def _inner(answers: Tensor, tangents: Tensor) -> Tensor:
 
 def _no_derivative(what: str) -> NotImplementedError:
     return NotImplementedError(
-        f"{what}: log_partition, log_prob and kl_divergence have derivatives of up to third order, "
-        "the others up to second; detach() the scores in what is differentiated once too often"
+        f"{what}: log_partition and log_prob have derivatives of up to third order, marginals, "
+        "entropy and kl_divergence of up to second, variances and covariances of first; detach() "
+        "the scores in what is differentiated once too often"
     )
 
 
@@ -521,26 +522,28 @@ _sample.register_fake(_drawn_trees)
 
 # ---- what the distributions call
 
+_operators = torch.ops.arborand
+
 
 def log_partition(
     log_weights: Tensor, lengths: Tensor | None, single_root: bool, workers: int
 ) -> Tensor:
     """Compute log Z of every graph."""
-    return _call(_LogPartition, log_weights, lengths, single_root, workers)
+    return _call(_LogPartition, _operators.log_partition, log_weights, lengths, single_root, workers)
 
 
 def arc_marginals(
     log_weights: Tensor, lengths: Tensor | None, single_root: bool, workers: int
 ) -> Tensor:
     """Compute the probability of every arc."""
-    return _call(_ArcMarginals, log_weights, lengths, single_root, workers)
+    return _call(_ArcMarginals, _operators.arc_marginals, log_weights, lengths, single_root, workers)
 
 
 def arc_covariances(
     log_weights: Tensor, direction: Tensor, lengths: Tensor | None, single_root: bool, workers: int
 ) -> Tensor:
     """Compute the derivative of all marginals in a direction of the scores."""
-    return _call(_ArcCovariances, log_weights, direction, lengths, single_root, workers)
+    return _call(_ArcCovariances, _operators.arc_covariances, log_weights, direction, lengths, single_root, workers)
 
 
 def arc_cumulants(
@@ -552,33 +555,33 @@ def arc_cumulants(
     workers: int,
 ) -> Tensor:
     """Compute the derivative of `arc_covariances` in another direction."""
-    return _call(_ArcCumulants, log_weights, direction, other, lengths, single_root, workers)
+    return _call(_ArcCumulants, _operators.arc_cumulants, log_weights, direction, other, lengths, single_root, workers)
 
 
 def entropy(log_weights: Tensor, lengths: Tensor | None, single_root: bool, workers: int) -> Tensor:
     """Compute the entropy of every graph's trees, in nats."""
-    return _call(_Entropy, log_weights, lengths, single_root, workers)
+    return _call(_Entropy, _operators.entropy, log_weights, lengths, single_root, workers)
 
 
 def entropy_gradient(
     log_weights: Tensor, lengths: Tensor | None, single_root: bool, workers: int
 ) -> Tensor:
     """Compute the derivative of the entropy in every score."""
-    return _call(_EntropyGradient, log_weights, lengths, single_root, workers)
+    return _call(_EntropyGradient, _operators.entropy_gradient, log_weights, lengths, single_root, workers)
 
 
 def entropy_gradient_tangents(
     log_weights: Tensor, direction: Tensor, lengths: Tensor | None, single_root: bool, workers: int
 ) -> Tensor:
     """Compute the derivative of `entropy_gradient` in a direction of the scores."""
-    return _call(_EntropyGradientTangents, log_weights, direction, lengths, single_root, workers)
+    return _call(_EntropyGradientTangents, _operators.entropy_gradient_tangents, log_weights, direction, lengths, single_root, workers)
 
 
 def log_prob(
     log_weights: Tensor, heads: Tensor, lengths: Tensor | None, single_root: bool, workers: int
 ) -> Tensor:
     """Compute the log-probability of trees of shape (*batch_shape, num_trees, m)."""
-    return _call(_LogProb, log_weights, heads, lengths, single_root, workers)
+    return _call(_LogProb, _operators.log_prob, log_weights, heads, lengths, single_root, workers)
 
 
 def kl_divergence(
@@ -593,6 +596,7 @@ def kl_divergence(
     """Compute the divergence of every graph's trees from those of another."""
     return _call(
         _KullbackLeiblerDivergence,
+        _operators.kl_divergence,
         log_weights,
         other,
         lengths,
