@@ -114,13 +114,15 @@ class Parser(nn.Module):
         return DependencyTrees(scores, lengths=batch.lengths)
 
 
-def loss_of(trees: DependencyTrees, batch: Batch, options: argparse.Namespace) -> Tensor:
+def loss_of(
+    trees: DependencyTrees, batch: Batch, objective: str, options: argparse.Namespace
+) -> Tensor:
     """Compute what is minimised, for each sentence."""
-    if options.objective == "likelihood":
+    if objective == "likelihood":
         return -trees.log_prob(batch.heads)
-    if options.objective == "entropy":
+    if objective == "entropy":
         return -trees.log_prob(batch.heads) - options.strength * trees.entropy()
-    if options.objective == "risk":
+    if objective == "risk":
         if options.num_draws:
             return torch.stack([estimated_risk(*one, options) for one in each(trees, batch)])
         return batch.lengths - trees.expectation(arc_indicators(batch.heads))
@@ -171,11 +173,14 @@ def train(
     optimiser = torch.optim.Adam(parser.parameters(), lr=options.learning_rate)
     losses = []
     for epoch in range(1, options.epochs + 1):
+        # Risk is flat where a parser is sure and wrong: it has to start from something sensible.
+        warming_up = options.objective == "risk" and epoch <= options.warm_up
+        objective = "likelihood" if warming_up else options.objective
         order = torch.randperm(len(sentences)).tolist()
         total = 0.0
         for begin in range(0, len(order), options.batch_size):
             batch = parser.batch([sentences[i] for i in order[begin : begin + options.batch_size]])
-            loss = loss_of(parser(batch), batch, options)
+            loss = loss_of(parser(batch), batch, objective, options)
             optimiser.zero_grad()
             loss.mean().backward()
             nn.utils.clip_grad_norm_(parser.parameters(), 5.0)
@@ -206,6 +211,7 @@ def main(arguments: Sequence[str] | None = None) -> list[float]:
     command.add_argument("--objective", choices=OBJECTIVES, default="likelihood")
     command.add_argument("--strength", type=float, default=0.1, help="of the entropy's reward")
     command.add_argument("--num-draws", type=int, default=0, help="distinct trees; 0: exact risk")
+    command.add_argument("--warm-up", type=int, default=15, help="epochs of likelihood before risk")
     command.add_argument("--hidden", type=float, default=0.5, help="share of hidden heads: partial")
     command.add_argument("--held-out", type=float, default=0.2, help="share of the sentences")
     command.add_argument("--epochs", type=int, default=50)

@@ -58,9 +58,7 @@ def test_sums_over_arcs_are_those_of_numpy(kind, name):
 @KINDS
 def test_divergences_are_those_of_numpy(kind):
     p, q = kind(X, lengths=LENGTHS), kind(VALUES, lengths=LENGTHS)
-    numpy_p, numpy_q = (
-        in_numpy(kind)(x.numpy(), lengths=LENGTHS.numpy()) for x in (X, VALUES)
-    )
+    numpy_p, numpy_q = (in_numpy(kind)(x.numpy(), lengths=LENGTHS.numpy()) for x in (X, VALUES))
     assert np.array_equal(kl_divergence(p, q).numpy(), numpy_p.kl_divergence(numpy_q))
     assert np.array_equal(p.cross_entropy(q).numpy(), numpy_p.cross_entropy(numpy_q))
 

@@ -5,8 +5,9 @@ seed, and together they have one false-alarm budget: see verification/ledger.py.
 """
 
 import math
+from dataclasses import dataclass
+from functools import partial
 
-import numpy as np
 import pytest
 import scipy.stats
 import torch
@@ -23,7 +24,7 @@ from tests.torch.enumerated import Enumerated
 from verification.ledger import NUM_CHECKS, Check, alpha_per_check, require_unique
 
 KINDS = pytest.mark.parametrize("kind", [SpanningTrees, DependencyTrees])
-NUM_REPEATS = 1500
+NUM_REPEATS, NUM_BATCHED = 400, 20_000
 SCORES = torch.randn(4, 4, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
 # What a gradient is projected on: a direction in which it is not 0.
 DIRECTION = torch.randn(4, 4, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
@@ -47,6 +48,8 @@ def exact(kind):
     return value.item(), (gradient * DIRECTION).sum().item()
 
 
+# With replacement, independent estimates are one batch.
+BATCHED = {"leave one out", "no baseline"}
 ESTIMATORS = {
     "leave one out": lambda d, g: expectation(d, height, 4, generator=g),
     "no baseline": lambda d, g: expectation(d, height, 4, baseline="none", generator=g),
@@ -56,17 +59,17 @@ ESTIMATORS = {
 }
 
 
-def repeated(kind, estimate, seed):
+def repeated(kind, estimate, seed, *, batched):
     """Return values and projected gradients of independent estimates."""
     generator = torch.Generator().manual_seed(seed)
-    values, gradients = [], []
-    for _ in range(NUM_REPEATS):
-        x = SCORES.clone().requires_grad_()
-        value = estimate(kind(x), generator)
-        (gradient,) = torch.autograd.grad(value, x)
-        values.append(value.item())
-        gradients.append((gradient * DIRECTION).sum().item())
-    return np.array(values), np.array(gradients)
+    x = SCORES.expand(NUM_BATCHED if batched else NUM_REPEATS, 4, 4).clone().requires_grad_()
+    values = (
+        estimate(kind(x), generator)
+        if batched
+        else torch.stack([estimate(kind(one), generator) for one in x])
+    )
+    (gradients,) = torch.autograd.grad(values.sum(), x)
+    return values.detach().numpy(), (gradients * DIRECTION).sum((-1, -2)).numpy()
 
 
 def mean_is(sample, expected):
@@ -78,15 +81,25 @@ def mean_is(sample, expected):
     return float(2 * scipy.stats.norm.sf(abs(z)))
 
 
-def smallest_p_value(kind, estimate, seed):
-    """Of the value and of the gradient, with the factor 2 of looking at both."""
-    return 2 * min(map(mean_is, repeated(kind, estimate, seed), exact(kind)))
+@dataclass(frozen=True)
+class Means:
+    """Whether the value and the gradient are right on average: a verdict of the ledger's checks."""
+
+    p_value: float
+
+    def report(self):
+        return f"value or gradient is off its mean, p = {self.p_value:.3g}"
+
+
+def judge(kind, estimate, seed, *, batched):
+    pairs = zip(repeated(kind, estimate, seed, batched=batched), exact(kind), strict=True)
+    return Means(2 * min(mean_is(sample, expected) for sample, expected in pairs))
 
 
 REGISTER = [
     Check(
         f"torch estimators: {name}, {kind.__name__}",
-        lambda seed, kind=kind, estimate=estimate: smallest_p_value(kind, estimate, seed),
+        partial(judge, kind, estimate, batched=name in BATCHED),
     )
     for name, estimate in ESTIMATORS.items()
     for kind in (SpanningTrees, DependencyTrees)
@@ -97,15 +110,16 @@ ALPHA = alpha_per_check(NUM_CHECKS + len(REGISTER))
 
 @pytest.mark.parametrize("check", REGISTER, ids=lambda check: check.name)
 def test_values_and_gradients_are_unbiased(check):
-    assert check.run() >= ALPHA
+    verdict = check.run()
+    assert verdict.p_value >= ALPHA, verdict.report()
 
 
 def biased_baseline(distribution, generator):
     """The mean of all draws as baseline, their own included: gradients too small by a quarter."""
     heads = distribution.sample((4,), generator=generator)
     values = height(heads)
-    surrogate = ((values - values.mean()) * distribution.log_prob(heads)).mean()
-    return values.mean() + surrogate - surrogate.detach()
+    surrogate = ((values - values.mean(0)) * distribution.log_prob(heads)).mean(0)
+    return values.mean(0) + surrogate - surrogate.detach()
 
 
 def unweighted(distribution, generator):
@@ -116,7 +130,8 @@ def unweighted(distribution, generator):
 
 @pytest.mark.parametrize("mutant", [biased_baseline, unweighted])
 def test_biased_estimators_are_rejected(mutant):
-    assert smallest_p_value(SpanningTrees, mutant, 0) < 1e-12
+    batched = mutant is biased_baseline
+    assert judge(SpanningTrees, mutant, 0, batched=batched).p_value < 1e-12
 
 
 @KINDS
@@ -138,7 +153,8 @@ def test_small_supports_give_exact_values_and_gradients(kind, estimate):
 
 def test_leave_one_out_is_far_less_noisy():
     plain, better = (
-        repeated(SpanningTrees, ESTIMATORS[name], 1)[1] for name in ("no baseline", "leave one out")
+        repeated(SpanningTrees, ESTIMATORS[name], 1, batched=True)[1]
+        for name in ("no baseline", "leave one out")
     )
     assert better.var() < plain.var() / 10
 

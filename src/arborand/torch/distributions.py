@@ -446,8 +446,8 @@ class TreeDistribution(Distribution):
         if len(lengths) > 1:
             raise NotImplementedError("graphs of different lengths have different trees")
         (num_words,) = lengths
-        count = num_words ** (num_words - 1) if self.single_root else (num_words + 1) ** (
-            num_words - 1
+        count = (
+            num_words ** (num_words - 1) if self.single_root else (num_words + 1) ** (num_words - 1)
         )
         if count > _LARGEST_SUPPORT:
             raise NotImplementedError(
@@ -598,7 +598,9 @@ def _kl_divergence(p: TreeDistribution, q: TreeDistribution) -> Tensor:
         d.log_weights.expand(*shape, *d.log_weights.shape[-2:])[..., :size, :size] for d in (p, q)
     )
     lengths, other_lengths = (
-        d.lengths.expand(shape) if p.event_shape != q.event_shape or d._lengths is not None else None
+        d.lengths.expand(shape)
+        if p.event_shape != q.event_shape or d._lengths is not None
+        else None
         for d in (p, q)
     )
     return operations.kl_divergence(

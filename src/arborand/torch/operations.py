@@ -529,21 +529,33 @@ def log_partition(
     log_weights: Tensor, lengths: Tensor | None, single_root: bool, workers: int
 ) -> Tensor:
     """Compute log Z of every graph."""
-    return _call(_LogPartition, _operators.log_partition, log_weights, lengths, single_root, workers)
+    return _call(
+        _LogPartition, _operators.log_partition, log_weights, lengths, single_root, workers
+    )
 
 
 def arc_marginals(
     log_weights: Tensor, lengths: Tensor | None, single_root: bool, workers: int
 ) -> Tensor:
     """Compute the probability of every arc."""
-    return _call(_ArcMarginals, _operators.arc_marginals, log_weights, lengths, single_root, workers)
+    return _call(
+        _ArcMarginals, _operators.arc_marginals, log_weights, lengths, single_root, workers
+    )
 
 
 def arc_covariances(
     log_weights: Tensor, direction: Tensor, lengths: Tensor | None, single_root: bool, workers: int
 ) -> Tensor:
     """Compute the derivative of all marginals in a direction of the scores."""
-    return _call(_ArcCovariances, _operators.arc_covariances, log_weights, direction, lengths, single_root, workers)
+    return _call(
+        _ArcCovariances,
+        _operators.arc_covariances,
+        log_weights,
+        direction,
+        lengths,
+        single_root,
+        workers,
+    )
 
 
 def arc_cumulants(
@@ -555,7 +567,16 @@ def arc_cumulants(
     workers: int,
 ) -> Tensor:
     """Compute the derivative of `arc_covariances` in another direction."""
-    return _call(_ArcCumulants, _operators.arc_cumulants, log_weights, direction, other, lengths, single_root, workers)
+    return _call(
+        _ArcCumulants,
+        _operators.arc_cumulants,
+        log_weights,
+        direction,
+        other,
+        lengths,
+        single_root,
+        workers,
+    )
 
 
 def entropy(log_weights: Tensor, lengths: Tensor | None, single_root: bool, workers: int) -> Tensor:
@@ -567,14 +588,24 @@ def entropy_gradient(
     log_weights: Tensor, lengths: Tensor | None, single_root: bool, workers: int
 ) -> Tensor:
     """Compute the derivative of the entropy in every score."""
-    return _call(_EntropyGradient, _operators.entropy_gradient, log_weights, lengths, single_root, workers)
+    return _call(
+        _EntropyGradient, _operators.entropy_gradient, log_weights, lengths, single_root, workers
+    )
 
 
 def entropy_gradient_tangents(
     log_weights: Tensor, direction: Tensor, lengths: Tensor | None, single_root: bool, workers: int
 ) -> Tensor:
     """Compute the derivative of `entropy_gradient` in a direction of the scores."""
-    return _call(_EntropyGradientTangents, _operators.entropy_gradient_tangents, log_weights, direction, lengths, single_root, workers)
+    return _call(
+        _EntropyGradientTangents,
+        _operators.entropy_gradient_tangents,
+        log_weights,
+        direction,
+        lengths,
+        single_root,
+        workers,
+    )
 
 
 def log_prob(

@@ -3,8 +3,8 @@
 // The derivative of Cov(1_e, f) in a direction of the scores is the joint cumulant of 1_e, of f and
 // of g, where f(t) and g(t) are the sums of the two directions over the arcs of the tree t.  It is
 // symmetric in all three.  One pass of the recursion of the marginals, on numbers that carry means
-// and covariances, gives it for all arcs: at the leaf of a node, with P_i proportional to x_i, means
-// f_i and g_i and covariances c_i,
+// and covariances, gives it for all arcs: at the leaf of a node, with P_i proportional to x_i,
+// means f_i and g_i and covariances c_i,
 //
 //     P_i ((f_i - E f)(g_i - E g) + c_i - E c - Cov(f, g)),
 //

@@ -33,8 +33,8 @@ struct WithCumulants {
 };
 
 template <class Value, bool of_surprise>
-inline WithCumulants<Value, of_surprise>& operator+=(
-    WithCumulants<Value, of_surprise>& x, const WithCumulants<Value, of_surprise>& y) {
+inline WithCumulants<Value, of_surprise>& operator+=(WithCumulants<Value, of_surprise>& x,
+                                                     const WithCumulants<Value, of_surprise>& y) {
     if (!is_positive(y.value)) return x;
     if (!is_positive(x.value)) return x = y;
     const Value total = x.value + y.value;
