@@ -19,12 +19,13 @@ WHEEL_PIP := build/wheel-environment/bin/python -m pip --disable-pip-version-che
 # Tests and benchmarks speak of one core a process: keep NumPy's own threads out of the way.
 export OPENBLAS_NUM_THREADS ?= 1
 
-.PHONY: help run test lint docs workflows format stubs build wheel wheel-tests bench verify golden mutants \
+.PHONY: help run test test-fronts lint docs workflows format stubs build wheel wheel-tests bench verify golden mutants \
   sanitize portability fuzz-files clean
 
 help:
 	@echo "make run     build arborand and draw trees from a bundled example"
 	@echo "make test    run the whole test suite"
+	@echo "make test-fronts  run the tests of heavy clients, and other projects' own tests"
 	@echo "make lint    check style and types (make format repairs what can be repaired)"
 	@echo "make docs    make the documentation site in build/docs"
 	@echo "make verify  run the long statistical suite with fresh seeds; report in build/verification"
@@ -48,7 +49,11 @@ run: $(VENV)/installed $(VENV)/command
 
 test: $(VENV)/installed $(VENV)/tested build/core_parts/built
 	# A page's examples build on each other: whole files go to one process.
-	$(BIN)/python -m pytest --numprocesses auto --dist loadfile $(TESTS)
+	$(BIN)/python -m pytest --numprocesses auto --dist loadfile --ignore=tests/fronts $(TESTS)
+
+# What is missing here is an error, not a skip.
+test-fronts: $(VENV)/installed $(VENV)/tested $(VENV)/fronted
+	$(BIN)/python -m pytest tests/fronts
 
 lint: $(VENV)/installed $(VENV)/tested $(VENV)/linted
 	$(BIN)/ruff check .
@@ -180,6 +185,10 @@ $(VENV)/pip: $(VENV)/created
 
 $(VENV)/tested: $(VENV)/pip pyproject.toml
 	$(PIP) install --group test
+	@touch $@
+
+$(VENV)/fronted: $(VENV)/pip pyproject.toml
+	$(PIP) install --group fronts
 	@touch $@
 
 $(VENV)/crossed: $(VENV)/pip pyproject.toml

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import signal
 
 from sybil import Example, Sybil
 from sybil.evaluators.python import PythonEvaluator
@@ -37,3 +38,7 @@ pytest_collect_file = Sybil(
     parsers=[_python, CodeBlockParser("output", compare_with_what_was_printed)],
     patterns=["README.md", "docs/*.md", "docs/**/*.md"],
 ).pytest()
+
+# Shells have what they start in the background ignore Ctrl-C, which some tests press.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -16,8 +16,10 @@ from benchmarks.report import describe_machine
 # In this order; each is a module with run(settings) -> Report.
 NAMES = (
     "inference",
+    "second_order",
     "sampling",
     "without_replacement",
+    "best",
     "peers",
     "estimators",
     "command_line",

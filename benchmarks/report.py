@@ -28,6 +28,7 @@ _PACKAGES = (
     "torch",
     "torch-struct",
     "supar",
+    "ufal.chu_liu_edmonds",
     "pyro-ppl",
     "treesample",
     "synjax",

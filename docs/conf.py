@@ -97,6 +97,7 @@ CONTENTS = {
     "README": {
         "Start here": ["/docs/tutorial", "/docs/guide"],
         "How to": [
+            "Check your input </docs/is_my_input_right>",
             "Work with score files </docs/command_line>",
             "Estimate expectations </docs/estimators>",
             "Make pictures </docs/pictures>",
@@ -121,6 +122,7 @@ CONTENTS = {
             "/docs/api/dependency_trees",
             "/docs/api/spanning_trees",
             "/docs/api/draws",
+            "/docs/api/best_trees",
             "/docs/api/errors",
             "/docs/api/trees",
             "/docs/api/estimators",

@@ -22,8 +22,8 @@ struct CountedPoll {
 };
 
 Index random_size(Random& random) {
-    if (random.one_in(40)) return 128 + random.below(40);  // asks for interrupts in the middle
-    if (random.one_in(8)) return 20 + random.below(60);
+    if (random.one_in(100)) return 128 + random.below(40);  // asks for interrupts in the middle
+    if (random.one_in(8)) return 14 + random.below(40);
     return 1 + random.below(14);
 }
 

@@ -27,6 +27,8 @@ TWIN = ("tests/reference/test_twin.py",)
 GOLDEN = ("tests/contract/test_golden.py",)
 ENVIRONMENT = ("tests/contract/test_floating_point_environment.py",)
 THREADS = ("tests/contract/test_threads.py",)
+BEST = ("tests/oracle/test_best_trees.py", "-x", "-k")
+CERTIFICATE = ("tests/negative/test_best_mutants.py", "-k", "certificate")
 SECOND_ORDER = ("tests/oracle/test_second_order.py",)
 
 PACKAGE = (
@@ -61,9 +63,37 @@ PACKAGE = (
     Mutant(
         "graphs are not frozen",
         "src/arborand/validation.py",
-        "        self.log_weights.flags.writeable = False\n",
-        "",
+        "                object.__setattr__(self, name, _core.frozen(array))\n",
+        "                pass\n",
         ("tests/contract/test_gate.py", "-k", "frozen"),
+    ),
+    Mutant(
+        "graphs can be thawed",
+        "src/arborand/validation.py",
+        "                object.__setattr__(self, name, _core.frozen(array))\n",
+        "                array.flags.writeable = False\n",
+        ("tests/contract/test_gate.py", "-k", "thawed"),
+    ),
+    Mutant(
+        "scores that are turned are named as if they were not",
+        "src/arborand/validation.py",
+        "arc = (dependent, head) if self.orientation == DEPENDENT_HEAD else (head, dependent)",
+        "arc = (head, dependent)",
+        ("tests/contract/test_messages.py",),
+    ),
+    Mutant(
+        "heads beyond the core's integers wrap around",
+        "src/arborand/inference.py",
+        "        narrow[narrow != wide] = -2\n",
+        "        pass\n",
+        ("tests/contract/test_log_prob.py",),
+    ),
+    Mutant(
+        "an interrupted iterator has no more trees",
+        "src/arborand/distinct.py",
+        "            self._failure = failure\n",
+        "",
+        ("tests/contract/test_without_replacement.py", "-k", "interrupt"),
     ),
     Mutant(
         "the caller's array is used as it is",
@@ -88,14 +118,14 @@ PACKAGE = (
     ),
     Mutant(
         "trees that were not drawn look like drawn ones",
-        "src/arborand/without_replacement.py",
-        "    heads[empty] = -1\n",
+        "src/arborand/distinct.py",
+        "    rows[np.arange(most) >= num_found[:, None]] = -1\n",
         "",
         ("tests/contract/test_without_replacement.py", "-k", "exhausted or batch"),
     ),
     Mutant(
         "one tree too few is expected",
-        "src/arborand/without_replacement.py",
+        "src/arborand/distinct.py",
         "    return min(k, math.ceil(math.exp(log_count + 1e-6)) + 1)",
         "    return min(k, math.ceil(math.exp(log_count - 1e-6)) - 1)",
         ("tests/contract/test_without_replacement.py", "-k", "enormous_k"),
@@ -118,6 +148,62 @@ PACKAGE = (
 
 MODULE = (
     Mutant(
+        "one root arc by a penalty",
+        "src/core/best_trees/certified_rows.hpp",
+        "if (root_last) values[0] = -HUGE_VAL;",
+        "if (root_last) values[0] -= 8.0;",
+        (*BEST, "found_in_the_exact_order or beside_masks"),
+    ),
+    Mutant(
+        "ties are not broken by heads",
+        "src/core/best_trees/exact_rows.hpp",
+        "        if (sign != 0) return sign > 0;\n",
+        "        if (sign <= 0) return sign > 0;\n",
+        (*BEST, "found_in_the_exact_order"),
+    ),
+    Mutant(
+        "the word that a choice enters is not certified",
+        "src/core/best_trees/certified_rows.hpp",
+        "            if (!(best - next > grid_.bound)) return false;\n",
+        "",
+        CERTIFICATE,
+    ),
+    Mutant(
+        "a certificate with a bound of 0",
+        "src/core/best_trees/certified_rows.hpp",
+        "caution * (2.0 *",
+        "0.0 * (2.0 *",
+        CERTIFICATE,
+    ),
+    Mutant(
+        "the second best tree hangs a word below itself",
+        "src/core/best_trees/certified_rows.hpp",
+        "select(below, broadcast(-HUGE_VAL), load(values + i))",
+        "load(values + i)",
+        (*BEST, "found_in_the_exact_order"),
+    ),
+    Mutant(
+        "half of a subspace forgets what was excluded before",
+        "src/core/best_trees/best_trees.hpp",
+        "decisions_[index] = {previous, head, word, is_in};",
+        "decisions_[index] = {is_in ? previous : -1, head, word, is_in};",
+        (*BEST, "found_in_the_exact_order"),
+    ),
+    Mutant(
+        "candidates are compared in double",
+        "src/core/best_trees/best_trees.hpp",
+        " * 0x1p-52;",
+        " * 0.0;",
+        (*BEST, "found_in_the_exact_order"),
+    ),
+    Mutant(
+        "the owner of a word is the word",
+        "src/core/best_trees/forest.hpp",
+        "owner[target[node]] = node;",
+        "owner[target[node]] = target[node];",
+        (*BEST, "found_in_the_exact_order"),
+    ),
+    Mutant(
         "the floating-point environment is not restored",
         "src/core/numbers/floating_point_guard.hpp",
         "        floating_point_detail::barrier();\n        floating_point_detail::set(saved_);\n",
@@ -127,16 +213,66 @@ MODULE = (
     Mutant(
         "log-probabilities without the guard",
         "src/core/border/kernels.cpp",
-        "    const FloatingPointGuard guard;\n    for (Index i = 0; i < count; ++i) {",
-        "    for (Index i = 0; i < count; ++i) {",
+        "    const FloatingPointGuard guard;\n"
+        "    Arena arena(scratch);\n    if (!arena.reserve(TreeCheck",
+        "    Arena arena(scratch);\n    if (!arena.reserve(TreeCheck",
         (*ENVIRONMENT, "-k", "depend"),
+    ),
+    Mutant(
+        "two root arcs have a probability",
+        "src/core/border/kernels.cpp",
+        "tree.num_root_arcs() == 1",
+        "tree.num_root_arcs() >= 1",
+        ("tests/contract/test_log_prob.py",),
+    ),
+    Mutant(
+        "deep trees are none",
+        "src/core/inference/tree_check.hpp",
+        "reach < n; reach *= 4",
+        "reach < n; reach *= 16",
+        ("tests/contract/test_log_prob.py",),
+    ),
+    Mutant(
+        "the root may have a head",
+        "src/core/inference/tree_check.hpp",
+        "int bad = given[0] != -1;",
+        "int bad = 0;",
+        ("tests/contract/test_log_prob.py",),
+    ),
+    Mutant(
+        "padding may have a head",
+        "src/core/inference/tree_check.hpp",
+        "        for (Index j = num_words_ + 1; j < stride_; ++j) bad |= given[j] != -1;\n",
+        "",
+        ("tests/contract/test_log_prob.py",),
+    ),
+    Mutant(
+        "heads may be beyond the last word",
+        "src/core/inference/tree_check.hpp",
+        "static_cast<std::uint32_t>(head) > static_cast<std::uint32_t>(n);",
+        "static_cast<std::uint32_t>(head) > static_cast<std::uint32_t>(n + 1);",
+        ("tests/contract/test_log_prob.py",),
+    ),
+    Mutant(
+        "rejection never gives up",
+        "src/core/sampling/without_replacement.hpp",
+        "if (repeats_ == most_repeats(rule_)) return Status::ok;",
+        "if (repeats_ == (1 << 20)) return Status::ok;",
+        ("tests/contract/test_without_replacement.py", "-k", "in_vain"),
+    ),
+    Mutant(
+        "the smallest negative weight is none",
+        "src/core/python/inspection.hpp",
+        "(bits != minus_zero);",
+        "(bits > minus_zero + 1);",
+        ("tests/contract/test_gate.py", "-k", "negative"),
     ),
     Mutant(
         "draws without the guard",
         "src/core/border/kernels.cpp",
         "    const FloatingPointGuard guard;\n    return draw_trees(",
         "    return draw_trees(",
-        (*ENVIRONMENT, "-k", "depend"),
+        (*ENVIRONMENT, "-k", "given_back"),
     ),
     Mutant(
         "the caller does not listen while others finish",
@@ -164,7 +300,7 @@ MODULE = (
         "src/core/walk/problem.hpp",
         "std::is_same<Scalar, double>::value && left_range(&work)",
         "false",
-        ("tests/oracle/test_extreme_scores.py", "-k", "scales"),
+        ("tests/oracle/test_extreme_scores.py", "-k", "all_digits_are_right"),
     ),
     Mutant(
         "the root's child is drawn anew when the budget is spent",
@@ -218,7 +354,7 @@ MODULE = (
     Mutant(
         "the diagonal is read",
         "src/core/python/inspection.hpp",
-        "        row[i] = -HUGE_VAL;\n",
+        "        row[i] = nothing;\n",
         "",
         ("tests/contract/test_gate.py", "-k", "ignored"),
     ),
@@ -238,7 +374,7 @@ MODULE = (
     ),
     Mutant(
         "a column is not measured from its heaviest arc",
-        "src/core/inference/covariances.hpp",
+        "src/core/inference/direction.hpp",
         "gauge[j] = at(heaviest, j);",
         "gauge[j] = 0.0;",
         (*SECOND_ORDER, "-k", "variances"),
@@ -410,8 +546,8 @@ PARTS = (
     Mutant(
         "a compensated sum assumes that numbers get smaller",
         "src/core/numbers/sums.hpp",
-        "std::fabs(high_) >= std::fabs(x) ?",
-        "true ?",
+        "(high_ - (sum - back)) + (x - back)",
+        "x - back",
         NUMBERS,
     ),
     Mutant(

@@ -128,6 +128,7 @@ def main() -> None:
     SOURCE.mkdir(parents=True, exist_ok=True)
     copy_sources()
     build("_core", "core_parts")
+    print("without any mutant, the tests must pass", flush=True)
     for tests in dict.fromkeys(mutant.tests for mutant in chosen):
         if not tests_pass(tests):
             sys.exit(f"{' '.join(tests)} does not pass without any mutant")

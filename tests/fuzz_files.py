@@ -261,11 +261,10 @@ def mutant(name: str, kind: Kind, number: int) -> bytes:
 # ---- thousands of them
 
 
-def _portion(name: str, numbers: range, folder: str, sender: object) -> None:
+def _portion(name: str, kind: Kind, numbers: range, folder: str, sender: object) -> None:
     """Examine some mutants in a process that may die."""
     warnings.simplefilter("error")
     sentences.RUN_VALUES = 2000
-    kind = kinds()[name]
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10
     for number in numbers:
@@ -281,7 +280,7 @@ def _portion(name: str, numbers: range, folder: str, sender: object) -> None:
             sender.send(("found", number, found))
 
 
-def fuzz(name: str, count: int) -> dict[int, str]:
+def fuzz(name: str, kind: Kind, count: int) -> dict[int, str]:
     """Examine many mutants of one kind; what was found, by number."""
     findings: dict[int, str] = {}
     context = multiprocessing.get_context("fork")
@@ -290,7 +289,7 @@ def fuzz(name: str, count: int) -> dict[int, str]:
         numbers = range(start, min(start + _PORTION, count))
         with tempfile.TemporaryDirectory() as folder:
             receiver, sender = context.Pipe(duplex=False)
-            process = context.Process(target=_portion, args=(name, numbers, folder, sender))
+            process = context.Process(target=_portion, args=(name, kind, numbers, folder, sender))
             process.start()
             sender.close()
             last = start
@@ -318,7 +317,7 @@ def main() -> None:
     for name, kind in kinds().items():
         if chosen.kind and name not in chosen.kind:
             continue
-        findings = fuzz(name, chosen.count)
+        findings = fuzz(name, kind, chosen.count)
         total += len(findings)
         print(f"{name}: {chosen.count} mutants, {len(findings)} findings", flush=True)
         for number, text in itertools.islice(findings.items(), 5):

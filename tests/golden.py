@@ -36,6 +36,7 @@ def graphs():
     """Name the graphs: log-weights, or weights where they are integers."""
     masked = scores(4, 5, 2.0)
     masked[0] = -1e30
+    masked[:, 0] = 0.0  # never read; but if it held scores, they would look transposed
     masked[3, 1], masked[2, 4] = 5000.0, -1e9
     return {
         "ordinary": scores(1, 5, 4.0),

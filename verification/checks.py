@@ -34,6 +34,8 @@ from verification.laws import FloatArray, law_of
 from verification.ledger import Check, require_unique
 from verification.library_checks import LIBRARY_CHECKS
 from verification.mutants import MUTANTS
+from verification.networkx_checks import NETWORKX_CHECKS
+from verification.sparse_checks import SPARSE_CHECKS
 from verification.trials import Sampler, generator, ordered_trial, repeat_draw, trial
 
 
@@ -197,7 +199,14 @@ CALIBRATION = (
 TWINS = tuple(Check(f"twin of: {mutant.name}", mutant.twin) for mutant in MUTANTS)
 """The mutants without their faults."""
 
-CHECKS: tuple[Check, ...] = (*REFERENCE, *CALIBRATION, *TWINS, *LIBRARY_CHECKS)
+CHECKS: tuple[Check, ...] = (
+    *REFERENCE,
+    *CALIBRATION,
+    *TWINS,
+    *LIBRARY_CHECKS,
+    *SPARSE_CHECKS,
+    *NETWORKX_CHECKS,
+)
 """Every registered check."""
 
 require_unique(CHECKS)

@@ -55,6 +55,7 @@ def draw_distinct(
     single_root: bool,
     method: str | None,
     switch_after: int | None = None,
+    most_repeats: int | None = None,
 ) -> Draws:
     """Draw trees without replacement, many times over: the repeats are the batch."""
     return without_replacement.sample_without_replacement(
@@ -63,6 +64,7 @@ def draw_distinct(
         method=method,
         key=stream_key(seed),
         switch_after=switch_after,
+        most_repeats=most_repeats,
     )
 
 
@@ -99,7 +101,11 @@ def sampler(method: str | None, *, single_root: bool, step_budget: int | None = 
 
 
 def ordered_sampler(
-    method: str | None, *, single_root: bool, switch_after: int | None = None
+    method: str | None,
+    *,
+    single_root: bool,
+    switch_after: int | None = None,
+    most_repeats: int | None = None,
 ) -> OrderedSampler:
     """Make a sampler without replacement of a method.
 
@@ -111,6 +117,8 @@ def ordered_sampler(
         Whether it draws dependency trees.
     switch_after : int, optional
         The number of trees after which rejection gives way to the partition.
+    most_repeats : int, optional
+        The number of repeats in a row after which it does.
 
     Returns
     -------
@@ -127,6 +135,7 @@ def ordered_sampler(
             single_root=single_root,
             method=method,
             switch_after=switch_after,
+            most_repeats=most_repeats,
         )
         return np.swapaxes(draws.heads, 0, 1)
 

@@ -220,6 +220,23 @@ SWITCHES = tuple(
 )
 """From rejection to the partition, at every point of three draws."""
 
+IMPATIENCE = tuple(
+    Check(
+        f"sample_without_replacement, {KINDS[single_root]}, skewed_3, ordered triples, "
+        f"at most {most_repeats} repeats in a row",
+        ordered_trial(
+            ordered_sampler("rejection", single_root=single_root, most_repeats=most_repeats),
+            "skewed_3",
+            single_root=single_root,
+            num_repeats=NUM_REPEATS,
+            length=3,
+        ),
+    )
+    for single_root in (False, True)
+    for most_repeats in (1, 2)
+)
+"""From rejection to the partition, wherever draws happen to be in vain."""
+
 ALL_IN_ORDER = tuple(
     Check(
         f"sample_without_replacement, dependency trees, counter_example_3, all three in order, "
@@ -342,6 +359,7 @@ LIBRARY_CHECKS = (
     *RARE_ARCS,
     *PAIRS,
     *SWITCHES,
+    *IMPATIENCE,
     *ALL_IN_ORDER,
     *INCLUSION,
     *PERTURBED,

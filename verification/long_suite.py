@@ -16,6 +16,7 @@ graphs as well as those of the catalogue. Its groups, a class each:
 :class:`Accurate`      log Z and marginals against high precision, on scores of any size (there
                        against mpmath, too), and on the very graphs of :class:`LargeGraph` and
                        :class:`Agreement`
+:class:`AnyScores`     every number of small and middling graphs, on scores from 1e-320 to 1.7e308
 :class:`WholeOrder`    best trees of small graphs are in order, to the last one
 :class:`Certificate`   best trees found in double are those found in exact numbers
 :class:`NoneMissing`   the best trees of large graphs hold all better ones that can be drawn
@@ -36,6 +37,8 @@ from arborand import DependencyTrees, SpanningTrees, sampling
 from arborand.randomness import stream_key
 from arborand.validation import check_log_weights
 from verification import power
+from verification.any_scores import FAMILIES as SCORES
+from verification.any_scores import judge_any_scores
 from verification.best_order import (
     FAMILIES,
     judge_certificate,
@@ -457,6 +460,24 @@ class Accurate:
         return None
 
 
+@dataclass(frozen=True)
+class AnyScores:
+    """All numbers that distributions give, on random graphs of a family of scores of any size."""
+
+    single_root: bool
+    family: str
+
+    def run(self, graph: Graph, num_draws: int, seed: int) -> Verdict:
+        """Compare `num_draws` graphs with balls."""
+        del graph
+        return judge_any_scores(self.family, num_draws, seed, single_root=self.single_root)
+
+    def power(self, graph: Graph, num_draws: int, level: float) -> Power | None:
+        """One error beyond what is promised is enough."""
+        del graph, num_draws, level
+        return None
+
+
 # ---- best trees ----
 
 
@@ -731,6 +752,18 @@ ACCURACY = (
     ),
 )
 
+ANY_SCORES = tuple(
+    LongCheck(
+        f"any scores: {KINDS[single_root]}, {family}",
+        "any finite scores",
+        "one_word_1",  # makes its own graphs
+        AnyScores(single_root, family),
+        640,
+    )
+    for family in SCORES
+    for single_root in (False, True)
+)
+
 BEST_TREES = (
     *(
         LongCheck(
@@ -779,6 +812,7 @@ SUITE: tuple[LongCheck, ...] = (
     *INDEPENDENCE,
     *WITHOUT_REPLACEMENT,
     *ACCURACY,
+    *ANY_SCORES,
     *BEST_TREES,
     *HARNESS,
 )

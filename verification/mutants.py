@@ -31,7 +31,7 @@ from verification.faults import (
     with_replacement,
 )
 from verification.goodness_of_fit import Verdict
-from verification.graphs import graph
+from verification.graphs import Graph, graph
 from verification.judges import (
     judge_arcs_of,
     judge_consecutive,
@@ -39,6 +39,9 @@ from verification.judges import (
     judge_perturbed,
 )
 from verification.laws import law_of
+from verification.library import ENDLESS
+from verification.sparse_checks import graph_trial, judge_edges
+from verification.sparse_graphs import HEAVY_ROOT_4, PARALLEL, SIDE_DOORS_4, TWO_PAIRS_4
 from verification.trials import Trial, ordered_trial, repeat_draw, trial
 from verification.twin_faults import (
     ForgetsAtTheSwitch,
@@ -50,6 +53,17 @@ from verification.twin_faults import (
     twin_distinct,
     twin_ordered_sampler,
     twin_sampler,
+)
+from verification.twin_sparse import (
+    CountsArcs,
+    CountsJumps,
+    ForgetsDetours,
+    JumpsOntoThePath,
+    JumpsThroughTheRoot,
+    ShiftedAliases,
+    SparseTwin,
+    TakesAnyHead,
+    sparse_twin_sampler,
 )
 from verification.twin_walks import TreeSampler
 from verification.twin_without_replacement import DistinctTrees
@@ -113,6 +127,13 @@ def _perturbed(seed: int, *, kind: type[DistinctTrees]) -> Verdict:
         target.log_weights, 400, law.num_trees, seed, single_root=True, switch_after=1, kind=kind
     )
     return judge_perturbed(draws.heads, draws.perturbed, law)
+
+
+def _sparse(
+    kind: type[SparseTwin], target: Graph, *, steps: int, popped: int, num_draws: int
+) -> Trial:
+    made = sparse_twin_sampler(steps=steps, popped=popped, kind=kind)
+    return graph_trial(made, target, num_draws=num_draws)
 
 
 MUTANTS: tuple[Mutant, ...] = (
@@ -387,6 +408,56 @@ MUTANTS: tuple[Mutant, ...] = (
         "each tree's noise has the right law, but not given the order of the trees",
         partial(_perturbed, kind=PerturbsAfterwards),
         partial(_perturbed, kind=DistinctTrees),
+    ),
+    Mutant(
+        "jumps onto the path",
+        "popping the returns of a partner that is on the path keeps heads that the loop through it "
+        "would have erased",
+        _sparse(JumpsOntoThePath, TWO_PAIRS_4, steps=0, popped=ENDLESS, num_draws=40_000),
+        _sparse(SparseTwin, TWO_PAIRS_4, steps=0, popped=ENDLESS, num_draws=40_000),
+    ),
+    Mutant(
+        "jumps through the root",
+        "a walk that reaches the root is at its end",
+        _sparse(JumpsThroughTheRoot, HEAVY_ROOT_4, steps=0, popped=ENDLESS, num_draws=5_000),
+        _sparse(SparseTwin, HEAVY_ROOT_4, steps=0, popped=ENDLESS, num_draws=5_000),
+    ),
+    Mutant(
+        "a jump counted as one step",
+        "the number of steps depends on the tree: trees with pairs in them are finished more often",
+        _sparse(CountsJumps, SIDE_DOORS_4, steps=0, popped=5, num_draws=15_000),
+        _sparse(SparseTwin, SIDE_DOORS_4, steps=0, popped=5, num_draws=15_000),
+    ),
+    Mutant(
+        "a jump counted as two arcs",
+        "whether the loop of a pair is jumped over or walked depends on where the walk came from, "
+        "and so on the tree: arcs walked are no function of the popped cycles",
+        _sparse(CountsArcs, SIDE_DOORS_4, steps=0, popped=6, num_draws=20_000),
+        _sparse(SparseTwin, SIDE_DOORS_4, steps=0, popped=6, num_draws=20_000),
+    ),
+    Mutant(
+        "put back under any neighbour",
+        "a node must not hang on what hangs on it",
+        _sparse(TakesAnyHead, graph("skewed_4"), steps=0, popped=0, num_draws=5_000),
+        _sparse(SparseTwin, graph("skewed_4"), steps=0, popped=0, num_draws=5_000),
+    ),
+    Mutant(
+        "detours forgotten",
+        "an arc between nodes that are joined may still stand for a way through others",
+        _sparse(ForgetsDetours, graph("skewed_4"), steps=0, popped=0, num_draws=5_000),
+        _sparse(SparseTwin, graph("skewed_4"), steps=0, popped=0, num_draws=5_000),
+    ),
+    Mutant(
+        "sparse alias table off by one",
+        "each slot with its neighbour's alias",
+        _sparse(ShiftedAliases, graph("skewed_3"), steps=ENDLESS, popped=0, num_draws=5_000),
+        _sparse(SparseTwin, graph("skewed_3"), steps=ENDLESS, popped=0, num_draws=5_000),
+    ),
+    Mutant(
+        "parallel edges merged",
+        "one of several edges between two nodes, with its own weight alone",
+        partial(judge_edges, graph=PARALLEL, drop_parallel=True),
+        partial(judge_edges, graph=PARALLEL),
     ),
 )
 """Every mutant. The name is also its seed; see :class:`verification.ledger.Check`."""

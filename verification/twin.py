@@ -95,6 +95,7 @@ def sample_without_replacement(
     graph: int = 0,
     switch_below: float,
     switch_after: int | None = None,
+    most_repeats: int | None = None,
 ) -> list[Draw]:
     """Draw different trees of one graph, as many as asked for or as there are.
 
@@ -114,6 +115,8 @@ def sample_without_replacement(
         The mass below which repeats are no longer rejected.
     switch_after : int, optional
         The number of trees after which they are not, whatever the mass.
+    most_repeats : int, optional
+        The number of repeats in a row after which they are not.
 
     Returns
     -------
@@ -127,5 +130,6 @@ def sample_without_replacement(
         graph=graph,
         switch_below=switch_below,
         switch_after=switch_after,
+        most_repeats=most_repeats,
     )
     return list(islice(iter(sequence.next, None), num_trees))

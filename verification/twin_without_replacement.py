@@ -37,7 +37,10 @@ from verification.twin_numbers import (
 )
 from verification.twin_walks import TreeSampler
 
-MOST_REPEATS = 1 << 16  # in a row, before rejection gives way to the partition
+# Rejection gives way to the partition after so many times as many repeats in a row as a new tree
+# takes tries on average where it stops anyway; and after so many in any case.
+PATIENCE = 16.0
+MOST_REPEATS = 1 << 16
 
 
 class Draw(NamedTuple):
@@ -96,6 +99,8 @@ class DistinctTrees:
         The mass below which repeats are no longer rejected.
     switch_after : int, optional
         The number of trees after which they are not, whatever the mass.
+    most_repeats : int, optional
+        The number of repeats in a row after which they are not.
     """
 
     def __init__(
@@ -107,12 +112,16 @@ class DistinctTrees:
         graph: int,
         switch_below: float,
         switch_after: int | None = None,
+        most_repeats: int | None = None,
     ) -> None:
         self.log_weights = log_weights
         self.single_root = single_root
         self.num_nodes = len(log_weights)
         self.key, self.graph = key, graph
         self.switch_below, self.switch_after = switch_below, switch_after
+        if most_repeats is None:
+            most_repeats = int(min(PATIENCE / switch_below, MOST_REPEATS))
+        self.most_repeats = most_repeats
         self.sampler = TreeSampler(log_weights, single_root=single_root, method="wilson")
         self.column_shift, self.root_shift = shifts(log_weights, single_root=single_root)
         self.partition = shifted_partition(log_weights, single_root=single_root)
@@ -177,7 +186,7 @@ class DistinctTrees:
 
     def draw_new(self) -> list[int] | None:
         """Draw with replacement until the tree is new; None after too many repeats."""
-        for _ in range(MOST_REPEATS):
+        for _ in range(self.most_repeats):
             heads = self.sampler.draw(Stream(self.key, self.graph, self.num_tries))
             self.num_tries += 1
             if heads not in self.trees:

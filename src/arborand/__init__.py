@@ -10,8 +10,14 @@ from arborand.errors import (
     InvalidTreeError,
     InvalidWeightsError,
     NoTreeError,
+    PrecisionError,
     SupportExhaustedError,
+    SuspiciousWeightsWarning,
+    TooMuchWorkError,
+    WalkTooLongError,
 )
+from arborand.padding import pad
+from arborand.sparse_graphs import SparseSpanningTrees
 from arborand.without_replacement import Draw, Draws
 
 __all__ = [
@@ -25,9 +31,15 @@ __all__ = [
     "InvalidTreeError",
     "InvalidWeightsError",
     "NoTreeError",
+    "PrecisionError",
     "SpanningTrees",
+    "SparseSpanningTrees",
     "SupportExhaustedError",
+    "SuspiciousWeightsWarning",
+    "TooMuchWorkError",
+    "WalkTooLongError",
     "__version__",
+    "pad",
 ]
 
 if typing.TYPE_CHECKING:

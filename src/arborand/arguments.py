@@ -6,14 +6,93 @@ methods (``methods.py``) and sources of randomness (``randomness.py``).
 
 from __future__ import annotations
 
+import functools
+import inspect
 import math
 import operator
-from typing import TYPE_CHECKING
+from types import FunctionType
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
+
+Class = TypeVar("Class", bound=type)
+
+# What other libraries call it, and what it is called here.
+_ROOT_ARCS = (
+    "the class decides: SpanningTrees allows several arcs from the root, DependencyTrees one"
+)
+_OTHER_NAMES = {
+    **dict.fromkeys(("seed", "random_state", "generator", "key"), "rng"),
+    **dict.fromkeys(("length", "mask", "seq_lens", "sentence_lengths"), "lengths"),
+    **dict.fromkeys(("sample_shape", "num_samples", "n", "num_draws", "shape"), "size"),
+    **dict.fromkeys(("num_workers", "n_jobs", "threads"), "workers"),
+    **dict.fromkeys(("scores", "arc_scores", "logits", "potentials"), "log_weights"),
+    **dict.fromkeys(("algorithm", "sampler"), "method"),
+}
+_CHOICE_OF_CLASS = ("multiroot", "multi_root", "single_root", "one_root")
+
+
+def explain_arguments(kind: Class) -> Class:
+    """Make the public methods of a class answer a wrong argument by naming the right one.
+
+    Python's own message would name the class that a method is written in, which users never see.
+    """
+    for name, member in list(vars(kind).items()):
+        if name.startswith("_") and name != "__init__":
+            continue
+        if isinstance(member, FunctionType):
+            setattr(kind, name, _explained(member))
+        elif isinstance(member, classmethod):
+            setattr(kind, name, classmethod(_explained(member.__func__)))
+    return kind
+
+
+def _explained(function: Callable[..., Any]) -> Callable[..., Any]:
+    parameters = list(inspect.signature(function).parameters.values())
+    names = frozenset(parameter.name for parameter in parameters[1:])
+    most = sum(parameter.kind is parameter.POSITIONAL_OR_KEYWORD for parameter in parameters)
+
+    @functools.wraps(function)
+    def call(*arguments: Any, **options: Any) -> Any:
+        if len(arguments) > most or not names.issuperset(options):
+            raise TypeError(_explanation(function.__name__, arguments, options, parameters[1:]))
+        return function(*arguments, **options)
+
+    function.__qualname__ = function.__name__  # in Python's message for an argument that is missing
+    return call
+
+
+def _explanation(
+    method: str,
+    arguments: tuple[Any, ...],
+    options: dict[str, Any],
+    parameters: list[inspect.Parameter],
+) -> str:
+    owner = arguments[0] if isinstance(arguments[0], type) else type(arguments[0])
+    called = owner.__name__ if method == "__init__" else f"{owner.__name__}.{method}"
+    positional = [p.name for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD]
+    keywords = [p.name for p in parameters if p.kind is p.KEYWORD_ONLY]
+    every = ", ".join([*positional, *(f"{name}=" for name in keywords)]) or "no argument"
+    unknown = next((name for name in options if name not in {*positional, *keywords}), None)
+    if unknown is None:
+        plural = "" if len(positional) == 1 else "s"
+        named = ", ".join(f"{name}=" for name in keywords)
+        return (
+            f"{called} takes {len(positional) or 'no'} argument{plural} by position, not "
+            f"{len(arguments) - 1}{f'; name the others: {named}' if named else ''}"
+        )
+    if unknown in _CHOICE_OF_CLASS:
+        return f"{called} has no argument {unknown}: {_ROOT_ARCS}"
+    import difflib  # on the way to an error only
+
+    known = [*positional, *keywords]
+    meant = [_OTHER_NAMES.get(unknown, "")] if _OTHER_NAMES.get(unknown) in known else []
+    meant = meant or difflib.get_close_matches(unknown, known, 1)
+    hint = f"it is called {meant[0]}" if meant else f"it takes {every}"
+    return f"{called} has no argument {unknown}: {hint}"
 
 
 def check_integer(value: object, name: str) -> int:
@@ -48,6 +127,8 @@ def check_size(size: int | tuple[int, ...] | None) -> tuple[int, ...]:
     """Let a size through, in NumPy's conventions."""
     if size is None:
         return ()
+    if isinstance(size, list):
+        raise TypeError(f"size is the list {size}: pass a tuple, {tuple(size)}")
     axes = size if isinstance(size, tuple) else (size,)
     shape = tuple(check_integer(axis, "size") for axis in axes)
     if any(axis < 0 for axis in shape):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -126,18 +127,26 @@ def log_evidence(
     answer = np.full(len(log_weights), -np.inf)
     for graph in map(int, np.flatnonzero(possible)):
         # Shifts may be large, and most are the same: added up exactly, they cancel.
-        answer[graph] = min(
-            0.0,
-            math.fsum(
-                [
-                    *left.column_shift[graph],
-                    *-normaliser.column_shift[graph],
-                    *left.parts[graph, 1:],
-                    *-normaliser.parts[graph, 1:],
-                ]
-            ),
+        terms = (
+            *left.column_shift[graph],
+            *-normaliser.column_shift[graph],
+            *left.parts[graph, 1:],
+            *-normaliser.parts[graph, 1:],
         )
+        answer[graph] = min(0.0, _exact_sum(terms))
     return answer.reshape(graphs.batch_shape)[()]
+
+
+def _exact_sum(terms: Sequence[float]) -> float:
+    """Add up floats, rounding once; -inf below all floats."""
+    try:
+        return math.fsum(terms)
+    except OverflowError:  # on the way, or in the end
+        total = sum(map(Fraction, map(float, terms)), Fraction(0))
+    try:
+        return float(total)
+    except OverflowError:
+        return -math.inf
 
 
 def _what_is_left(graphs: Graphs, asked: Condition) -> NDArray[np.float64]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Generic, Self, TypeVar
 
 import numpy as np
 
@@ -21,6 +21,35 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from arborand.validation import Graphs
+
+Item = TypeVar("Item")
+
+
+class FailingForGood(Generic[Item]):
+    """An iterator that has failed fails again.
+
+    A generator ends after an interrupt, as if there were no more trees.
+    """
+
+    def __init__(self, items: Iterator[Item]) -> None:
+        self._items = items
+        self._failure: BaseException | None = None
+
+    def __iter__(self) -> Self:
+        return self
+
+    def __next__(self) -> Item:
+        if self._failure is not None:
+            raise type(self._failure)(
+                "this iterator was interrupted, and cannot go on; make another"
+            ) from self._failure
+        try:
+            return next(self._items)
+        except StopIteration:
+            raise
+        except BaseException as failure:
+            self._failure = failure
+            raise
 
 
 def room_for(k: int, graphs: Graphs) -> int:

@@ -13,6 +13,7 @@ import numpy as np
 from arborand import (
     best,
     conditioning,
+    divergence,
     expectations,
     inference,
     sampling,
@@ -26,13 +27,15 @@ from arborand.arguments import (
     check_order,
     check_size,
     check_workers,
+    explain_arguments,
 )
 from arborand.conditioning import Condition, check_allowed, check_heads
 from arborand.displays import display_html
+from arborand.distinct import FailingForGood
 from arborand.expectations import check_arc_values
 from arborand.methods import WITH_REPLACEMENT, WITHOUT_REPLACEMENT, check_method
 from arborand.randomness import stream_key
-from arborand.trees import check_trees, num_root_arcs
+from arborand.trees import check_tree_heads, check_trees, not_a_tree
 from arborand.validation import Graphs, check_log_weights, check_weights
 
 if TYPE_CHECKING:
@@ -44,18 +47,44 @@ if TYPE_CHECKING:
     from arborand.randomness import Seed
     from arborand.without_replacement import Draw, Draws
 
+# From this order on, a Renyi entropy is that of order infinity to the last digit.
+_AS_GOOD_AS_INFINITE = 2.0**53
 
+
+# Whom a warning is for, counted from a public method as 1: its caller, behind explain_arguments.
+_CALLER = 3
+
+
+@explain_arguments
 class TreeDistribution:
     """What :class:`SpanningTrees` and :class:`DependencyTrees` have in common."""
 
     _single_root: ClassVar[bool]
     _graphs: Graphs
 
-    def __init__(self, log_weights: ArrayLike, *, lengths: ArrayLike | None = None) -> None:
-        self._graphs = check_log_weights(log_weights, lengths, single_root=self._single_root)
+    def __init__(
+        self,
+        log_weights: ArrayLike,
+        *,
+        lengths: ArrayLike | None = None,
+        orientation: str = "head,dependent",
+    ) -> None:
+        self._graphs = check_log_weights(
+            log_weights,
+            lengths,
+            single_root=self._single_root,
+            orientation=orientation,
+            stacklevel=_CALLER,
+        )
 
     @classmethod
-    def from_weights(cls, weights: ArrayLike, *, lengths: ArrayLike | None = None) -> Self:
+    def from_weights(
+        cls,
+        weights: ArrayLike,
+        *,
+        lengths: ArrayLike | None = None,
+        orientation: str = "head,dependent",
+    ) -> Self:
         """Make a distribution from plain weights instead of their logarithms.
 
         Parameters
@@ -64,6 +93,8 @@ class TreeDistribution:
             ``weights[head, dependent]``, not negative; 0 means no arc.
         lengths : array_like of int, optional
             The number of words of each graph of a padded batch.
+        orientation : {"head,dependent", "dependent,head"}
+            What the last two axes stand for.
 
         Examples
         --------
@@ -71,7 +102,9 @@ class TreeDistribution:
         >>> float(np.exp(d.log_partition()).round(6))
         13.0
         """
-        return cls._of(check_weights(weights, lengths, single_root=cls._single_root))
+        return cls._of(
+            check_weights(weights, lengths, single_root=cls._single_root, orientation=orientation)
+        )
 
     @classmethod
     def _of(cls, graphs: Graphs) -> Self:
@@ -83,7 +116,10 @@ class TreeDistribution:
 
     @property
     def log_weights(self) -> NDArray[np.float64]:
-        """The scores, read-only: -inf where nothing is read (column 0, the diagonal, padding)."""
+        """The scores [head, dependent]: -inf where nothing is read (column 0, diagonal, padding).
+
+        Read-only for good: neither the array nor its base can be made writable.
+        """
         graphs = self._graphs
         return graphs.log_weights.reshape(*graphs.batch_shape, graphs.size, graphs.size)
 
@@ -119,10 +155,13 @@ class TreeDistribution:
 
     def __repr__(self) -> str:
         lengths = self._graphs.lengths
+        if not lengths.size:
+            return f"{type(self).__name__}(batch of shape {self.batch_shape}, no graphs)"
+        arcs = np.count_nonzero(self._graphs.log_weights > -np.inf)
         if not self.batch_shape:
-            return f"{type(self).__name__}({int(lengths[0])} words)"
-        words = f"{lengths.min()} to {lengths.max()} words" if lengths.size else "no graphs"
-        return f"{type(self).__name__}(batch of shape {self.batch_shape}, {words})"
+            return f"{type(self).__name__}({lengths[0]} words, {arcs} arcs)"
+        words = f"{lengths.min()} to {lengths.max()} words"
+        return f"{type(self).__name__}(batch of shape {self.batch_shape}, {words}, {arcs} arcs)"
 
     def _repr_html_(self) -> str | None:
         return display_html(self)
@@ -243,7 +282,7 @@ class TreeDistribution:
             return inference.log_num_trees(self._graphs, workers)
         if order == 1.0:
             return inference.entropy(self._graphs, workers)
-        if order == math.inf:
+        if order >= _AS_GOOD_AS_INFINITE:
             return -self.log_prob(self.best_tree(workers=workers))
         return inference.renyi_entropy(self._graphs, order, workers)
 
@@ -294,7 +333,7 @@ class TreeDistribution:
         -----
         :math:`O(n^3)` time, some forty times that of `log_partition`.  Never negative; exactly 0
         for equal log-weights.  The error is at most 1e-13 times the larger of 1 and the result, and
-        at most 1e-15 n log(n + 1) for close arguments.
+        at most 1e-15 n log(n + 1) for close arguments; `docs/is_it_exact.md` says where that ends.
 
         Examples
         --------
@@ -303,7 +342,7 @@ class TreeDistribution:
         >>> float(p.kl_divergence(q).round(4)), float(p.kl_divergence(p))
         (0.1735, 0.0)
         """
-        return expectations.kl_divergence(
+        return divergence.kl_divergence(
             self._graphs, self._comparable(other, "kl_divergence"), check_workers(workers)
         )
 
@@ -327,7 +366,7 @@ class TreeDistribution:
         """
         workers = check_workers(workers)
         graphs = self._comparable(other, "cross_entropy")
-        return inference.entropy(self._graphs, workers) + expectations.kl_divergence(
+        return inference.entropy(self._graphs, workers) + divergence.kl_divergence(
             self._graphs, graphs, workers
         )
 
@@ -536,11 +575,13 @@ class TreeDistribution:
         [0.2727, 0.7273, 0.0]
         """
         graphs = self._graphs
-        shape, flat = self._check_trees(heads)
-        answer = inference.log_prob(graphs, self._normaliser(), flat)
-        if graphs.single_root:
-            answer[num_root_arcs(flat) != 1] = -np.inf
-        return answer.reshape((*shape, *self.batch_shape))[()]
+        trees = check_tree_heads(heads, (*graphs.batch_shape, graphs.size))
+        answer, first_bad = inference.log_prob_if_trees(graphs, self._normaliser(), trees)
+        if first_bad >= 0:
+            index = tuple(int(i) for i in np.unravel_index(first_bad, answer.shape))
+            num_words = int(graphs.lengths[first_bad % len(graphs.lengths)])
+            raise not_a_tree(trees[index], num_words, index)
+        return answer[()]
 
     def condition(
         self,
@@ -745,7 +786,7 @@ class TreeDistribution:
     ) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
         """Draw trees with replacement, together with their log-probabilities.
 
-        The same as `sample` and then `log_prob`, without the check that the draws are trees.
+        The same as `sample` and then `log_prob`, in one call.
 
         Parameters
         ----------
@@ -829,7 +870,7 @@ class TreeDistribution:
         >>> len(draws), bool(draws.exhausted), float(np.exp(draws.log_prob).sum().round(6))
         (2, True, 1.0)
         """
-        check_method(method, WITHOUT_REPLACEMENT, single_root=self._single_root)
+        check_method(method, WITHOUT_REPLACEMENT, single_root=self._single_root, stacklevel=_CALLER)
         return without_replacement.sample_without_replacement(
             self._graphs,
             check_count(k, "k", 0),
@@ -854,12 +895,14 @@ class TreeDistribution:
         >>> sorted(draw.heads.tolist() for draw in d.iterate_without_replacement(rng=0))
         [[-1, 0, 0], [-1, 0, 1], [-1, 2, 0]]
         """
-        check_method(method, WITHOUT_REPLACEMENT, single_root=self._single_root)
-        return without_replacement.iterate_without_replacement(
-            self._graphs,
-            method=method,
-            first_graph=check_index(first_graph, "first_graph"),
-            key=stream_key(rng),
+        check_method(method, WITHOUT_REPLACEMENT, single_root=self._single_root, stacklevel=_CALLER)
+        return FailingForGood(
+            without_replacement.iterate_without_replacement(
+                self._graphs,
+                method=method,
+                first_graph=check_index(first_graph, "first_graph"),
+                key=stream_key(rng),
+            )
         )
 
     # ---- what is best
@@ -945,7 +988,7 @@ class TreeDistribution:
         >>> [tree.heads.tolist() for tree in d.iterate_best_trees()]
         [[-1, 2, 0], [-1, 0, 1], [-1, 0, 0]]
         """
-        return best.iterate_best_trees(self._graphs, self._normaliser())
+        return FailingForGood(best.iterate_best_trees(self._graphs, self._normaliser()))
 
     def minimum_risk_tree(self, *, workers: int = 1) -> NDArray[np.int32]:
         """Find the tree with the largest expected number of correct arcs.
@@ -1034,7 +1077,8 @@ class TreeDistribution:
     def _check_trees(self, heads: ArrayLike) -> tuple[tuple[int, ...], NDArray[np.int32]]:
         """Let trees through: the shape of their draws, and (num_trees, *batch_shape, m)."""
         size = self._graphs.size
-        trees = check_trees(heads, self.lengths, batch_shape=self.batch_shape, size=size)
+        given = check_tree_heads(heads, (*self.batch_shape, size))
+        trees = check_trees(given, self.lengths)
         shape = trees.shape[: trees.ndim - 1 - len(self.batch_shape)]
         return shape, trees.reshape(math.prod(shape), *self.batch_shape, size).astype(np.int32)
 
@@ -1080,7 +1124,9 @@ class TreeDistribution:
     ) -> NDArray[np.int32]:
         """Draw trees of shape (num_draws, *batch_shape, m)."""
         # A warning is for whoever called the public method that called this one.
-        check_method(method, WITH_REPLACEMENT, single_root=self._single_root, stacklevel=3)
+        check_method(
+            method, WITH_REPLACEMENT, single_root=self._single_root, stacklevel=_CALLER + 1
+        )
         heads, _ = sampling.sample(
             self._graphs,
             math.prod(shape),
@@ -1093,6 +1139,7 @@ class TreeDistribution:
         return heads
 
 
+@explain_arguments
 class SpanningTrees(TreeDistribution):
     r"""The distribution over the spanning trees of a rooted, weighted, directed graph.
 
@@ -1106,6 +1153,9 @@ class SpanningTrees(TreeDistribution):
         scores; -inf means no arc.  Column 0 and the diagonal are ignored, whatever they hold.
     lengths : array_like of int, optional
         The number of words of each graph of a padded batch (the root is not counted).
+    orientation : {"head,dependent", "dependent,head"}
+        What the last two axes stand for.  The second is for parsers that score
+        ``[dependent, head]``; `log_weights` is ``[head, dependent]`` in any case.
 
     Raises
     ------
@@ -1113,6 +1163,12 @@ class SpanningTrees(TreeDistribution):
         If the array is no graph: wrong shape, NaN, +inf, lengths that do not fit.
     NoTreeError
         If there is no spanning tree; its `unreachable` lists the nodes out of the root's reach.
+
+    Warns
+    -----
+    SuspiciousWeightsWarning
+        If the scores are sound, but look like an adjacency matrix, like padding without `lengths`,
+        or like a matrix of the other orientation.
 
     Notes
     -----
@@ -1122,7 +1178,7 @@ class SpanningTrees(TreeDistribution):
     --------
     >>> d = SpanningTrees([[0, 1, 2], [0, 0, 3], [0, 4, 0]])
     >>> d
-    SpanningTrees(2 words)
+    SpanningTrees(2 words, 4 arcs)
     >>> float(d.log_partition().round(4))
     6.1698
     """
@@ -1145,6 +1201,7 @@ class SpanningTrees(TreeDistribution):
         return inference.root_marginals(self._graphs, check_workers(workers))[1]
 
 
+@explain_arguments
 class DependencyTrees(TreeDistribution):
     r"""The distribution over the dependency trees of a rooted, weighted, directed graph.
 
@@ -1158,6 +1215,9 @@ class DependencyTrees(TreeDistribution):
         scores; -inf means no arc.  Column 0 and the diagonal are ignored, whatever they hold.
     lengths : array_like of int, optional
         The number of words of each graph of a padded batch (the root is not counted).
+    orientation : {"head,dependent", "dependent,head"}
+        What the last two axes stand for.  The second is for parsers that score
+        ``[dependent, head]``; `log_weights` is ``[head, dependent]`` in any case.
 
     Raises
     ------
@@ -1165,6 +1225,12 @@ class DependencyTrees(TreeDistribution):
         If the array is no graph: wrong shape, NaN, +inf, lengths that do not fit.
     NoTreeError
         If there is no dependency tree; its `unreachable` lists the nodes out of the root's reach.
+
+    Warns
+    -----
+    SuspiciousWeightsWarning
+        If the scores are sound, but look like an adjacency matrix, like padding without `lengths`,
+        or like a matrix of the other orientation.
 
     Notes
     -----
@@ -1174,7 +1240,7 @@ class DependencyTrees(TreeDistribution):
     --------
     >>> d = DependencyTrees([[0, 1, 2], [0, 0, 3], [0, 4, 0]])
     >>> d
-    DependencyTrees(2 words)
+    DependencyTrees(2 words, 4 arcs)
     >>> float(d.log_partition().round(4))
     6.1269
     """
@@ -1199,4 +1265,5 @@ def check_single_graph(distribution: object, name: str) -> None:
 def _restore(
     kind: type[TreeDistribution], log_weights: NDArray[np.float64], lengths: NDArray[np.int32]
 ) -> TreeDistribution:
-    return kind(log_weights, lengths=lengths)
+    # Without the warnings of the constructor, which were given once.
+    return kind._of(check_log_weights(log_weights, lengths, single_root=kind._single_root))

@@ -1,4 +1,4 @@
-"""The exceptions of arborand, under one root, and its warning.
+"""The exceptions of arborand, under one root, and its warnings.
 
 Errors about data (weights, trees, what a file holds) are also ``ValueError``: each says that a
 value was not what it has to be.  Errors about an output that cannot be written, or about a run that
@@ -6,6 +6,8 @@ had to stop, are not.  Other arguments raise Python's own ``TypeError`` and ``Va
 """
 
 from __future__ import annotations
+
+from collections.abc import Hashable
 
 
 class ArborandError(Exception):
@@ -21,7 +23,7 @@ class NoTreeError(ArborandError, ValueError):
 
     Attributes
     ----------
-    unreachable : tuple of int
+    unreachable : tuple of int, or of the labels of a sparse graph's nodes
         The nodes that cannot be reached from the root; empty if all can, but no single root arc
         reaches them all.  Where a condition leaves no tree: the words that the message speaks of.
     batch_index : tuple of int
@@ -29,13 +31,16 @@ class NoTreeError(ArborandError, ValueError):
     """
 
     def __init__(
-        self, message: str, unreachable: tuple[int, ...] = (), batch_index: tuple[int, ...] = ()
+        self,
+        message: str,
+        unreachable: tuple[Hashable, ...] = (),
+        batch_index: tuple[int, ...] = (),
     ) -> None:
         super().__init__(message)
         self.unreachable = unreachable
         self.batch_index = batch_index
 
-    def __reduce__(self) -> tuple[type, tuple[str, tuple[int, ...], tuple[int, ...]]]:
+    def __reduce__(self) -> tuple[type, tuple[str, tuple[Hashable, ...], tuple[int, ...]]]:
         return type(self), (self.args[0], self.unreachable, self.batch_index)
 
 
@@ -62,3 +67,53 @@ class SupportExhaustedError(ArborandError, ValueError):
 
 class BiasedSamplerWarning(UserWarning):
     """The draws asked for do not follow the distribution: the paper's `wilson_rc`."""
+
+
+class SuspiciousWeightsWarning(UserWarning):
+    """Log-weights that are sound, but look like something else: padding, an adjacency matrix."""
+
+
+class WalkTooLongError(ArborandError, RuntimeError):
+    """A tree of a sparse graph could not be drawn with the work allowed.
+
+    Attributes
+    ----------
+    steps : int
+        How many steps the walks of the draw took.
+    nodes : tuple
+        The labels of the nodes that caught the walk, the most visited first.
+    elimination_work : float
+        The operations that an exact draw by elimination would take, at least.
+    """
+
+    def __init__(
+        self, message: str, steps: int, nodes: tuple[Hashable, ...], elimination_work: float
+    ) -> None:
+        super().__init__(message)
+        self.steps = steps
+        self.nodes = nodes
+        self.elimination_work = elimination_work
+
+    def __reduce__(self) -> tuple[type, tuple[str, int, tuple[Hashable, ...], float]]:
+        return type(self), (self.args[0], self.steps, self.nodes, self.elimination_work)
+
+
+class TooMuchWorkError(ArborandError, RuntimeError):
+    """Elimination of a sparse graph would take more work than allowed.
+
+    Attributes
+    ----------
+    work : float
+        The operations that it would take; a lower bound.
+    """
+
+    def __init__(self, message: str, work: float) -> None:
+        super().__init__(message)
+        self.work = work
+
+    def __reduce__(self) -> tuple[type, tuple[str, float]]:
+        return type(self), (self.args[0], self.work)
+
+
+class PrecisionError(ArborandError, ArithmeticError):
+    """A result would have too few correct digits to be of use."""

@@ -1,4 +1,4 @@
-"""Means, variances and covariances of functions of a random tree, exactly, and the divergence.
+"""Means, variances and covariances of functions of a random tree, exactly.
 
 Functions here are sums over the arcs of a tree, given as an array ``[head, dependent]``.  Every
 tree has one arc into each word, so a constant may be subtracted from a column without changing any
@@ -14,7 +14,6 @@ import numpy as np
 
 from arborand import _core
 from arborand.inference import arc_marginals
-from arborand.validation import has_tree
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -150,42 +149,6 @@ def joint_marginals(graphs: Graphs) -> NDArray[np.float64]:
     answer = np.zeros((graphs.size,) * 4)
     _core.joint_marginals(graphs.log_weights, graphs.lengths, graphs.single_root, answer)
     return answer
-
-
-def kl_divergence(graphs: Graphs, other: Graphs, workers: int = 1) -> NDArray[np.float64]:
-    """Compute the divergence of every graph's trees from those of another of the same lengths."""
-    size = min(graphs.size, other.size)  # padding may differ
-    log_weights = graphs.log_weights[:, :size, :size]
-    other_weights = np.ascontiguousarray(other.log_weights[:, :size, :size])
-    single_root = graphs.single_root
-    is_infinite = np.zeros(len(log_weights), dtype=bool)
-    if other.single_root and not single_root:
-        # Any two root arcs are in a spanning tree together, which is no dependency tree.
-        is_infinite = (log_weights[:, 0] > -np.inf).sum(axis=1) > 1
-        single_root = True
-    log_weights = np.array(log_weights)
-    forbidden = (log_weights > -np.inf) & (other_weights == -np.inf)
-    for graph in np.flatnonzero(forbidden.any(axis=(1, 2)) & ~is_infinite):
-        # Harmless only if no tree of ours has the arc.
-        is_infinite[graph] = any(
-            has_tree(log_weights[graph], int(graphs.lengths[graph]), single_root, (head, dependent))
-            for head, dependent in np.argwhere(forbidden[graph])
-        )
-    log_weights[forbidden] = -np.inf
-    answer = np.full(len(log_weights), np.inf)
-    finite = np.flatnonzero(~is_infinite)
-    divergences = np.empty(len(finite))
-    _core.divergence(
-        log_weights[finite],
-        graphs.lengths[finite],
-        single_root,
-        other_weights[finite],
-        other.single_root,
-        workers,
-        divergences,
-    )
-    answer[finite] = divergences
-    return answer.reshape(graphs.batch_shape)[()]
 
 
 def _brackets(index: Iterable[Any]) -> str:

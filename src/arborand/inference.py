@@ -9,6 +9,7 @@ Here the *partition function* is Z, the summed weights of all trees.
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -51,16 +52,53 @@ def log_partition(graphs: Graphs, normaliser: Normaliser) -> NDArray[np.float64]
 def log_prob(
     graphs: Graphs, normaliser: Normaliser, heads: NDArray[np.int32]
 ) -> NDArray[np.float64]:
-    """Compute log P of trees of shape (num_trees, *batch_shape, m) that are known to be trees.
+    """Compute log P of trees of shape (*draws, *batch_shape, m); -inf outside the support."""
+    return log_prob_if_trees(graphs, normaliser, heads)[0]
 
-    Trees that use a forbidden arc get -inf.  The number of root arcs is not looked at.
+
+# Heads of other types than the core's are converted so many at a time.
+_HEADS_AT_ONCE = 1 << 16
+
+
+def log_prob_if_trees(
+    graphs: Graphs, normaliser: Normaliser, heads: NDArray[np.integer]
+) -> tuple[NDArray[np.float64], int]:
+    """Compute log P of what may be trees, and find the first that is none.
+
+    That is its index in the flattened answer, or -1 if all are trees.  The heads are read once, and
+    copied nowhere if they are int32 in C order.
     """
-    flat = heads.reshape(len(heads), len(graphs.lengths), graphs.size)
-    answer = np.empty(flat.shape[:2])
-    _core.log_prob(
-        graphs.log_weights, graphs.lengths, graphs.single_root, *normaliser, flat, answer
-    )
-    return answer.reshape(heads.shape[:-1])
+    num_graphs, size = len(graphs.lengths), graphs.size
+    draws = heads.shape[: heads.ndim - 1 - len(graphs.batch_shape)]
+    num_draws = math.prod(draws)
+    flat = heads.reshape(num_draws, num_graphs, size)
+    answer = np.empty((num_draws, num_graphs))
+    is_ready = flat.dtype == np.int32 and flat.flags.c_contiguous
+    step = num_draws if is_ready else _HEADS_AT_ONCE // max(1, num_graphs * size)
+    first_bad = -1
+    for first in range(0, num_draws, max(1, step)):
+        part = flat[first : first + max(1, step)]
+        first_bad = _core.log_prob(
+            graphs.log_weights,
+            graphs.lengths,
+            graphs.single_root,
+            *normaliser,
+            part if is_ready else _as_core_integers(part),  # type: ignore[arg-type]
+            answer[first : first + len(part)],
+        )
+        if first_bad >= 0:
+            first_bad += first * num_graphs
+            break
+    return answer.reshape(heads.shape[:-1]), first_bad
+
+
+def _as_core_integers(heads: NDArray[np.integer]) -> NDArray[np.int32]:
+    """Convert to int32 in C order; what does not fit becomes -2, which is no head either."""
+    wide = heads.astype(np.intp, copy=False)  # the -1 of the root comes back from unsigned integers
+    narrow = np.ascontiguousarray(wide, dtype=np.int32)
+    if wide.size and (narrow != wide).any():
+        narrow[narrow != wide] = -2
+    return narrow
 
 
 def arc_marginals(graphs: Graphs, workers: int = 1) -> NDArray[np.float64]:

@@ -18,6 +18,8 @@ from typing import TypeAlias
 
 import numpy as np
 
+from arborand.recognition import foreign_generator
+
 Seed: TypeAlias = int | np.integer | np.random.Generator | np.random.SeedSequence | None
 
 
@@ -42,6 +44,9 @@ def stream_key(rng: Seed) -> tuple[int, int]:
     if rng is None:
         return _key_of(np.random.SeedSequence())
     if not isinstance(rng, int | np.integer) or isinstance(rng, bool):
+        found = foreign_generator(rng)
+        if found is not None:
+            raise TypeError(f"rng {found}")
         raise TypeError(
             "rng must be an integer seed, a numpy.random.Generator, a SeedSequence or None, not "
             f"{type(rng).__name__}"

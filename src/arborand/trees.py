@@ -1,7 +1,20 @@
 """Trees as arrays of heads: what they are made of, and whether they are trees at all.
 
 ``heads[..., j]`` is the head of node j; node 0 is the root, whose entry is -1, as is the entry of
-every padding node.  All functions take one tree, shape (n + 1,), or any array of trees.
+every padding node.  All functions take one tree, shape (n + 1,), or any array of trees, but for
+those whose names say otherwise.
+
+===================  ==============================================================
+is_tree              whether heads are a tree
+arcs                 its arcs, for instance for ``networkx.DiGraph``
+num_root_arcs        how many of them leave the root
+depth                the longest path from the root, in arcs
+is_projective        whether its arcs can be drawn above the words without crossing
+attachment_score     the share of words that have the same head in two trees
+log_weight           the sum of its log-weights
+from_conll           heads of words 1 to n, as in CoNLL-U files, and back: to_conll
+from_parents         parents counted from 0, and back: to_parents
+===================  ==============================================================
 """
 
 from __future__ import annotations
@@ -36,7 +49,9 @@ def is_tree(
     Raises
     ------
     TypeError
-        If heads are not integers.
+        If heads or lengths are not integers.
+    InvalidTreeError
+        If heads or lengths have no possible shape, or a length is not 1 to m - 1.
 
     Examples
     --------
@@ -44,9 +59,7 @@ def is_tree(
     (np.True_, np.False_)
     """
     array = _as_heads(heads)
-    words = _words(array, lengths)
-    well_formed = _is_well_formed(array, words).all(axis=-1)
-    answer = np.asarray(well_formed & _reaches_root(array, words).all(axis=-1))
+    answer = _are_trees(array, _words(array, lengths))
     if single_root:
         answer &= num_root_arcs(array) == 1
     return answer[()]
@@ -67,6 +80,8 @@ def num_root_arcs(heads: ArrayLike) -> NDArray[np.intp]:
 def arcs(heads: ArrayLike) -> NDArray[np.int32]:
     """List the arcs of one tree as (head, dependent) rows, in the order of the dependents.
 
+    With NetworkX, ``networkx.DiGraph(arcs(heads).tolist())`` is the tree as a graph.
+
     Examples
     --------
     >>> arcs([-1, 2, 0, 2]).tolist()
@@ -79,6 +94,152 @@ def arcs(heads: ArrayLike) -> NDArray[np.int32]:
         )
     dependents = np.flatnonzero(array >= 0)
     return np.stack([array[dependents], dependents], axis=-1).astype(np.int32)
+
+
+def depth(heads: ArrayLike) -> NDArray[np.intp] | np.intp:
+    """Count the arcs on the longest path from the root of each tree.
+
+    Examples
+    --------
+    >>> int(depth([-1, 2, 0, 2])), int(depth([-1, 0, 1, 2]))
+    (2, 3)
+    """
+    ancestor = np.maximum(_as_trees(heads), 0)
+    answer = np.zeros(ancestor.shape[:-1], dtype=np.intp)
+    heads_of = ancestor
+    while (is_below := ancestor.any(axis=-1)).any():
+        answer += is_below
+        ancestor = np.take_along_axis(heads_of, ancestor, axis=-1)
+    return (answer + 1)[()]  # a tree has a word, and a word a head
+
+
+def is_projective(heads: ArrayLike) -> NDArray[np.bool_] | np.bool_:
+    """Tell whether the arcs of each tree can be drawn above its words without crossing.
+
+    The root stands to the left of all words.
+
+    Examples
+    --------
+    >>> is_projective([[-1, 2, 0, 2], [-1, 3, 0, 2]]).tolist()
+    [True, False]
+    """
+    array = _as_trees(heads)
+    node = np.arange(array.shape[-1])
+    left, right = np.minimum(array, node), np.maximum(array, node)
+    left[array < 0] = right[array < 0] = -1  # no arc: nothing lies strictly inside
+    answer = np.ones(array.shape[:-1], dtype=bool)
+    for j in range(1, array.shape[-1]):  # arcs that begin inside that of j, and end outside
+        begin, end = left[..., j, None], right[..., j, None]
+        crosses = (begin < left) & (left < end) & (end < right)
+        answer &= ~crosses.any(axis=-1)
+    return answer[()]
+
+
+def attachment_score(heads: ArrayLike, others: ArrayLike) -> NDArray[np.float64] | np.float64:
+    """Compute the share of words that have the same head in two trees.
+
+    Parameters
+    ----------
+    heads, others : array_like of int, shape (..., m)
+        Trees of the same lengths; the shapes are broadcast, so that many draws may be compared with
+        one tree.
+
+    Returns
+    -------
+    ndarray of float64, shape (...)
+
+    Examples
+    --------
+    >>> attachment_score([[-1, 2, 0, 2], [-1, 2, 0, 1]], [-1, 2, 0, 2]).round(4).tolist()
+    [1.0, 0.6667]
+    """
+    first, second = _as_trees(heads), _as_trees(others)
+    try:
+        first, second = np.broadcast_arrays(first, second)
+    except ValueError:
+        raise InvalidTreeError(
+            f"heads has shape {first.shape} and others {second.shape}: both must have one entry "
+            "for each node, and the axes in front must fit"
+        ) from None
+    is_word = first >= 0
+    if (is_word != (second >= 0)).any():
+        raise InvalidTreeError("heads and others have different lengths: compare trees of one text")
+    answer = ((first == second) & is_word).sum(axis=-1) / is_word.sum(axis=-1)
+    return np.asarray(answer, dtype=np.float64)[()]
+
+
+def from_conll(heads: ArrayLike) -> NDArray[np.int32]:
+    """Make heads from those of the words 1 to n alone, as in the HEAD column of a CoNLL-U file.
+
+    Parameters
+    ----------
+    heads : array_like of int, shape (..., n)
+        0 is the root, and -1 padding.
+
+    Returns
+    -------
+    ndarray of int32, shape (..., n + 1)
+        The same, with -1 for the root in front.
+
+    Examples
+    --------
+    >>> from_conll([2, 0, 2]).tolist()
+    [-1, 2, 0, 2]
+    """
+    array = _as_integers(heads)
+    if array.ndim < 1 or array.shape[-1] < 1:
+        raise InvalidTreeError(f"heads has shape {array.shape}: expected (..., n), n at least 1")
+    root = np.full((*array.shape[:-1], 1), -1)
+    answer = np.concatenate([root, array], axis=-1)
+    _as_trees(answer)
+    return answer.astype(np.int32)
+
+
+def to_conll(heads: ArrayLike) -> NDArray[np.int32]:
+    """Leave out the root's entry: the heads of words 1 to n, 0 being the root.
+
+    Examples
+    --------
+    >>> to_conll([-1, 2, 0, 2]).tolist()
+    [2, 0, 2]
+    """
+    return _as_trees(heads)[..., 1:].astype(np.int32)
+
+
+def from_parents(parents: ArrayLike) -> NDArray[np.int32]:
+    """Make heads from the parents of words counted from 0, where -1 is the root.
+
+    Parameters
+    ----------
+    parents : array_like of int, shape (..., n)
+        All of the same number of words.
+
+    Returns
+    -------
+    ndarray of int32, shape (..., n + 1)
+
+    Examples
+    --------
+    >>> from_parents([1, -1, 1]).tolist()
+    [-1, 2, 0, 2]
+    """
+    return from_conll(_as_integers(parents, "parents") + 1)
+
+
+def to_parents(heads: ArrayLike) -> NDArray[np.int32]:
+    """Give the parents of words counted from 0, where -1 is the root.
+
+    All trees must have the same number of words, because -1 is no padding here.
+
+    Examples
+    --------
+    >>> to_parents([-1, 2, 0, 2]).tolist()
+    [1, -1, 1]
+    """
+    array = _as_trees(heads)
+    if (array[..., 1:] < 0).any():
+        raise InvalidTreeError("heads is padded: give the trees of each length by themselves")
+    return (array[..., 1:] - 1).astype(np.int32)
 
 
 def log_weight(heads: ArrayLike, log_weights: ArrayLike) -> NDArray[np.float64] | np.float64:
@@ -107,51 +268,94 @@ def log_weight(heads: ArrayLike, log_weights: ArrayLike) -> NDArray[np.float64] 
     return answer[()]
 
 
-def check_trees(
-    heads: ArrayLike,
-    lengths: ArrayLike | None = None,
-    *,
-    batch_shape: tuple[int, ...] | None = None,
-    size: int | None = None,
-) -> NDArray[np.intp]:
+def check_trees(heads: ArrayLike, lengths: ArrayLike | None = None) -> NDArray[np.intp]:
     """Return heads as an integer array, or raise an error that names what is not a tree.
-
-    The gate for trees.  With `batch_shape` and `size`, the last axes must be those of a batch of
-    graphs of so many nodes.
 
     Raises
     ------
     InvalidTreeError
         Naming the node with an impossible head, or the nodes of a cycle.
     """
-    if batch_shape is not None:
-        shape, expected = np.shape(heads), (*batch_shape, size)
-        if len(shape) < len(expected) or shape[len(shape) - len(expected) :] != expected:
-            raise InvalidTreeError(
-                f"heads has shape {shape}: expected {expected}, with any number of axes for the "
-                "draws in front"
-            )
     array = _as_heads(heads)
     words = _words(array, lengths)
-    well_formed = _is_well_formed(array, words)
-    if not well_formed.all():
-        index = tuple(int(i) for i in np.argwhere(~well_formed)[0])
-        raise InvalidTreeError(_malformed(array, words, index))
-    reaches_root = _reaches_root(array, words)
-    if not reaches_root.all():
-        index = tuple(int(i) for i in np.argwhere(~reaches_root)[0])
-        cycle = _cycle(array[index[:-1]], index[-1])
+    is_bad = ~_are_trees(array, words)
+    if is_bad.any():
+        index = tuple(int(i) for i in np.argwhere(is_bad)[0])
+        raise not_a_tree(array[index], int(words[index].sum()), index)
+    return array
+
+
+def check_tree_heads(heads: ArrayLike, expected: tuple[int, ...]) -> NDArray[np.integer]:
+    """Let an array of integers through whose last axes are the expected ones.
+
+    The core then finds out whether they are trees, and `not_a_tree` says why one is none.
+    """
+    array = _as_integers(heads)
+    shape = array.shape
+    if len(shape) >= len(expected) and shape[len(shape) - len(expected) :] == expected:
+        return array
+    found = f"heads has shape {shape}: expected {expected}"
+    if shape and shape[-1] == expected[-1] - 1 and (array[..., 0] != -1).all():
         raise InvalidTreeError(
-            f"heads{_item(index[:-1])} is not a tree: it has the cycle "
-            f"{' -> '.join(map(str, cycle))}; every node must lead to the root (node 0)"
+            f"{found}; put -1 for the root in front of the heads of the words, by "
+            "arborand.trees.from_conll(heads)"
         )
+    raise InvalidTreeError(f"{found}, with any number of axes for the draws in front")
+
+
+def not_a_tree(
+    heads: NDArray[np.integer], num_words: int, index: tuple[int, ...]
+) -> InvalidTreeError:
+    """Say why one array of heads is no tree; `index` is its place among others."""
+    for node, head in enumerate(heads.tolist()):
+        wrong = _wrong_head(node, head, num_words)
+        if wrong is not None:
+            return InvalidTreeError(f"heads{_item((*index, node))} is {head}: {wrong}")
+    at_root = {0}
+    for node in range(1, num_words + 1):
+        path: list[int] = []
+        while node not in at_root and node not in path:
+            path.append(node)
+            node = int(heads[node])
+        if node in path:
+            cycle = " -> ".join(map(str, [*path[path.index(node) :], node]))
+            return InvalidTreeError(
+                f"heads{_item(index)} is not a tree: it has the cycle {cycle}; every node must "
+                "lead to the root (node 0)"
+            )
+        at_root.update(path)
+    return InvalidTreeError(f"heads{_item(index)} was changed while it was read: pass a copy")
+
+
+def _wrong_head(node: int, head: int, num_words: int) -> str | None:
+    if node == 0:
+        return None if head == -1 else "the entry of the root (node 0) must be -1"
+    if node > num_words:
+        padding = f"the entry of a padding node must be -1 (this tree has {num_words} words)"
+        return None if head == -1 else padding
+    if head == node:
+        return f"node {node} cannot be its own head"
+    if not 0 <= head <= num_words:
+        return f"the head of node {node} must be 0 (the root) to {num_words}"
+    return None
+
+
+def _as_integers(values: ArrayLike, name: str = "heads") -> NDArray[Any]:
+    try:
+        array: NDArray[Any] = np.asarray(values)
+    except ValueError:
+        raise InvalidTreeError(
+            f"{name} holds trees of different lengths: pad the shorter ones with -1 at their end"
+        ) from None
+    if array.size == 0 and array.dtype.kind == "f":  # an empty list
+        array = array.astype(np.intp)
+    if array.dtype.kind not in "iu":
+        raise TypeError(f"{name} must be integers, but their dtype is {array.dtype}")
     return array
 
 
 def _as_heads(heads: ArrayLike) -> NDArray[np.intp]:
-    array: NDArray[Any] = np.asarray(heads)
-    if array.dtype.kind not in "iu":
-        raise TypeError(f"heads must be integers, but their dtype is {array.dtype}")
+    array = _as_integers(heads)
     if array.ndim < 1 or array.shape[-1] < 2:
         raise InvalidTreeError(
             f"heads has shape {array.shape}: expected (..., n + 1), one entry for the root and one "
@@ -160,51 +364,46 @@ def _as_heads(heads: ArrayLike) -> NDArray[np.intp]:
     return array.astype(np.intp)
 
 
+def _as_trees(heads: ArrayLike) -> NDArray[np.intp]:
+    """Let trees through whose lengths are where their padding begins."""
+    array = _as_heads(heads)
+    node = np.arange(array.shape[-1])
+    last = np.where(array >= 0, node, 0).max(axis=-1)
+    return check_trees(array, np.maximum(last, 1))
+
+
 def _words(array: NDArray[np.intp], lengths: ArrayLike | None) -> NDArray[np.bool_]:
     """Mark the entries of words, as opposed to the root and padding."""
-    node = np.arange(array.shape[-1])
-    last = array.shape[-1] - 1 if lengths is None else np.asarray(lengths)[..., None]
-    return np.broadcast_to((node > 0) & (node <= last), array.shape)
+    node, most = np.arange(array.shape[-1]), array.shape[-1] - 1
+    last = np.asarray(most if lengths is None else lengths)
+    if last.dtype.kind not in "iu":
+        raise TypeError(f"lengths must be integers, but their dtype is {last.dtype}")
+    if ((last < 1) | (last > most)).any():
+        bad = last[(last < 1) | (last > most)].flat[0]
+        raise InvalidTreeError(
+            f"lengths holds {bad}, where heads of {most + 1} nodes have 1 to {most} words (the "
+            "root is not counted)"
+        )
+    try:
+        return np.broadcast_to((node > 0) & (node <= last[..., None]), array.shape)
+    except ValueError:
+        raise InvalidTreeError(
+            f"lengths has shape {last.shape}, which does not fit trees of shape "
+            f"{array.shape[:-1]}: give one number of words for each"
+        ) from None
 
 
-def _is_well_formed(array: NDArray[np.intp], words: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Check entry by entry: words have another node as head, all else has -1."""
+def _are_trees(array: NDArray[np.intp], words: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Check the heads one by one, and then follow them."""
     num_words = words.sum(axis=-1, keepdims=True)
     possible = (array >= 0) & (array <= num_words) & (array != np.arange(array.shape[-1]))
-    answer: NDArray[np.bool_] = np.where(words, possible, array == -1)
-    return answer
-
-
-def _reaches_root(array: NDArray[np.intp], words: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Follow all heads at once, twice as far each time, until the longest path is covered."""
+    is_well_formed = np.where(words, possible, array == -1).all(axis=-1)
+    # All heads at once, twice as far each time, until the longest path is covered.
     ancestor = np.clip(np.where(words, array, 0), 0, array.shape[-1] - 1)
     for _ in range(max(1, int(array.shape[-1]).bit_length())):
         ancestor = np.take_along_axis(ancestor, ancestor, axis=-1)
-    answer: NDArray[np.bool_] = ancestor == 0
-    return answer
-
-
-def _cycle(heads: NDArray[np.intp], node: int) -> list[int]:
-    """Return the cycle that the path from `node` runs into, its first node repeated at the end."""
-    path: list[int] = []
-    while node not in path:
-        path.append(node)
-        node = int(heads[node])
-    return [*path[path.index(node) :], node]
+    return np.asarray(is_well_formed & (ancestor == 0).all(axis=-1))
 
 
 def _item(index: tuple[int, ...]) -> str:
     return f"[{', '.join(map(str, index))}]" if index else ""
-
-
-def _malformed(array: NDArray[np.intp], words: NDArray[np.bool_], index: tuple[int, ...]) -> str:
-    head, node = int(array[index]), index[-1]
-    num_words = int(words[index[:-1]].sum())
-    where = f"heads{_item(index)} is {head}"
-    if node == 0:
-        return f"{where}: the entry of the root (node 0) must be -1"
-    if not words[index]:
-        return f"{where}: the entry of a padding node must be -1 (this tree has {num_words} words)"
-    if head == node:
-        return f"{where}: node {node} cannot be its own head"
-    return f"{where}: the head of node {node} must be 0 (the root) to {num_words}"

@@ -8,19 +8,27 @@ and decides (``_core.inspect``); this module turns what it finds into errors tha
 
 from __future__ import annotations
 
+import warnings
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from arborand import _core
-from arborand.errors import InvalidWeightsError, NoTreeError
+from arborand import _core, recognition
+from arborand.errors import InvalidWeightsError, NoTreeError, SuspiciousWeightsWarning
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
 # What _core.inspect finds; the order of enum class Finding in src/core/python/inspection.hpp.
-_NONE, _NOT_A_NUMBER, _PLUS_INFINITY, _UNREACHABLE, _NO_SINGLE_ROOT = range(5)
+_NONE, _NOT_A_NUMBER, _PLUS_INFINITY, _UNREACHABLE, _NO_SINGLE_ROOT, _NEGATIVE = range(6)
+# What _core.suspect finds; the order of enum class Suspicion in src/core/python/suspicion.hpp.
+_SOUND, _PADDING, _ADJACENCY, _TRANSPOSED = range(4)
+_MASK = -1000.0  # mask_score there
+
+# What the last two axes of a matrix stand for.
+HEAD_DEPENDENT, DEPENDENT_HEAD = ORIENTATIONS = ("head,dependent", "dependent,head")
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,8 +37,8 @@ class Graphs:
 
     Attributes
     ----------
-    log_weights : ndarray of float64, shape (num_graphs, m, m), read-only
-    lengths : ndarray of int32, shape (num_graphs,), read-only
+    log_weights : ndarray of float64, shape (num_graphs, m, m), read-only for good
+    lengths : ndarray of int32, shape (num_graphs,), read-only for good
         The number of words of each graph.
     batch_shape : tuple of int
         The shape the caller gave; ``()`` for a single graph.
@@ -44,8 +52,11 @@ class Graphs:
     single_root: bool
 
     def __post_init__(self) -> None:
-        self.log_weights.flags.writeable = False
-        self.lengths.flags.writeable = False
+        # The core relies on what was checked: nobody may be able to change it later, not by
+        # `setflags` and not by way of `base`.
+        for name, array in (("log_weights", self.log_weights), ("lengths", self.lengths)):
+            if array.flags.writeable:
+                object.__setattr__(self, name, _core.frozen(array))
 
     @property
     def size(self) -> int:
@@ -64,26 +75,31 @@ def check_log_weights(
     *,
     single_root: bool,
     name: str = "log_weights",
+    orientation: str = HEAD_DEPENDENT,
+    stacklevel: int | None = None,
 ) -> Graphs:
-    """Let log-weights through the gate, as a copy, or raise an error that names what is wrong."""
-    array = _copy(log_weights, name)
-    return _check(array, _check_lengths(lengths, array.shape), single_root=single_root, name=name)
+    """Let log-weights through the gate, as a copy, or raise an error that names what is wrong.
+
+    With a `stacklevel` (counted from the caller of this function as 1), warn about what is sound
+    but looks like a mistake.
+    """
+    given = Given(_as_array(log_weights, name), name, orientation, are_logarithms=True)
+    graphs = _check(given, lengths, single_root=single_root)
+    if stacklevel is not None:
+        _warn_if_suspicious(given, graphs, stacklevel + 1)
+    return graphs
 
 
-def check_weights(weights: ArrayLike, lengths: ArrayLike | None, *, single_root: bool) -> Graphs:
+def check_weights(
+    weights: ArrayLike,
+    lengths: ArrayLike | None,
+    *,
+    single_root: bool,
+    orientation: str = HEAD_DEPENDENT,
+) -> Graphs:
     """Let plain weights through the gate, as log-weights."""
-    array = _copy(weights, "weights")
-    batch_lengths = _check_lengths(lengths, array.shape)
-    negative = (array < 0) & _is_read(batch_lengths, array.shape)
-    if negative.any():
-        index = tuple(int(i) for i in np.argwhere(negative)[0])
-        raise InvalidWeightsError(
-            f"weights{_brackets(index)} is {array[index]}: weights must not be negative; "
-            "use 0 to forbid an arc, or pass logarithms to the constructor"
-        )
-    # Not NumPy's logarithm, whose last digit depends on the processor.
-    _core.logarithms(array.reshape(-1))
-    return _check(array, batch_lengths, single_root=single_root, name="weights")
+    given = Given(_as_array(weights, "weights"), "weights", orientation, are_logarithms=False)
+    return _check(given, lengths, single_root=single_root)
 
 
 def has_tree(
@@ -98,59 +114,114 @@ def has_tree(
     return bool(_core.inspect(conditioned[None], lengths, single_root)[0] == _NONE)
 
 
-def _copy(values: ArrayLike, name: str) -> NDArray[np.float64]:
-    """Return a fresh float64 array of shape (..., m, m)."""
-    if isinstance(values, np.ma.MaskedArray):
-        raise TypeError(
-            f"{name} is a masked array, whose mask would be lost: fill it in, with -inf for a "
-            "forbidden arc of log-weights and 0 for one of weights"
-        )
+@dataclass(frozen=True, slots=True)
+class Given:
+    """An array as the caller gave it: for the copy, and to speak about it in the caller's terms."""
+
+    array: NDArray[Any]
+    name: str
+    orientation: str
+    are_logarithms: bool
+
+    def __post_init__(self) -> None:
+        if self.orientation not in ORIENTATIONS:
+            raise ValueError(
+                f"orientation is {self.orientation!r}: use {HEAD_DEPENDENT!r} for "
+                f"{self.name}[head, dependent], or {DEPENDENT_HEAD!r}"
+            )
+        found = _wrong_shape(self.array, are_logarithms=self.are_logarithms)
+        if found is not None:
+            raise InvalidWeightsError(f"{self.name} {found}")
+
+    @property
+    def by_head(self) -> NDArray[Any]:
+        """The array as [..., head, dependent]."""
+        is_turned = self.orientation == DEPENDENT_HEAD
+        return self.array.swapaxes(-1, -2) if is_turned else self.array
+
+    def copy(self) -> NDArray[np.float64]:
+        """Make a fresh float64 array of it, [..., head, dependent]."""
+        # Long doubles beyond the range become inf, which is named.
+        is_long = self.array.dtype.itemsize > 8
+        with np.errstate(over="ignore") if is_long else nullcontext():
+            return np.array(self.by_head, dtype=np.float64, order="C", copy=True)
+
+    def entry(self, batch_index: tuple[int, ...], head: int, dependent: int) -> str:
+        """Name the entry of an arc, and say what it holds."""
+        arc = (dependent, head) if self.orientation == DEPENDENT_HEAD else (head, dependent)
+        index = (*batch_index, *arc)
+        return f"{self.name}{_brackets(index)} is {self.array[index]}"
+
+
+def _as_array(values: ArrayLike, name: str) -> NDArray[Any]:
+    """Read something as an array of real numbers."""
+    if type(values) is not np.ndarray:
+        if isinstance(values, np.ma.MaskedArray):
+            raise TypeError(
+                f"{name} is a masked array, whose mask would be lost: fill it in, with -inf for a "
+                "forbidden arc of log-weights and 0 for one of weights"
+            )
+        found = recognition.foreign_object(values)
+        if found is not None:
+            raise TypeError(f"{name} {found}")
     try:
         array: NDArray[Any] = np.asarray(values)
     except (TypeError, ValueError, RuntimeError) as error:
+        found = recognition.unequal_matrices(values)
+        if found is not None:
+            raise TypeError(f"{name} {found}") from None
         raise TypeError(
             f"{name} cannot be read as an array ({error}): all rows must have one length; of a "
             "torch tensor pass tensor.detach().cpu().double()"
         ) from error
     if array.dtype.kind not in "biuf":
-        raise TypeError(
-            f"{name} must be an array of real numbers, but its dtype is {array.dtype}; "
+        found = recognition.unknown_numbers(array) or (
+            f"must be an array of real numbers, but its dtype is {array.dtype}; "
             "pass nested lists or an array of floats, all rows of one length"
         )
-    if array.ndim < 2:
-        raise InvalidWeightsError(
-            f"{name} has shape {array.shape}: expected (n + 1, n + 1) for a graph of n words, or "
-            "(..., m, m) for a padded batch"
-        )
-    if array.shape[-1] != array.shape[-2]:
-        raise InvalidWeightsError(
-            f"{name} has shape {array.shape}, which is not square in its last two axes: expected "
-            "one row and one column for each node, the root included"
-        )
-    if array.shape[-1] < 2:
-        raise InvalidWeightsError(
-            f"{name} has shape {array.shape}, which leaves no words at all: a graph needs the root "
-            "and at least one word, so at least a 2 x 2 matrix"
-        )
-    with np.errstate(over="ignore"):  # long doubles beyond the range become inf, which is named
-        return np.array(array, dtype=np.float64, order="C", copy=True)
+        raise TypeError(f"{name} {found}")
+    return array
 
 
-def _check(
-    array: NDArray[np.float64], lengths: NDArray[np.int32], *, single_root: bool, name: str
-) -> Graphs:
-    """Check a fresh array of log-weights, whose lengths are checked, and freeze it."""
-    batch_shape = array.shape[:-2]
-    size = array.shape[-1]
-    flat_lengths = lengths.reshape(-1)
-    flat = array.reshape(-1, size, size)
-    finding, graph, head, dependent = _core.inspect(flat, flat_lengths, single_root)
+def _wrong_shape(array: NDArray[Any], *, are_logarithms: bool) -> str | None:
+    shape = array.shape
+    if len(shape) < 2:
+        return (
+            f"has shape {shape}: expected (n + 1, n + 1) for a graph of n words, or (..., m, m) "
+            "for a padded batch"
+        )
+    if shape[-1] != shape[-2]:
+        return recognition.strange_shape(array, are_logarithms=are_logarithms) or (
+            f"has shape {shape}, which is not square in its last two axes: expected one row and "
+            "one column for each node, the root included"
+        )
+    if shape[-1] < 2:
+        return (
+            f"has shape {shape}, which leaves no words at all: a graph needs the root and at least "
+            "one word, so at least a 2 x 2 matrix"
+        )
+    return None
+
+
+def _check(given: Given, lengths: ArrayLike | None, *, single_root: bool) -> Graphs:
+    """Check a fresh copy, and freeze it."""
+    batch_shape, size = given.array.shape[:-2], given.array.shape[-1]
+    flat_lengths = _check_lengths(lengths, given.array.shape).reshape(-1)
+    flat = given.copy().reshape(-1, size, size)
+    finding, graph, head, dependent = _core.inspect(
+        flat, flat_lengths, single_root, not given.are_logarithms
+    )
     if finding != _NONE:
-        batch_index = tuple(int(i) for i in np.unravel_index(graph, batch_shape))
+        index = tuple(int(i) for i in np.unravel_index(graph, batch_shape))
         if finding in (_NOT_A_NUMBER, _PLUS_INFINITY):
-            raise _bad_entry(name, (*batch_index, head, dependent), finding)
-        num_words = int(flat_lengths[graph])
-        raise _no_tree(flat[graph, : num_words + 1, : num_words + 1], name, batch_index)
+            raise _bad_entry(given, index, head, dependent)
+        if finding == _NEGATIVE:
+            raise InvalidWeightsError(
+                f"{given.entry(index, head, dependent)}: weights must not be negative; "
+                "use 0 to forbid an arc, or pass logarithms to the constructor"
+            )
+        nodes = int(flat_lengths[graph]) + 1
+        raise _no_tree(given, flat[graph, :nodes, :nodes], index, has_lengths=lengths is not None)
     return Graphs(flat, flat_lengths, batch_shape, single_root)
 
 
@@ -162,6 +233,11 @@ def _check_lengths(lengths: ArrayLike | None, shape: tuple[int, ...]) -> NDArray
     array: NDArray[Any] = np.asarray(lengths)
     if array.size == 0 and array.dtype.kind == "f":  # an empty list
         array = array.astype(np.int32)
+    if array.dtype.kind == "b":
+        raise TypeError(
+            "lengths must be integers, but their dtype is bool: of a mask pass mask.sum(-1), "
+            "less 1 if it covers the root"
+        )
     if array.dtype.kind not in "iu":
         raise TypeError(f"lengths must be integers, but their dtype is {array.dtype}")
     if array.shape != batch_shape:
@@ -172,37 +248,35 @@ def _check_lengths(lengths: ArrayLike | None, shape: tuple[int, ...]) -> NDArray
     bad = (array < 1) | (array > size - 1)
     if bad.any():
         index = tuple(int(i) for i in np.argwhere(bad)[0])
+        counts_root = array.max() == size and array.min() > 1
         raise InvalidWeightsError(
             f"lengths{_brackets(index)} is {array[index]}: a graph padded to {size} nodes has 1 to "
             f"{size - 1} words (the root is not counted)"
+            + ("; pass lengths - 1 if yours counts the root" if counts_root else "")
         )
     return array.astype(np.int32)
-
-
-def _is_read(lengths: NDArray[np.int32], shape: tuple[int, ...]) -> NDArray[np.bool_]:
-    """Mark the entries that mean an arc: no column 0, no diagonal, no padding."""
-    node = np.arange(shape[-1])
-    real = node <= lengths[..., None]
-    mask = real[..., :, None] & real[..., None, :] & (node[:, None] != node) & (node > 0)
-    return np.broadcast_to(mask, shape)
 
 
 def _brackets(index: tuple[int, ...]) -> str:
     return f"[{', '.join(map(str, index))}]" if index else ""
 
 
-def _bad_entry(name: str, index: tuple[int, ...], finding: int) -> InvalidWeightsError:
-    value = "nan" if finding == _NOT_A_NUMBER else "inf"
-    forbid = "-inf" if name == "log_weights" else "0"
+def _bad_entry(
+    given: Given, index: tuple[int, ...], head: int, dependent: int
+) -> InvalidWeightsError:
+    number, forbid = ("score", "-inf") if given.are_logarithms else ("weight", "0")
     return InvalidWeightsError(
-        f"{name}{_brackets(index)} is {value}, on the arc {index[-2]} -> {index[-1]}: "
-        f"every arc needs a finite {'score' if name == 'log_weights' else 'weight'}, "
-        f"or {forbid} to forbid it"
+        f"{given.entry(index, head, dependent)}, on the arc {head} -> {dependent}: "
+        f"every arc needs a finite {number}, or {forbid} to forbid it"
     )
 
 
 def _no_tree(
-    log_weights: NDArray[np.float64], name: str, batch_index: tuple[int, ...]
+    given: Given,
+    log_weights: NDArray[np.float64],
+    batch_index: tuple[int, ...],
+    *,
+    has_lengths: bool,
 ) -> NoTreeError:
     """Explain why one cleaned graph has no tree of its kind, which the core has found out.
 
@@ -211,20 +285,89 @@ def _no_tree(
     """
     where = f" in batch item {_brackets(batch_index)}" if batch_index else ""
     unreachable = find_unreachable(log_weights)
-    if unreachable:
-        nodes = ", ".join(map(str, unreachable))
+    if not unreachable:
         return NoTreeError(
-            f"{name}{where} has no spanning tree: the root (node 0) cannot reach "
-            f"node{'s' if len(unreachable) > 1 else ''} {nodes}; give each an arc from a node that "
-            "the root reaches",
-            unreachable,
+            f"{given.name}{where} has spanning trees, but no dependency tree: no single word with "
+            "an arc from the root reaches all other words; add arcs between the words, or use "
+            "SpanningTrees",
+            (),
             batch_index,
         )
+    padding = "; if the batch is padded, pass lengths" if batch_index and not has_lengths else ""
+    if len(unreachable) == len(log_weights) - 1:
+        first_column = given.by_head[batch_index][1 : len(log_weights), 0]
+        nothing = -np.inf if given.are_logarithms else 0
+        turned = (
+            f", and column 0 is not: of a matrix [dependent, head] say so, by orientation="
+            f"{DEPENDENT_HEAD!r}"
+            if given.orientation == HEAD_DEPENDENT and (first_column > nothing).any()
+            else ": it holds the arcs from the root to the words"
+        )
+        row = "row" if given.orientation == HEAD_DEPENDENT else "column"
+        message = f"the root (node 0) cannot reach any node, because {row} 0 is empty{turned}"
+    else:
+        nodes = ", ".join(map(str, unreachable))
+        message = (
+            f"the root (node 0) cannot reach node{'s' if len(unreachable) > 1 else ''} {nodes}; "
+            "give each an arc from a node that the root reaches"
+        )
     return NoTreeError(
-        f"{name}{where} has spanning trees, but no dependency tree: no single word with an arc "
-        "from the root reaches all other words; add arcs between the words, or use SpanningTrees",
-        (),
-        batch_index,
+        f"{given.name}{where} has no spanning tree: {message}{padding}", unreachable, batch_index
+    )
+
+
+# ---- sound, but probably not meant
+
+
+def _warn_if_suspicious(given: Given, graphs: Graphs, stacklevel: int) -> None:
+    suspicion, graph = _core.suspect(graphs.log_weights, graphs.lengths)
+    if suspicion == _SOUND:
+        if given.array.shape == (3, 3) and recognition.edge_list(given.array):
+            edges = (
+                "may be a list of edges (node, node, weight): a matrix of scores has one row and "
+                "one column for each node"
+            )
+            _warn(given, (), edges, stacklevel + 1)
+        return
+    index = tuple(int(i) for i in np.unravel_index(graph, graphs.batch_shape))
+    nodes = int(graphs.lengths[graph]) + 1
+    matrix = np.asarray(given.by_head[index][:nodes, :nodes], dtype=np.float64)
+    found = _suspicion(suspicion, matrix, given)
+    if found is not None:
+        _warn(given, index, found, stacklevel + 1)
+
+
+def _suspicion(suspicion: int, matrix: NDArray[np.float64], given: Given) -> str | None:
+    if suspicion == _PADDING:
+        flat = [j for j in range(1, len(matrix)) if np.ptp(np.delete(matrix[:, j], j)) == 0]
+        masked = [j for j in flat if matrix[0, j] <= _MASK]
+        return (
+            f"scores all heads of node{'s' if len(masked) > 1 else ''} "
+            f"{', '.join(map(str, masked))} alike, at {matrix[0, masked[0]]:g}: padding gets "
+            "heads too, unless lengths leaves it out (the root is not counted)"
+        )
+    row, column = matrix[0, 1:], matrix[1:, 0]
+    # Whoever writes down scores leaves column 0 empty.
+    has_arcs_to_root = (column >= 0).all() and (column > 0).any()
+    if suspicion == _ADJACENCY and has_arcs_to_root and (np.diagonal(matrix) == 0).all():
+        return (
+            "may be an adjacency matrix, where 0 means no arc: as a log-weight 0 is an arc of "
+            "weight 1; use from_weights"
+        )
+    is_flat = (row == row[0]).all() and np.isfinite(column).all() and (column != column[0]).any()
+    if is_flat and given.orientation == HEAD_DEPENDENT:
+        return (
+            "has one and the same score for all arcs from the root, in row 0, while column 0 has "
+            f"several: of a matrix [dependent, head] say so, by orientation={DEPENDENT_HEAD!r}"
+        )
+    return None
+
+
+def _warn(given: Given, index: tuple[int, ...], found: str, stacklevel: int) -> None:
+    warnings.warn(
+        f"{given.name}{_brackets(index)} {found}",
+        SuspiciousWeightsWarning,
+        stacklevel=stacklevel + 1,
     )
 
 

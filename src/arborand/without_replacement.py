@@ -92,11 +92,12 @@ def sample_without_replacement(
     on_exhausted: str = "return",
     first_graph: int = 0,
     switch_after: int | None = None,
+    most_repeats: int | None = None,
 ) -> Draws:
     """Draw k distinct trees of every graph.
 
-    `switch_after` forces the change from rejection to the partition after so many trees; any value
-    leaves the law as it is.
+    `switch_after` forces the change from rejection to the partition after so many trees, and
+    `most_repeats` after so many repeats in a row; any values leave the law as it is.
     """
     num_graphs = len(graphs.lengths)
     num_drawn = np.zeros(num_graphs, dtype=np.int64)
@@ -115,6 +116,7 @@ def sample_without_replacement(
         heads,
         numbers,
         num_drawn,
+        -1 if most_repeats is None else most_repeats,
     )
     exhausted = find_exhausted(k, num_drawn, graphs, on_exhausted)
     log_prob, log_remaining, perturbed = (

@@ -172,14 +172,14 @@ def test_fewer_trees_than_asked_for_raise_if_wanted():
 FOUR = dense_scores(2, 4)
 CONTRADICTIONS = [
     ({"include": [(1, 2), (2, 1)]}, "include has the cycle 1 -> 2 -> 1", (1, 2)),
-    ({"include": [(1, 2), (3, 2)]}, "word 2 has two heads, 1 and 3, in include", ()),
+    ({"include": [(1, 2), (3, 2)]}, "word 2 has two heads, 1 and 3, in include", (2,)),
     (
         {"include": [(1, 2)], "heads": [-1, -1, 3, -1, -1]},
         "word 2 has two heads, 1 and 3, in include and heads",
-        (),
+        (2,),
     ),
     ({"heads": [-1, 2, 3, 1, -1]}, "heads has the cycle 1 -> 3 -> 2 -> 1", (1, 2, 3)),
-    ({"include": [(1, 2)], "exclude": [(1, 2)]}, "the arc 1 -> 2, and exclude forbids it", ()),
+    ({"include": [(1, 2)], "exclude": [(1, 2)]}, "the arc 1 -> 2, and exclude forbids it", (1, 2)),
     (
         {"exclude": [(0, 3), (1, 3), (2, 3), (4, 3)]},
         "word 3 is left without a head",
@@ -189,7 +189,7 @@ CONTRADICTIONS = [
     (
         {"include": [(0, 1)], "allowed": np.eye(5, dtype=bool)},
         "the arc 0 -> 1, which is not in allowed",
-        (),
+        (1,),
     ),
     (
         {

@@ -4,6 +4,7 @@ Every message must name the argument, what was found and what to do instead.
 """
 
 import itertools
+import pickle
 import re
 
 import numpy as np
@@ -210,6 +211,45 @@ def test_what_was_let_through_is_frozen(kind):
             setattr(single, name, None)
 
 
+def owners(array):
+    """List an array, what its memory belongs to, what that belongs to, and so on."""
+    while array is not None:
+        yield array
+        array = getattr(array, "obj" if isinstance(array, memoryview) else "base", None)
+
+
+@KINDS
+def test_what_was_let_through_cannot_be_thawed(kind):
+    batch = kind(np.zeros((4, 2, 3, 3)))
+    distributions = [
+        batch,
+        batch[0],
+        batch[0, 0],
+        batch[:2],
+        batch[[0, 2]],
+        kind(np.zeros((0, 3, 3))),
+    ]
+    distributions += [kind.from_weights(np.ones((3, 3))), pickle.loads(pickle.dumps(batch))]
+    for distribution in distributions:
+        graphs = distribution._graphs
+        arrays = [
+            distribution.log_weights,
+            distribution.lengths,
+            graphs.log_weights,
+            graphs.lengths,
+        ]
+        for owner in (owner for array in arrays for owner in owners(array)):
+            if isinstance(owner, np.ndarray):
+                with pytest.raises(ValueError, match="cannot set WRITEABLE flag"):
+                    owner.setflags(write=True)
+                with pytest.raises(ValueError, match="cannot set WRITEABLE flag"):
+                    owner.view().flags.writeable = True
+            # Whatever else is asked for the memory, it is not for writing.
+            assert memoryview(owner).readonly
+            assert not np.asarray(owner).flags.writeable
+            assert not np.frombuffer(owner, np.uint8).flags.writeable or not owner.nbytes
+
+
 @KINDS
 def test_answers_belong_to_the_caller(kind):
     distribution = kind(dense_scores(0, 3)[None].repeat(2, axis=0))
@@ -301,7 +341,6 @@ def test_wrong_shapes(kind, constructor, name, values, found, remedy):
         np.zeros((3, 3), "timedelta64[s]"),
         [[0, 1, None], [0, 0, 1], [0, 1, 0]],
         [[0, 1j], [0, 0]],
-        "scores",
         None,
         {(0, 1): 1.0},
     ],
@@ -365,8 +404,12 @@ def test_negative_integers(kind):
 @KINDS
 @BOTH_CONSTRUCTORS
 def test_lengths_are_keyword_only(kind, constructor, name):
-    with pytest.raises(TypeError, match="positional"):
-        make(kind, constructor, np.ones((2, 3, 3)), [2, 2])
+    called = kind.__name__ + ("" if constructor == "__call__" else r"\.from_weights")
+    refused(
+        TypeError,
+        lambda: make(kind, constructor, np.ones((2, 3, 3)), [2, 2]),
+        f"^{called} takes 1 argument by position, not 2; name the others: lengths=",
+    )
 
 
 # ---- lengths ------------------------------------------------------------------------------------

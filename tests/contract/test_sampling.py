@@ -469,7 +469,7 @@ def test_rejected_walks_share_one_budget():
 
 # ---- interrupted, in threads, after a fork ------------------------------------------------------
 
-# Left alone, each of these calls takes longer than a script may take: what is not interrupted fails.
+# Left alone, each of these calls takes longer than a script may: one that goes on fails.
 LARGE = """
 import numpy as np
 from arborand import SpanningTrees, DependencyTrees

@@ -381,6 +381,91 @@ def test_iteration_reads_its_arguments_at_once(kind):
         distribution.iterate_without_replacement(rng="1")
 
 
+@KINDS
+@pytest.mark.parametrize("failure", [KeyboardInterrupt, MemoryError])
+def test_an_iterator_that_was_interrupted_does_not_look_exhausted(kind, failure, monkeypatch):
+    class Interrupted(_core.DistinctIterator):
+        def draw(self, heads, numbers):
+            if len(heads) > 2:
+                raise failure
+            return super().draw(heads, numbers)
+
+    monkeypatch.setattr(_core, "DistinctIterator", Interrupted)
+    draws = kind(np.zeros((7, 7))).iterate_without_replacement(rng=1)
+    assert iter(draws) is draws
+    first = [next(draws) for _ in range(3)]
+    assert_all_different([draw.heads for draw in first])
+    with pytest.raises(failure):
+        next(draws)
+    for _ in range(3):
+        with pytest.raises(failure, match="cannot go on; make another"):
+            next(draws)
+
+
+# ---- draws in vain ------------------------------------------------------------------------------
+
+
+def count_repeats(distribution, k, *, below, most_repeats=-1):
+    """Draw k trees of one graph by rejection, and count the draws that were in vain."""
+    graphs = distribution._graphs
+    heads = np.empty((1, k, graphs.size), dtype=np.int32)
+    num_drawn = np.zeros(1, dtype=np.int64)
+    num_repeats = _core.sample_distinct(
+        graphs.log_weights,
+        graphs.lengths,
+        graphs.single_root,
+        1,
+        *stream_key(0),
+        0,
+        np.array([below]),
+        -1,
+        heads,
+        np.empty((1, k, 3)),
+        num_drawn,
+        most_repeats,
+    )
+    return num_repeats, int(num_drawn[0])
+
+
+@KINDS
+@pytest.mark.parametrize("most_repeats", [0, 1, 7, 1000])
+def test_rejection_gives_way_for_good_after_draws_in_vain(kind, most_repeats):
+    # One tree has all the mass but e^-40, and the rule asks for rejection down to less than none.
+    scores = np.full((4, 4), -40.0)
+    scores[0, 1] = scores[1, 2] = scores[2, 3] = 0.0
+    num_trees = len(trees_of(kind, scores))
+    num_repeats, num_drawn = count_repeats(
+        kind(scores), num_trees, below=-1.0, most_repeats=most_repeats
+    )
+    assert (num_repeats, num_drawn) == (most_repeats, num_trees)
+
+
+@pytest.mark.parametrize("seed", [2, 5, 10, 14, 15, 18])
+def test_scores_beyond_all_masses_are_not_drawn_in_vain_for_long(seed):
+    # The mass that is left is wrong by all its digits: it was 65,536 draws per graph once.
+    scores = np.round(np.random.default_rng(seed).normal(size=(3, 3)) * 3) * 1e20 / 3
+    distribution = SpanningTrees(scores)
+    (below,) = without_replacement.switch_below(None, distribution._graphs)
+    num_repeats, num_drawn = count_repeats(distribution, 2, below=below)
+    assert num_drawn == 2
+    assert num_repeats <= 16 / below
+
+
+@KINDS
+@pytest.mark.parametrize("num_words", [2, 5, 20, 60])
+def test_draws_in_vain_cost_no_more_than_a_few_draws_from_the_partition(kind, num_words):
+    # The bound looks at the graph alone: sixteen times the tries that a draw from the partition
+    # is worth, per tree.
+    distribution = kind(dense_scores(num_words, num_words, 6.0))
+    (below,) = without_replacement.switch_below(None, distribution._graphs)
+    num_repeats, num_drawn = count_repeats(distribution, 50, below=below)
+    assert num_repeats <= num_drawn * 16 / below
+    for k in (1, 2, 5, 20):  # and so a longer sequence continues a shorter one
+        longer = distribution.sample_without_replacement(50, rng=0)
+        shorter = distribution.sample_without_replacement(k, rng=0)
+        np.testing.assert_array_equal(shorter.heads, longer.heads[:k])
+
+
 # ---- arguments ----------------------------------------------------------------------------------
 
 

@@ -7,9 +7,9 @@
 
 #include "elimination/censoring.hpp"
 #include "elimination/small_sets.hpp"
+#include "numbers/exact_product.hpp"
 #include "numbers/exact_sum.hpp"
 #include "numbers/exactly_scaled.hpp"
-#include "numbers/exact_product.hpp"
 #include "numbers/exponential.hpp"
 #include "numbers/logarithm.hpp"
 #include "numbers/matrix_product.hpp"

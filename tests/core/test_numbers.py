@@ -219,6 +219,18 @@ def test_logarithms_are_exact_sums_of_two(parts):
             assert error <= mantissa * mpmath.mpf(2) ** -52 + abs(exact) * mpmath.mpf(2) ** -100
 
 
+@pytest.mark.parametrize("exponent", [1000, -1001, 12345, -1e6, 1e9, -1e12, 2.0**52 - 1])
+def test_logarithms_of_enormous_exponents_keep_the_mantissa(parts, exponent):
+    with mpmath.workprec(300):
+        for mantissa in (1.0, 1.5, 2.0**-256, 3.3e70):
+            high, low = parts.unbounded_operation("log", np.array([mantissa, float(exponent)]))
+            exact = mpmath.log(mpmath.mpf(mantissa)) + int(exponent) * STEP * mpmath.log(2)
+            error = abs(mpmath.mpf(high) + mpmath.mpf(low) - exact)
+            # An ulp of the logarithm of the mantissa, and the low part, whose own roundings are
+            # relative to its size: that of an ulp of the whole.
+            assert error <= 178 * 2.0**-52 + 4 * 2.0**-52 * float(np.spacing(abs(high)))
+
+
 def numbers_for_logarithms():
     generator = np.random.default_rng(10)
     return np.concatenate(

@@ -35,6 +35,17 @@ def test_totals_keep_a_relative_error_of_one_rounding_per_level(parts):
             assert abs(found - exact) * 2**53 <= exact * 10
 
 
+def test_all_masses_survive_growth(parts):
+    with SumTree(parts) as tree:
+        exact = 0
+        for count in (1, 64, 65, 128, 129, 700, 1024):
+            tree.reserve(count)
+            tree.set(count - 1, Fraction(count))  # the last place there is
+            exact += count
+            tree.reserve(2 * count + 1)
+            assert tree.total() == exact
+
+
 def test_removing_the_largest_mass_leaves_the_digits_of_the_others(parts):
     with SumTree(parts) as tree:
         tree.reserve(100)

@@ -46,6 +46,7 @@ CAUGHT_BY_IMPOSSIBLE_DRAWS = {
     "absent arcs drawn",
     "repeats without replacement",
     "drawn trees forgotten at the switch",
+    "put back under any neighbour",
 }
 
 

@@ -171,6 +171,20 @@ def test_evidence_keeps_its_digits_where_scores_are_large():
     assert distribution.log_evidence(heads=[-1] * 5) == 0
 
 
+@pytest.mark.parametrize("large", [1e20, 1e300, 1.7e308])
+def test_evidence_of_a_tree_is_its_probability_whatever_the_scores(large):
+    """All heads given: what is left is one tree, however large its scores are."""
+    rng = np.random.default_rng(1)
+    for _ in range(10):
+        scores = rng.choice([large, -large, 0.0, 1.0], (4, 4)) + rng.normal(size=(4, 4))
+        for kind in (SpanningTrees, DependencyTrees):
+            distribution = kind(scores)
+            for heads in trees_of(kind, np.where(distribution.log_weights > -np.inf, 0, -np.inf)):
+                exact = distribution.log_prob(heads)
+                found = distribution.log_evidence(heads=heads)
+                assert found == pytest.approx(exact, rel=1e-12, abs=1e-12)
+
+
 def test_sums_of_fractions_judge():
     """The judge itself: 0.1 + 0.2 is more than 0.3 in float64, and both orders are told apart."""
     scores = np.array([[0, 0.1, 0.3], [0, 0, 0.2], [0, 0, 0]])

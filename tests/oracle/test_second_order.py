@@ -208,6 +208,63 @@ def test_divergences_are_infinite_exactly_where_a_tree_is_missing():
     assert SpanningTrees(p).kl_divergence(DependencyTrees(p)) == 0
 
 
+M = 1e30
+# The scores of p, of q, and whether q has dependency trees: what p does not use is masked in q.
+MASKED_PAIRS = {
+    "q's root arcs": (
+        [[0, 1.0, -M], [0, 0, 0.5], [0, 0.5, 0]],
+        [[0, -M, -M], [0, 0, 0.5], [0, 1.0, 0]],
+        False,
+    ),
+    "the same arcs": (
+        [[0, 0.6, -1.5, -M], [0, 0, -M, -0.8], [0, -M, 0, 0.4], [0, -0.3, -M, 0]],
+        [[0, 0.7, -1.2, -M], [0, 0, -M, -0.8], [0, -M, 0, 0.1], [0, -0.3, -M, 0]],
+        False,
+    ),
+    "all root arcs": (
+        [[0, 0.2, 0.3, 0.4], [0, 0, 1.0, 2.0], [0, 0.5, 0, 0.7], [0, 0.1, 0.6, 0]],
+        [[0, -M, -M, -M], [0, 0, 1.5, 2.0], [0, 0.5, 0, 0.3], [0, 0.2, 0.6, 0]],
+        True,
+    ),
+    "beyond the range": (
+        [[0, 0.0, 0.0], [0, 0, 0.0], [0, 0.0, 0]],
+        [[0, 1.7e308, -1.7e308], [0, 0, 1.7e308], [0, -1.7e308, 0]],
+        True,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", MASKED_PAIRS)
+def test_divergences_are_exact_beside_masks_that_p_respects(name):
+    p, q, single_root = MASKED_PAIRS[name]
+    kind = DependencyTrees if single_root else SpanningTrees
+    exact = EnumeratedLaw(DependencyTrees, p).kl_divergence(EnumeratedLaw(kind, q))
+    found = DependencyTrees(p).kl_divergence(kind(q))
+    if exact > np.finfo(float).max:
+        assert found == np.inf
+    else:
+        assert difference(found, exact) <= 1e-13 * max(1, exact)
+
+
+def test_entropies_are_relative_where_scores_are_far_apart_and_one_tree_has_the_mass():
+    # The best arc into word 1 is in no tree of any weight; those that are left lie far below it.
+    for far in (1e9, 1e12, 1e15, 1e100):
+        scores = [[0, 20.0, 0, 0], [0, 0, 3 * far, 25.0], [0, far, 0, 0], [0, 1.0, 0, 0]]
+        law = EnumeratedLaw(SpanningTrees, scores)
+        assert difference(SpanningTrees(scores).entropy(), law.entropy()) <= 1e-12 * law.entropy()
+
+
+@KINDS
+def test_renyi_entropies_of_any_order_go_over_into_each_other(kind):
+    trees = kind(dense_scores(12, 5, 3.0))
+    orders = [0, 5e-324, 1e-9, 0.5, 1 - 1e-12, 1, 1 + 1e-12, 3, 1e9, 1e15, 1e16, 1e300, np.inf]
+    entropies = [float(trees.renyi_entropy(order)) for order in orders]
+    assert (np.diff(entropies) <= 1e-12).all()
+    for close in ((0, 1), (4, 5), (5, 6), (9, 10), (10, 11), (11, 12)):
+        first, second = (entropies[i] for i in close)
+        assert first == pytest.approx(second, rel=1e-11)
+
+
 @KINDS
 @pytest.mark.parametrize("num_words", [5, 9, 20, 45])
 def test_the_hessian_is_symmetric_and_its_columns_sum_to_zero(kind, num_words):

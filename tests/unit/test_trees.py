@@ -6,8 +6,21 @@ import numpy as np
 import pytest
 
 from arborand import InvalidTreeError
-from arborand.enumeration import count_trees
-from arborand.trees import arcs, check_trees, is_tree, log_weight, num_root_arcs
+from arborand.enumeration import count_trees, spanning_trees
+from arborand.trees import (
+    arcs,
+    attachment_score,
+    check_trees,
+    depth,
+    from_conll,
+    from_parents,
+    is_projective,
+    is_tree,
+    log_weight,
+    num_root_arcs,
+    to_conll,
+    to_parents,
+)
 
 TREES = {
     "one word": [-1, 0],
@@ -218,3 +231,116 @@ def test_log_weight_of_another_graph(shape):
 def test_log_weight_of_no_tree():
     with pytest.raises(InvalidTreeError, match="cycle 1 -> 2 -> 1"):
         log_weight([-1, 2, 1], np.zeros((3, 3)))
+
+
+# ---- lengths that no tree has -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("function", [is_tree, check_trees])
+@pytest.mark.parametrize(
+    ("lengths", "error", "message"),
+    [
+        (0, InvalidTreeError, "lengths holds 0, where heads of 3 nodes have 1 to 2 words"),
+        ([2, 3], InvalidTreeError, "lengths holds 3, .*the root is not counted"),
+        (-1, InvalidTreeError, "lengths holds -1"),
+        ([2, 2, 2], InvalidTreeError, r"lengths has shape \(3,\), .* trees of shape \(2,\)"),
+        ([1.0, 2.0], TypeError, "lengths must be integers, but their dtype is float64"),
+        ([True, True], TypeError, "lengths must be integers, but their dtype is bool"),
+    ],
+)
+def test_impossible_lengths(function, lengths, error, message):
+    with pytest.raises(error, match=message):
+        function([[-1, 0, 1], [-1, 0, 0]], lengths=lengths)
+
+
+# ---- other ways to write trees ------------------------------------------------------------------
+
+
+@ON_TREES
+def test_conll_and_parents_and_back(heads):
+    assert to_conll(heads).tolist() == heads[1:]
+    assert from_conll(heads[1:]).tolist() == heads
+    assert to_parents(heads).tolist() == [head - 1 for head in heads[1:]]
+    assert from_parents([head - 1 for head in heads[1:]]).tolist() == heads
+    for function in (to_conll, to_parents, from_conll):
+        given = heads[1:] if function is from_conll else heads
+        assert function(given).dtype == np.int32
+
+
+def test_padding_survives_conll():
+    padded = np.array([[-1, 0, 1, 1], [-1, 2, 0, -1]])
+    assert to_conll(padded).tolist() == [[0, 1, 1], [2, 0, -1]]
+    assert from_conll(to_conll(padded)).tolist() == padded.tolist()
+    with pytest.raises(InvalidTreeError, match="heads is padded"):
+        to_parents(padded)
+
+
+@pytest.mark.parametrize(
+    ("function", "given", "message"),
+    [
+        (from_conll, [2, 1], "cycle 1 -> 2 -> 1"),
+        (from_conll, [-1, 2, 0], r"heads\[1\] is -1"),
+        (from_conll, [], r"shape \(0,\): expected \(\.\.\., n\)"),
+        (from_conll, [0, 3], r"heads\[2\] is 3"),
+        (from_parents, [1, 0], "cycle 1 -> 2 -> 1"),
+        (to_conll, [2, 0, 2], r"heads\[0\] is 2: the entry of the root"),
+        (depth, [-1, 2, 1], "cycle"),
+        (is_projective, [0, 1], "the entry of the root"),
+    ],
+)
+def test_what_is_no_tree_is_not_converted(function, given, message):
+    with pytest.raises(InvalidTreeError, match=message):
+        function(given)
+
+
+# ---- what trees look like -----------------------------------------------------------------------
+
+
+def all_trees(num_words):
+    return np.stack([heads for heads, _ in spanning_trees(np.zeros((num_words + 1,) * 2))])
+
+
+def ancestors(heads, node):
+    while node != 0:
+        node = heads[node]
+        yield node
+
+
+def test_depth_is_the_longest_way_to_the_root():
+    trees = all_trees(4)
+    expected = [max(len([*ancestors(heads, node)]) for node in range(1, 5)) for heads in trees]
+    assert depth(trees).tolist() == expected
+    assert int(depth([-1, *range(500)])) == 500
+    assert depth([[-1, 0, 1, -1], [-1, 0, 0, 0]]).tolist() == [2, 1]
+
+
+def test_projective_trees_have_all_words_below_an_arc_under_its_head():
+    trees = all_trees(5)
+    expected = [
+        all(
+            head in [between, *ancestors(heads, between)]
+            for word, head in enumerate(heads)
+            if word
+            for between in range(min(word, head) + 1, max(word, head))
+        )
+        for heads in trees.tolist()
+    ]
+    assert is_projective(trees).tolist() == expected
+    assert 0 < sum(expected) < len(expected)
+    assert is_projective(np.pad(trees, ((0, 0), (0, 2)), constant_values=-1)).tolist() == expected
+    assert type(is_projective(trees[0])) is np.bool_
+
+
+def test_attachment_scores():
+    gold = [-1, 2, 0, 2, 3]
+    assert attachment_score(gold, gold) == 1
+    assert attachment_score([[-1, 2, 0, 2, 2], [-1, 0, 1, 1, 1]], gold).tolist() == [0.75, 0]
+    padded = [[-1, 0, 1, 1], [-1, 2, 0, -1]]
+    assert attachment_score(padded, [[-1, 0, 1, 2], [-1, 0, 1, -1]]).round(4).tolist() == [
+        0.6667,
+        0,
+    ]
+    with pytest.raises(InvalidTreeError, match="different lengths"):
+        attachment_score([-1, 0, 1], [-1, 0, -1])
+    with pytest.raises(InvalidTreeError, match=r"heads has shape \(3,\) and others \(4,\)"):
+        attachment_score([-1, 0, 1], [-1, 0, 1, 1])

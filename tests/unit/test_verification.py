@@ -7,12 +7,13 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from itertools import permutations
 
+import flint
 import mpmath
 import numpy as np
 import pytest
 
 from arborand import DependencyTrees, SpanningTrees
-from verification import high_precision, power, publishing, sources
+from verification import any_scores, high_precision, power, publishing, sources
 from verification.__main__ import main
 from verification.goodness_of_fit import BinomialFit, Cell, g_test
 from verification.high_precision import accuracy_of, truth_about
@@ -31,6 +32,8 @@ from verification.long_suite import (
 from verification.mutants import ALPHA_MUTANT, MUTANTS
 from verification.random_graphs import EXTREME, FAMILIES, graph_of
 from verification.runner import Settings, level_of, run_check, run_checks, seed_of
+from verification.with_balls import BallLaw
+from verification.with_flint import second_order
 from verification.with_mpmath import by_determinant
 
 LEVEL = 1e-9
@@ -587,3 +590,61 @@ def test_a_wrong_inverse_is_never_settled(monkeypatch):
     monkeypatch.setattr(high_precision, "_MOST_DIGITS", 500)
     with pytest.raises(ArithmeticError, match="500 digits do not settle"):
         truth_about(scores, single_root=True)
+
+
+# ---- any scores ----
+
+
+@pytest.mark.parametrize("family", any_scores.FAMILIES)
+@pytest.mark.parametrize("single_root", [False, True])
+def test_all_promises_hold_for_any_scores(family, single_root):
+    verdict = any_scores.judge_any_scores(family, 5, 1, single_root=single_root)
+    assert verdict.p_value == 1.0, verdict.report()
+    assert verdict.num_graphs == 5
+    assert set(verdict.worst) >= {"log Z", "marginals", "entropy", "Renyi", "KL", "log_prob"}
+
+
+@pytest.mark.parametrize(
+    ("method", "what"),
+    [
+        ("log_partition", "log Z"),
+        ("arc_marginals", "marginals"),
+        ("log_prob", "log_prob"),
+        ("entropy", "entropy"),
+        ("renyi_entropy", "Renyi"),
+        ("entropy_gradient", "entropy gradient"),
+        ("arc_covariances", "covariances"),
+        ("variance", "variance"),
+        ("kl_divergence", "KL"),
+    ],
+)
+@pytest.mark.parametrize("factor", [1 + 1e-9, np.nan, np.inf])
+def test_errors_of_every_number_are_seen(monkeypatch, method, what, factor):
+    right = getattr(SpanningTrees, method)
+
+    def wrong(self, *arguments, **options):
+        return right(self, *arguments, **options) * factor
+
+    monkeypatch.setattr(SpanningTrees, method, wrong)
+    with np.errstate(invalid="ignore"):
+        verdict = any_scores.judge_any_scores("normal", 4, 1, single_root=False)
+    assert verdict.p_value == 0.0
+    assert verdict.worst[what][0] > 1.0
+    assert what in verdict.report()
+
+
+def test_balls_agree_with_the_inverse_of_a_laplacian():
+    scores = graph_of("deviation_10_4#1", 1).log_weights
+    direction = np.random.default_rng(1).normal(size=scores.shape)
+    for single_root in (False, True):
+        law = BallLaw(scores, single_root=single_root)
+        marginals, covariances = second_order(scores, direction, single_root=single_root)
+        found = law.arc_covariances(law.values(direction), float(np.abs(direction).max()))
+        for arc, chance in law.arc_marginals.items():
+            assert abs(chance - marginals[arc]) < 1e-20
+            assert abs(found[arc] - covariances[arc]) < 1e-20
+
+
+def test_balls_that_are_too_wide_judge_nothing():
+    with pytest.raises(ArithmeticError, match="too wide"):
+        any_scores._share(1.0, flint.arb(1, 0.1), 1e-12)

@@ -16,6 +16,7 @@ from arborand.formats.limits import (
     max_words,
     too_many_characters,
 )
+from arborand.formats.parquet_sizes import check_pages, read_row_groups
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -49,7 +50,9 @@ class ParquetInput:
         self.name = name
         self._arrow = required("pyarrow", "reading a .parquet file")
         parquet = required("pyarrow.parquet", "reading a .parquet file")
+        self._handle = handle
         with self.reading():
+            self.groups = read_row_groups(handle)
             metadata = parquet.read_metadata(handle)
             leaves = [metadata.schema.column(i) for i in range(metadata.num_columns)]
             # A string that stands in many rows is kept once, until its length is known.
@@ -71,10 +74,11 @@ class ParquetInput:
                 f"{name} lacks the column{'s' if len(missing) > 1 else ''} {describe(missing)}; it "
                 f"holds {describe(names)}"
             )
-        groups = [metadata.row_group(i).num_rows for i in range(metadata.num_row_groups)]
-        if sum(groups) != metadata.num_rows or min(groups, default=0) < 0:
-            raise damaged(name, f"{metadata.num_rows} rows in row groups of {sum(groups)}")
-        self.metadata = metadata
+        total = sum(group.num_rows for group in self.groups)
+        if total != metadata.num_rows:
+            raise damaged(name, f"{metadata.num_rows} rows in row groups of {total}")
+        self.num_rows = total
+        self.metadata = metadata.metadata or {}
         self.columns = [column for column in columns if column in names]
         for column in self.columns:
             if names.count(column) > 1:
@@ -138,7 +142,7 @@ class ParquetInput:
             batches = self._file.iter_batches(
                 rows, row_groups=[group], columns=self.columns, use_threads=False
             )
-        left = self.metadata.row_group(group).num_rows
+        left = self.groups[group].num_rows
         while True:
             with self.reading():
                 batch = next(batches, None)
@@ -155,26 +159,23 @@ class ParquetInput:
 
     def num_values(self, group: int, column: str) -> int:
         """Count the numbers of a column of lists in a row group."""
-        info = self.metadata.row_group(group)
-        leaves = (info.column(i) for i in range(info.num_columns))
-        return sum(c.num_values for c in leaves if c.path_in_schema.startswith(f"{column}."))
+        chunks = self.groups[group].chunks
+        return sum(c.num_values for c in chunks if c.path.startswith(f"{column}."))
 
     def _check_size(self, group: int) -> None:
         """Refuse a row group that would take far more memory than it takes in the file."""
-        with self.reading():
-            info = self.metadata.row_group(group)
-            leaves = [info.column(i) for i in range(info.num_columns)]
-            for leaf in leaves:
-                if leaf.path_in_schema.partition(".")[0] not in self.columns:
-                    continue
-                size = max(8 * leaf.num_values, leaf.total_uncompressed_size)
-                bound = 8 * (max_words() + 1) ** 2 + _MAX_RATIO * leaf.total_compressed_size
-                if size > bound:
-                    raise FormatError(
-                        f"{self.name}: row group {group + 1} holds {size} bytes of "
-                        f"{leaf.path_in_schema} in {leaf.total_compressed_size}: write smaller row "
-                        f"groups, or raise {WORDS_VARIABLE}"
-                    )
+        for chunk in self.groups[group].chunks:
+            if chunk.path.partition(".")[0] not in self.columns:
+                continue
+            size = max(8 * chunk.num_values, chunk.unpacked_size)
+            bound = 8 * (max_words() + 1) ** 2 + _MAX_RATIO * chunk.packed_size
+            if size > bound:
+                raise FormatError(
+                    f"{self.name}: row group {group + 1} holds {size} bytes of {chunk.path} in "
+                    f"{chunk.packed_size}: write smaller row groups, or raise {WORDS_VARIABLE}"
+                )
+            with self.reading():
+                check_pages(self._handle, chunk, bound)
 
     def _check_strings(self, column: str, array: Any) -> None:
         """Refuse long strings while each is there only once."""

@@ -39,14 +39,14 @@ class ParquetScores:
         self._handle = handle
         self._input = ParquetInput(handle, file.name, _COLUMNS, ("log_weights",))
         self.dtype = np.dtype(self._input.type_of("log_weights").to_pandas_dtype())
-        self.num_sentences = self._input.metadata.num_rows
+        self.num_sentences = self._input.num_rows
         self.has_sent_ids = "sent_id" in self._input.columns
 
     def sent_ids(self) -> Iterator[list[str]]:
         """Read the ids alone; they are numbers where the file has none."""
         index = 0
         ids = ParquetInput(self._handle, self.file.name, {"sent_id": "text"}, ())
-        for group in range(ids.metadata.num_row_groups if self.has_sent_ids else 0):
+        for group in range(len(ids.groups) if self.has_sent_ids else 0):
             for batch in ids.batches(group, _PIECE):
                 yield self._ids(batch, index)
                 index += batch.num_rows
@@ -61,10 +61,8 @@ class ParquetScores:
 
     def runs(self, first: int = 0, *, num_trees: int = 0, scale: int = 1) -> Iterator[Sentences]:
         """Read the sentences from `first` on, in runs whose size is bounded."""
-        metadata = self._input.metadata
         index = 0
-        for group in range(metadata.num_row_groups):
-            rows = metadata.row_group(group).num_rows
+        for group, (rows, _) in enumerate(self._input.groups):
             if index + rows <= first:
                 index += rows
                 continue
@@ -75,7 +73,7 @@ class ParquetScores:
         self, group: int, index: int, first: int, num_trees: int, scale: int
     ) -> Iterator[Sentences]:
         # Not by bytes: what many equal numbers take in the file says nothing about memory.
-        rows = max(1, self._input.metadata.row_group(group).num_rows)
+        rows = max(1, self._input.groups[group].num_rows)
         stored = max(1, self._input.num_values(group, "log_weights"))
         batch_rows = min(_PIECE, max(1, run_values() * rows // stored))
         for batch in self._input.batches(group, batch_rows):

@@ -348,7 +348,7 @@ class ParquetTrees:
         if not there:
             raise FormatError(f"{file.name} has no column {' or '.join(map(repr, _NUMBERINGS))}")
         self._numbering = there[0]
-        text = (self._input.metadata.metadata or {}).get(b"provenance")
+        text = self._input.metadata.get(b"provenance")
         self.provenance = None
         if text:
             try:
@@ -364,7 +364,7 @@ class ParquetTrees:
 
     def _trees(self) -> Iterator[_Tree]:
         row = 0
-        for group in range(self._input.metadata.num_row_groups):
+        for group in range(len(self._input.groups)):
             for batch in self._input.batches(group, _PORTION):
                 with self._input.reading():
                     table = batch.to_pydict()

@@ -69,7 +69,7 @@ struct Grid {
     // By how much the best head of a word leads: the median of a few words.  It decides how often
     // doubles are enough, never what the answer is.
     static double typical_lead(const Graph& graph) {
-        constexpr Index most = 9;
+        constexpr Index most = 5;
         const Index n = graph.num_words;
         const Index sample = n < most ? n : most;
         double leads[most];

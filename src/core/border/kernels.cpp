@@ -1,6 +1,7 @@
 // The table of kernels.hpp for one instruction set.
 #include "border/kernels.hpp"
 
+#include <cmath>
 #include <new>
 
 #include "best_trees/best_tree.hpp"
@@ -14,6 +15,7 @@
 #include "inference/joint_marginals.hpp"
 #include "inference/log_partition.hpp"
 #include "inference/marginals.hpp"
+#include "inference/tree_check.hpp"
 #include "numbers/floating_point_guard.hpp"
 #include "numbers/logarithm.hpp"
 #include "sampling/with_replacement.hpp"
@@ -41,12 +43,20 @@ Status log_partition(const Graph& graph, Scratch& scratch, const Interrupt& inte
     return run(graph, scratch, interrupt, work);
 }
 
-void log_prob(const Graph& graph, const PartitionOutput& partition, const std::int32_t* heads,
-              Index stride, Index count, double* out, Index out_stride) {
+Status log_prob(const Graph& graph, const PartitionOutput& partition, Scratch& scratch,
+                const std::int32_t* heads, Index stride, Index count, double* out, Index out_stride,
+                Index& num_trees) {
     const FloatingPointGuard guard;
-    for (Index i = 0; i < count; ++i) {
-        out[i * out_stride] = log_prob_of(graph, partition, heads + i * stride);
+    Arena arena(scratch);
+    if (!arena.reserve(TreeCheck::workspace(graph))) return Status::no_memory;
+    TreeCheck tree(graph, arena);
+    for (num_trees = 0; num_trees < count; ++num_trees) {
+        if (!tree.take(heads + num_trees * stride)) break;
+        const bool has_its_root = !graph.single_root || tree.num_root_arcs() == 1;
+        out[num_trees * out_stride] =
+            has_its_root ? log_prob_of(graph, partition, tree.heads()) : -HUGE_VAL;
     }
+    return Status::ok;
 }
 
 Status arc_marginals(const Graph& graph, Scratch& scratch, const Interrupt& interrupt,
@@ -86,10 +96,11 @@ Status renyi_entropy(const Graph& graph, Scratch& scratch, const Interrupt& inte
 Status divergence(const Graph& graph, const Graph& other, Scratch& scratch,
                   const Interrupt& interrupt, double* divergence) {
     const FloatingPointGuard guard;
-    Divergence work{other, 0.0};
+    Divergence work{other, 0.0, 0.0};
     Arena arena(scratch);
     const Status status = find_divergence(graph, work, arena, interrupt);
-    *divergence = work.divergence;
+    divergence[0] = work.divergence;
+    divergence[1] = work.magnitude;
     return status;
 }
 
@@ -150,6 +161,7 @@ Status draw(const Scratch& memory, const StreamKey& key, const DrawRange& range,
 
 void* make_distinct(const Graph& graph, const StreamKey& key, std::uint64_t graph_index,
                     const SwitchRule& rule) {
+    const FloatingPointGuard guard;
     return make_tree_sequence(graph, key, graph_index, rule);
 }
 

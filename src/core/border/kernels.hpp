@@ -29,9 +29,10 @@ struct Kernels {
     void (*logarithms)(double* x, Index count);
     Status (*log_partition)(const Graph&, Scratch&, const Interrupt&, PartitionOutput&);
     // The log-probabilities of `count` trees with heads[tree * stride + node], out[tree *
-    // out_stride]; -inf for one that uses a forbidden arc.
-    void (*log_prob)(const Graph&, const PartitionOutput&, const std::int32_t* heads, Index stride,
-                     Index count, double* out, Index out_stride);
+    // out_stride]; -inf for one outside the support.  Stops at the first that is no tree, and sets
+    // num_trees to the number before it.
+    Status (*log_prob)(const Graph&, const PartitionOutput&, Scratch&, const std::int32_t* heads,
+                       Index stride, Index count, double* out, Index out_stride, Index& num_trees);
     // marginals[head * stride + dependent]
     Status (*arc_marginals)(const Graph&, Scratch&, const Interrupt&, double* marginals,
                             Index stride);
@@ -42,7 +43,8 @@ struct Kernels {
     // The Renyi entropy of an order that is neither negative nor infinite.
     Status (*renyi_entropy)(const Graph&, Scratch&, const Interrupt&, double order,
                             double* entropy);
-    // KL(graph || other); `other` must allow every arc that `graph` does.
+    // divergence[0]: KL(graph || other), where `other` must allow every arc that `graph` does;
+    // divergence[1]: the magnitude of the terms that it is the sum of.
     Status (*divergence)(const Graph& graph, const Graph& other, Scratch&, const Interrupt&,
                          double* divergence);
     // covariances[head * stride + dependent] with the sum of direction[head * stride + dependent]

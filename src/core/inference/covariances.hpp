@@ -12,6 +12,7 @@
 #include "elimination/recursion.hpp"
 #include "inference/direction.hpp"
 #include "inference/marginals.hpp"
+#include "numbers/sums.hpp"
 #include "numbers/with_tangent.hpp"
 #include "walk/problem.hpp"
 
@@ -23,6 +24,15 @@ inline double value_of(DoubleWithTangent x) { return x.value; }
 template <class Number>
 inline const auto& value_of(const Number& x) {
     return x.value;
+}
+
+// P (y - base), for a number x with the chance P = x * inverse and the logarithmic derivative y.
+inline double excess(DoubleWithTangent x, double base, double inverse, double) {
+    return (x.tangent - base * x.value) * inverse;
+}
+template <class Value>
+inline double excess(const WithRate<Value>& x, double base, const Value&, double chance) {
+    return chance * (x.rate - base);
 }
 
 // With P_i proportional to x_i, the derivative of P_i is P_i (y_i - sum over k of P_k y_k), where y
@@ -41,20 +51,18 @@ struct CovarianceLeaf : ReadingLeaf {
         for (Index i = 0; i < n; ++i) weight[i + 1] = leaf.row[i] * leaf.h[i];
         auto total = value_of(weight[0]);
         for (Index i = 1; i <= n; ++i) total += value_of(weight[i]);
+        const auto inverse = decltype(total)(1.0) / total;
         Index best = 0;
         for (Index i = 0; i <= n; ++i) {
-            chance[i] = to_double(value_of(weight[i]) / total);
+            chance[i] = to_double(value_of(weight[i]) * inverse);
             if (chance[i] > chance[best]) best = i;
         }
         const double base = rate_of(weight[best]);
-        double mean = 0.0;
-        for (Index i = 0; i <= n; ++i) {
-            if (chance[i] > 0) mean += chance[i] * (rate_of(weight[i]) - base);
-        }
-        for (Index i = 0; i <= n; ++i) {
-            covariances[j * stride + i] =
-                chance[i] > 0 ? chance[i] * ((rate_of(weight[i]) - base) - mean) : 0.0;
-        }
+        double* excesses = covariances + j * stride;
+        for (Index i = 0; i <= n; ++i) excesses[i] = excess(weight[i], base, inverse, chance[i]);
+        excesses[best] = 0.0;
+        const double mean = sum(excesses, n + 1);
+        for (Index i = 0; i <= n; ++i) covariances[j * stride + i] = excesses[i] - chance[i] * mean;
     }
 };
 

@@ -53,8 +53,11 @@ struct DivergenceAlgebra {
         return {x.p / y.p, x.q / y.q, x.divergence - y.divergence};
     }
 
-    static void add_to(Number& x, const Number& y) {
+    double* magnitude;  // of the largest term met: errors are a few 2^-53 times that
+
+    void add_to(Number& x, const Number& y) const {
         if (is_zero(y)) return;
+        note(y.divergence);
         if (is_zero(x)) {
             x = y;
             return;
@@ -64,15 +67,22 @@ struct DivergenceAlgebra {
         if (is_positive(p)) {
             x.divergence =
                 share_x < share_y ? combined(x, share_x, y, q) : combined(y, share_y, x, q);
+            note(x.divergence);
         }
         x.p = p;
         x.q = q;
     }
 
   private:
+    // What is no number is infinitely large.
+    void note(double term) const {
+        const double size = std::fabs(term);
+        if (!(size <= *magnitude)) *magnitude = size > *magnitude ? size : HUGE_VAL;
+    }
+
     // The divergence of a sum; `small` has the share b <= 1/2 under p, q is the sum under q.
-    static double combined(const Number& small, double b, const Number& large,
-                           const LeadingTerm<Value>& q) {
+    double combined(const Number& small, double b, const Number& large,
+                    const LeadingTerm<Value>& q) const {
         const double a = 1.0 - b, c = share_of(large.q, q), d = share_of(small.q, q);
         if (!(b > 0)) return large.divergence - log_share(large.q, q, d);
         const double mean = large.divergence + b * (small.divergence - large.divergence);
@@ -81,8 +91,11 @@ struct DivergenceAlgebra {
             // a log(a / c) + b log(b / d) with c = a - t and d = b + t; the terms in t cancel.
             return mean + b * log1p_deficit(t / b) + a * log1p_deficit(-t / a);
         }
-        return mean + a * (log1p_of(-b) - log_share(large.q, q, d)) +
-               b * (log_of(b) - log_share(small.q, q, c));
+        const double of_large = a * (log1p_of(-b) - log_share(large.q, q, d));
+        const double of_small = b * (log_of(b) - log_share(small.q, q, c));
+        note(of_large);
+        note(of_small);
+        return mean + of_large + of_small;
     }
 
     // log(x / q), where `rest` is the share of the other part; of a part of a higher order than q
@@ -98,6 +111,7 @@ struct DivergenceAlgebra {
 struct Divergence {
     const Graph& other;
     double divergence;
+    double magnitude;  // of the terms that it is the sum of
 
     template <class Scalar>
     using Number = typename DivergenceAlgebra<Scalar>::Number;
@@ -126,7 +140,9 @@ struct Divergence {
             }
         }
         Number<Scalar> total;
-        if (!eliminate_carrying(DivergenceAlgebra<Scalar>(), rows, n, total, problem.interrupt)) {
+        magnitude = 0.0;
+        if (!eliminate_carrying(DivergenceAlgebra<Scalar>{&magnitude}, rows, n, total,
+                                problem.interrupt)) {
             return false;
         }
         divergence = total.divergence > 0 ? total.divergence : 0.0;

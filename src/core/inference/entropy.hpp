@@ -42,11 +42,10 @@ struct EntropyFromScores {
         total.add(tree.surprise);
         magnitude = tree.surprise;
         for (Index j = 0; j < n; ++j) {
-            const double kept = log_entry(graph, problem.shift, tree.heads[j] + 1, j + 1);
             for (Index i = 0; i <= n; ++i) {
                 const double chance = marginals[j * (n + 1) + i];
                 if (!(chance > 0)) continue;
-                const double term = chance * (kept - log_entry(graph, problem.shift, i, j + 1));
+                const double term = chance * gap(problem, tree.heads[j] + 1, i, j + 1);
                 total.add(term);
                 magnitude += std::fabs(term);
             }
@@ -62,18 +61,35 @@ struct EntropyFromScores {
         const double unit = static_cast<double>(n) * log_of(static_cast<double>(n) + 1.0);
         return magnitude <= 64.0 * entropy || magnitude <= 2.0 * unit;
     }
+
+  private:
+    // How far the entry of one arc into a node is above that of another.
+    static double gap(const Problem<double>& problem, Index head, Index other, Index dependent) {
+        return log_entry(problem.graph, problem.shift, head, dependent) -
+               log_entry(problem.graph, problem.shift, other, dependent);
+    }
+
+    // Beyond double both may be so far below the best of their column that they are alike when
+    // rounded: subtract the scores themselves.  What overflows is no number, and not accurate.
+    template <class Scalar>
+    static double gap(const Problem<Scalar>& problem, Index head, Index other, Index dependent) {
+        const Graph& graph = problem.graph;
+        const Difference d =
+            exact_difference(graph.score(head, dependent), graph.score(other, dependent));
+        if ((head == 0) == (other == 0)) return d.high + d.low;
+        const double sign = head == 0 ? -1.0 : 1.0;
+        return (d.high + sign * problem.shift.root) + (d.low + sign * problem.shift.root_rest);
+    }
 };
 
 inline Status find_entropy(const Graph& graph, double& entropy, Arena& arena,
                            const Interrupt& interrupt) {
     EntropyFromScores from_scores{0.0, 0.0};
-    if (!needs_exact_scale(graph)) {
-        const Status status = solve(graph, from_scores, arena, interrupt);
-        entropy = from_scores.entropy;
-        if (status != Status::ok || from_scores.is_accurate(graph.num_words)) return status;
-    }
+    Status status = solve(graph, from_scores, arena, interrupt);
+    entropy = from_scores.entropy;
+    if (status != Status::ok || from_scores.is_accurate(graph.num_words)) return status;
     CarriedEntropy carried{1.0, 0.0};
-    const Status status = solve_beyond_double(graph, carried, arena, interrupt);
+    status = solve_beyond_double(graph, carried, arena, interrupt);
     entropy = carried.entropy;
     return status;
 }

@@ -44,15 +44,19 @@ inline void normalise(Scalar* x, Index count) {
     for (Index i = 0; i < count; ++i) x[i] = x[i] / total;
 }
 
-// A sum of doubles that keeps the rounding errors (Neumaier).
+// A sum of doubles that keeps the rounding errors (Neumaier's, with the errors by Knuth's TwoSum:
+// the same numbers without a comparison, which the processor would often guess wrongly).
 class CompensatedSum {
   public:
     void add(double x) {
         const double sum = high_ + x;
-        low_ += std::fabs(high_) >= std::fabs(x) ? (high_ - sum) + x : (x - sum) + high_;
+        const double back = sum - high_;
+        low_ += (high_ - (sum - back)) + (x - back);
         high_ = sum;
     }
     double value() const { return std::isinf(high_) ? high_ : high_ + low_; }
+    // What rounding took from `value`.
+    double rest() const { return std::isinf(high_) ? 0.0 : (high_ - value()) + low_; }
 
   private:
     double high_ = 0.0, low_ = 0.0;

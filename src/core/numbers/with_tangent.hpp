@@ -176,12 +176,40 @@ inline void strip(DoubleWithTangent* c, Index c_stride, Strided<DoubleWithTangen
     }
 }
 
+// Few rows are not worth taking B apart.  On values and tangents side by side a row is
+// c += a (b, b'), then c += a' (0, b): the same sums in the same order.
+inline void few_rows(DoubleWithTangent* c, Index c_stride, Strided<DoubleWithTangent> a,
+                     const DoubleWithTangent* b, Index b_stride, Index rows, Index depth,
+                     Index columns) {
+    constexpr Index width = vector_length / 2;
+    for (Index i = 0; i < rows; ++i) {
+        for (Index j = 0; j < columns; j += 2 * width) {
+            double* to = &c[i * c_stride + j].value;
+            FourDoubles first = load(to), second = load(to + vector_length);
+            for (Index k = 0; k < depth; ++k) {
+                const DoubleWithTangent factor = a.data[i * a.row + k * a.column];
+                const FourDoubles tangent = {0.0, factor.tangent, 0.0, factor.tangent};
+                const double* from = &b[k * b_stride + j].value;
+                const FourDoubles x = load(from), y = load(from + vector_length);
+                first += factor.value * x;
+                first += tangent * __builtin_shufflevector(x, x, 0, 0, 2, 2);
+                second += factor.value * y;
+                second += tangent * __builtin_shufflevector(y, y, 0, 0, 2, 2);
+            }
+            store(to, first);
+            store(to + vector_length, second);
+        }
+    }
+}
+
 }  // namespace tangent_product_detail
 
 inline void add_product(DoubleWithTangent* c, Index c_stride, Strided<DoubleWithTangent> a,
                         const DoubleWithTangent* b, Index b_stride, Index rows, Index depth,
                         Index columns) {
     using namespace tangent_product_detail;
+    constexpr Index few = 4;
+    if (rows < few) return few_rows(c, c_stride, a, b, b_stride, rows, depth, columns);
     for (Index k = 0; k < depth; k += depth_block) {
         const Index block_depth = depth - k < depth_block ? depth - k : depth_block;
         const Strided<DoubleWithTangent> from{a.data + k * a.column, a.row, a.column};

@@ -3,28 +3,35 @@
 #pragma once
 
 #include <cmath>
+#include <cstdint>
+#include <cstring>
 #include <vector>
 
 #include "types/graph.hpp"
 
 namespace arborand {
 
-enum class Finding { none, not_a_number, plus_infinity, unreachable, no_single_root };
+enum class Finding { none, not_a_number, plus_infinity, unreachable, no_single_root, negative };
 
 struct Inspection {
     Finding finding = Finding::none;
     Index head = 0, dependent = 0;
 };
 
-// Write -inf where nothing is read (column 0, the diagonal, padding) and look for bad entries among
-// the others: in one pass over all, because -inf is never bad.
-inline Inspection clean(double* log_weights, Index size, Index num_words) {
+// Write `nothing` where nothing is read: column 0, the diagonal, padding.
+inline void clear_unread(double* matrix, Index size, Index num_words, double nothing) {
     for (Index i = 0; i < size; ++i) {
-        double* row = log_weights + i * size;
-        row[0] = -HUGE_VAL;
-        row[i] = -HUGE_VAL;
-        for (Index j = i > num_words ? 0 : num_words + 1; j < size; ++j) row[j] = -HUGE_VAL;
+        double* row = matrix + i * size;
+        row[0] = nothing;
+        row[i] = nothing;
+        for (Index j = i > num_words ? 0 : num_words + 1; j < size; ++j) row[j] = nothing;
     }
+}
+
+// Clear what is not read, and look for bad entries among the others: in one pass over all, because
+// -inf is never bad.
+inline Inspection clean(double* log_weights, Index size, Index num_words) {
+    clear_unread(log_weights, size, num_words, -HUGE_VAL);
     int bad = 0;
     for (Index k = 0; k < size * size; ++k) bad |= !(log_weights[k] < HUGE_VAL);
     if (!bad) return {};
@@ -32,6 +39,27 @@ inline Inspection clean(double* log_weights, Index size, Index num_words) {
     while (log_weights[k] < HUGE_VAL) ++k;
     return {std::isnan(log_weights[k]) ? Finding::not_a_number : Finding::plus_infinity, k / size,
             k % size};
+}
+
+// The same for weights, which must not be negative.  Their bits are compared as integers, because a
+// processor told to take small numbers for 0 would overlook the smallest negative ones.
+inline Inspection clean_weights(double* weights, Index size, Index num_words) {
+    constexpr std::uint64_t infinity = 0x7FF0000000000000u, minus_zero = 0x8000000000000000u;
+    clear_unread(weights, size, num_words, 1.0);  // whose logarithm is as quick as any
+    const auto is_bad = [](double weight) {
+        std::uint64_t bits;
+        std::memcpy(&bits, &weight, sizeof bits);
+        return (bits >= infinity) & (bits != minus_zero);
+    };
+    int bad = 0;
+    for (Index k = 0; k < size * size; ++k) bad |= is_bad(weights[k]);
+    if (!bad) return {};
+    Index k = 0;
+    while (!is_bad(weights[k])) ++k;
+    const Finding finding = std::isnan(weights[k])   ? Finding::not_a_number
+                            : weights[k] == HUGE_VAL ? Finding::plus_infinity
+                                                     : Finding::negative;
+    return {finding, k / size, k % size};
 }
 
 // Search of a graph's nodes along its arcs.

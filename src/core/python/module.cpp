@@ -1,20 +1,20 @@
-// The only file that knows both Python and the core: it wires, and loops over batches.
+// Dense graphs between Python and the core: it wires, and loops over batches.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/tuple.h>
 
-#include <cfenv>
-#include <chrono>
 #include <stdexcept>
 #include <tuple>
 
 #include "border/kernels.hpp"
+#include "python/calls.hpp"
 #include "python/inspection.hpp"
-#include "python/parallel.hpp"
-
-namespace nb = nanobind;
+#include "python/suspicion.hpp"
 
 namespace arborand {
+
+void bind_sparse(nb::module_& m);  // python/sparse.cpp
+
 namespace {
 
 const Kernels& chosen_kernels() {
@@ -27,8 +27,8 @@ const Kernels& chosen_kernels() {
 
 const Kernels* kernels = &chosen_kernels();
 
-template <class Number, int Dimensions>
-using Array = nb::ndarray<Number, nb::ndim<Dimensions>, nb::c_contig, nb::device::cpu>;
+template <class Number>
+using Contiguous = nb::ndarray<Number, nb::c_contig, nb::device::cpu>;
 using LogWeights = Array<const double, 3>;
 using Lengths = Array<const std::int32_t, 1>;
 
@@ -51,51 +51,6 @@ struct Batch {
     }
 };
 
-// Looks for Ctrl-C at most twenty times a second, because that needs the GIL.
-class SignalPoll {
-  public:
-    static bool poll(void* self) { return static_cast<SignalPoll*>(self)->check(); }
-    bool raised() const { return raised_; }
-
-  private:
-    using Clock = std::chrono::steady_clock;
-
-    bool check() {
-        const Clock::time_point now = Clock::now();
-        if (now - last_ < std::chrono::milliseconds(50)) return false;
-        last_ = now;
-        nb::gil_scoped_acquire gil;
-        // Handlers are Python code, which may do anything to the environment that the work relies
-        // on.
-        std::fenv_t environment;
-        std::fegetenv(&environment);
-        raised_ = raised_ || PyErr_CheckSignals() != 0;
-        std::fesetenv(&environment);
-        return raised_;
-    }
-
-    Clock::time_point last_ = Clock::now();
-    bool raised_ = false;
-};
-
-// Run body(index, workspace, interrupt) for all pieces without the GIL; raise what went wrong.
-template <class Body>
-void run(Index count, int workers, const Body& body) {
-    SignalPoll signals;
-    Outcome outcome;
-    {
-        nb::gil_scoped_release release;
-        outcome = for_each(count, workers, &SignalPoll::poll, &signals, body);
-    }
-    if (signals.raised()) throw nb::python_error();
-    if (outcome.status == Status::no_memory) throw std::bad_alloc();
-    if (outcome.status != Status::ok) {
-        throw std::runtime_error("the core could not solve graph " + std::to_string(outcome.index) +
-                                 " (status " + std::to_string(static_cast<int>(outcome.status)) +
-                                 "); this is a bug in arborand");
-    }
-}
-
 // Every entry becomes its logarithm.
 void logarithms(Array<double, 1> numbers) {
     constexpr Index at_once = 1 << 16;
@@ -108,9 +63,10 @@ void logarithms(Array<double, 1> numbers) {
     });
 }
 
-// Clean every graph in place; the first finding as (code, graph, head, dependent).
+// Clean every graph in place, and take the logarithms of weights; the first finding as (code,
+// graph, head, dependent).  A graph with a bad entry is left as it was but for what is never read.
 std::tuple<int, Index, Index, Index> inspect(Array<double, 3> log_weights, Lengths lengths,
-                                             bool single_root) {
+                                             bool single_root, bool are_weights) {
     const Index count = static_cast<Index>(log_weights.shape(0));
     const Index size = static_cast<Index>(log_weights.shape(1));
     Inspection first;
@@ -119,8 +75,12 @@ std::tuple<int, Index, Index, Index> inspect(Array<double, 3> log_weights, Lengt
         if (first.finding != Finding::none) return Status::ok;
         double* data = log_weights.data() + g * size * size;
         const Index n = lengths.data()[g];
-        first = clean(data, size, n);
+        first = are_weights ? clean_weights(data, size, n) : clean(data, size, n);
         if (first.finding == Finding::none) {
+            if (are_weights) {
+                kernels->logarithms(data, size * size);
+                clear_unread(data, size, n, -HUGE_VAL);
+            }
             first.finding = find_trees(Graph{data, size, n, single_root});
         }
         graph = g;
@@ -128,6 +88,32 @@ std::tuple<int, Index, Index, Index> inspect(Array<double, 3> log_weights, Lengt
     });
     if (first.finding == Finding::none) return {0, 0, 0, 0};
     return {static_cast<int>(first.finding), graph, first.head, first.dependent};
+}
+
+// The first suspicion about clean graphs as (code, graph).
+std::tuple<int, Index> find_suspicion(LogWeights log_weights, Lengths lengths) {
+    const Batch batch(log_weights, lengths, false);
+    Suspicion first = Suspicion::none;
+    Index graph = 0;
+    run(batch.count, 1, [&](Index g, Workspace&, const Interrupt&) {
+        if (first != Suspicion::none) return Status::ok;
+        first = suspect(batch[g]);
+        graph = g;
+        return Status::ok;
+    });
+    return {static_cast<int>(first), graph};
+}
+
+// The same memory, as an array that nobody can make writable: its owner is not reachable from
+// Python, and offers no buffer to write to.
+template <class Number>
+nb::ndarray<nb::numpy, const Number> frozen(Contiguous<Number> array) {
+    std::size_t shape[8] = {};
+    for (std::size_t axis = 0; axis < array.ndim(); ++axis) shape[axis] = array.shape(axis);
+    const nb::capsule owner(new Contiguous<Number>(array), [](void* held) noexcept {
+        delete static_cast<Contiguous<Number>*>(held);
+    });
+    return {array.data(), array.ndim(), shape, owner};
 }
 
 // parts[graph]: log Z, and the numbers of PartitionOutput that log_prob needs.
@@ -147,26 +133,32 @@ void log_partition(LogWeights log_weights, Lengths lengths, bool single_root, in
     });
 }
 
-// out[tree, graph] for heads[tree, graph, node], known to be trees.
-void log_prob(LogWeights log_weights, Lengths lengths, bool single_root,
-              Array<const double, 2> parts, Array<double, 2> column_shift,
-              Array<const std::int32_t, 3> heads, Array<double, 2> out) {
+// out[tree, graph] for heads[tree, graph, node].  The index of the first entry of `out` whose heads
+// are no tree, or -1 if all are.
+Index log_prob(LogWeights log_weights, Lengths lengths, bool single_root,
+               Array<const double, 2> parts, Array<double, 2> column_shift,
+               Array<const std::int32_t, 3> heads, Array<double, 2> out) {
     const Batch batch(log_weights, lengths, single_root);
     constexpr Index trees_at_once = 1024;
     const Index num_trees = static_cast<Index>(heads.shape(0));
     const Index num_pieces = (num_trees + trees_at_once - 1) / trees_at_once;
-    run(num_pieces * batch.count, 1, [&](Index i, Workspace&, const Interrupt&) {
+    Index first_bad = -1;
+    run(num_pieces * batch.count, 1, [&](Index i, Workspace& workspace, const Interrupt&) {
         const Index g = i % batch.count, first = i / batch.count * trees_at_once;
-        const Index left = num_trees - first;
+        const Index count = num_trees - first < trees_at_once ? num_trees - first : trees_at_once;
         const double* part = parts.data() + g * 4;
         const PartitionOutput partition{part[0], part[1], part[2], part[3],
                                         column_shift.data() + g * batch.size};
         const Index tree = first * batch.count + g;
-        kernels->log_prob(batch[g], partition, heads.data() + tree * batch.size,
-                          batch.count * batch.size, left < trees_at_once ? left : trees_at_once,
-                          out.data() + tree, batch.count);
-        return Status::ok;
+        Index sound = count;
+        const Status status = kernels->log_prob(
+            batch[g], partition, workspace.scratch, heads.data() + tree * batch.size,
+            batch.count * batch.size, count, out.data() + tree, batch.count, sound);
+        const Index bad = tree + sound * batch.count;
+        if (sound < count && (first_bad < 0 || bad < first_bad)) first_bad = bad;
+        return status;
     });
+    return first_bad;
 }
 
 void arc_marginals(LogWeights log_weights, Lengths lengths, bool single_root, int workers,
@@ -204,14 +196,14 @@ void renyi_entropy(LogWeights log_weights, Lengths lengths, bool single_root, in
     });
 }
 
-// KL(graph || other) for pairs of graphs of the same lengths.
+// KL(graph || other) for pairs of graphs of the same lengths, and the magnitude of its terms.
 void divergence(LogWeights log_weights, Lengths lengths, bool single_root, LogWeights other,
-                bool other_single_root, int workers, Array<double, 1> out) {
+                bool other_single_root, int workers, Array<double, 2> out) {
     const Batch batch(log_weights, lengths, single_root);
     const Batch other_batch(other, lengths, other_single_root);
     run(batch.count, workers, [&](Index g, Workspace& workspace, const Interrupt& interrupt) {
         return kernels->divergence(batch[g], other_batch[g], workspace.scratch, interrupt,
-                                   out.data() + g);
+                                   out.data() + 2 * g);
     });
 }
 
@@ -361,11 +353,12 @@ class DistinctSequence {
 // Draw into heads[draw, node] and numbers[draw, 3] until `count` trees are drawn or none is left.
 Status draw_distinct(const DistinctSequence& sequence, const Graph& graph,
                      const Interrupt& interrupt, Index count, std::int32_t* heads, double* numbers,
-                     std::int64_t& num_drawn) {
+                     std::int64_t& num_drawn, std::int64_t& num_repeats) {
     for (num_drawn = 0; num_drawn < count; ++num_drawn) {
         DistinctTree tree;
         const Status status = sequence.next(interrupt, tree);
         if (status != Status::ok) return status;
+        num_repeats += tree.repeats;
         if (tree.exhausted) break;
         std::int32_t* row = heads + num_drawn * graph.stride;
         for (Index j = 0; j < graph.stride; ++j) row[j] = j <= graph.num_words ? tree.heads[j] : -1;
@@ -379,22 +372,28 @@ Status draw_distinct(const DistinctSequence& sequence, const Graph& graph,
 
 // Draws without replacement: heads[graph, draw, node] and three numbers each (log-probability, log
 // of the remaining mass, perturbed log-probability); num_drawn[graph] tells how many there were.
-void sample_distinct(LogWeights log_weights, Lengths lengths, bool single_root, int workers,
-                     std::uint64_t key0, std::uint64_t key1, std::uint64_t first_graph,
-                     Array<const double, 1> switch_below, Index switch_after,
-                     Array<std::int32_t, 3> heads, Array<double, 3> numbers,
-                     Array<std::int64_t, 1> num_drawn) {
+// Returns how many draws of the whole call were in vain.
+std::int64_t sample_distinct(LogWeights log_weights, Lengths lengths, bool single_root, int workers,
+                             std::uint64_t key0, std::uint64_t key1, std::uint64_t first_graph,
+                             Array<const double, 1> switch_below, Index switch_after,
+                             Array<std::int32_t, 3> heads, Array<double, 3> numbers,
+                             Array<std::int64_t, 1> num_drawn, std::int64_t most_repeats) {
     const Batch batch(log_weights, lengths, single_root);
     const Index num_draws = static_cast<Index>(heads.shape(1));
+    std::atomic<std::int64_t> num_repeats{0};
     run(batch.count, workers, [&](Index g, Workspace&, const Interrupt& interrupt) {
         const Graph graph = batch[g];
-        const DistinctSequence sequence(graph, StreamKey{{key0, key1}},
-                                        first_graph + static_cast<std::uint64_t>(g),
-                                        SwitchRule{switch_below.data()[g], switch_after});
-        return draw_distinct(sequence, graph, interrupt, num_draws,
-                             heads.data() + g * num_draws * batch.size,
-                             numbers.data() + g * num_draws * 3, num_drawn.data()[g]);
+        const DistinctSequence sequence(
+            graph, StreamKey{{key0, key1}}, first_graph + static_cast<std::uint64_t>(g),
+            SwitchRule{switch_below.data()[g], switch_after, most_repeats});
+        std::int64_t repeats = 0;
+        const Status status = draw_distinct(
+            sequence, graph, interrupt, num_draws, heads.data() + g * num_draws * batch.size,
+            numbers.data() + g * num_draws * 3, num_drawn.data()[g], repeats);
+        num_repeats += repeats;
+        return status;
     });
+    return num_repeats.load();
 }
 
 // The same for one graph, a few draws at a time.
@@ -406,13 +405,13 @@ class DistinctIterator {
         : log_weights_(log_weights),
           graph_(Batch(log_weights, lengths, single_root)[0]),
           sequence_(graph_, StreamKey{{key0, key1}}, graph,
-                    SwitchRule{switch_below, switch_after}) {}
+                    SwitchRule{switch_below, switch_after, -1}) {}
 
     std::int64_t draw(Array<std::int32_t, 2> heads, Array<double, 2> numbers) {
-        std::int64_t count = 0;
+        std::int64_t count = 0, repeats = 0;
         run(1, 1, [&](Index, Workspace&, const Interrupt& interrupt) {
             return draw_distinct(sequence_, graph_, interrupt, static_cast<Index>(heads.shape(0)),
-                                 heads.data(), numbers.data(), count);
+                                 heads.data(), numbers.data(), count, repeats);
         });
         return count;
     }
@@ -554,7 +553,11 @@ NB_MODULE(_core, m) {
         },
         nb::arg("name"), "Choose the kernels by name; for tests that compare instruction sets.");
     m.def("logarithms", &logarithms, nb::arg("numbers"));
-    m.def("inspect", &inspect, nb::arg("log_weights"), nb::arg("lengths"), nb::arg("single_root"));
+    m.def("inspect", &inspect, nb::arg("log_weights"), nb::arg("lengths"), nb::arg("single_root"),
+          nb::arg("are_weights") = false);
+    m.def("suspect", &find_suspicion, nb::arg("log_weights"), nb::arg("lengths"));
+    m.def("frozen", &frozen<double>, nb::arg("array"));
+    m.def("frozen", &frozen<std::int32_t>, nb::arg("array"));
     m.def("log_partition", &log_partition, nb::arg("log_weights"), nb::arg("lengths"),
           nb::arg("single_root"), nb::arg("workers"), nb::arg("parts"), nb::arg("column_shift"));
     m.def("log_prob", &log_prob, nb::arg("log_weights"), nb::arg("lengths"), nb::arg("single_root"),
@@ -590,7 +593,7 @@ NB_MODULE(_core, m) {
     m.def("sample_distinct", &sample_distinct, nb::arg("log_weights"), nb::arg("lengths"),
           nb::arg("single_root"), nb::arg("workers"), nb::arg("key0"), nb::arg("key1"),
           nb::arg("first_graph"), nb::arg("switch_below"), nb::arg("switch_after"),
-          nb::arg("heads"), nb::arg("numbers"), nb::arg("num_drawn"));
+          nb::arg("heads"), nb::arg("numbers"), nb::arg("num_drawn"), nb::arg("most_repeats") = -1);
     nb::class_<DistinctIterator>(m, "DistinctIterator",
                                  "Draws without replacement from one graph, a few at a time.")
         .def(nb::init<LogWeights, Lengths, bool, std::uint64_t, std::uint64_t, std::uint64_t,
@@ -608,6 +611,7 @@ NB_MODULE(_core, m) {
         .def(nb::init<LogWeights, Lengths, bool>(), nb::arg("log_weights"), nb::arg("lengths"),
              nb::arg("single_root"))
         .def("find", &BestIterator::find, nb::arg("heads"), nb::arg("numbers"));
+    bind_sparse(m);
 }
 
 }  // namespace arborand

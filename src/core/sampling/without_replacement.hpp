@@ -78,6 +78,7 @@ class DistinctTrees : public TreeSequence {
             if (status != Status::ok) return status;
         }
         output.exhausted = !is_positive(masses_.total());
+        output.repeats = repeats_;
         if (output.exhausted) return Status::ok;
         const double log_remaining = log_of(masses_.total());
         const Status status = draw_in_partition(interrupt);
@@ -106,6 +107,8 @@ class DistinctTrees : public TreeSequence {
     Status describe_last(double log_remaining, DistinctTree& output) {
         const std::int32_t* heads = tree(num_trees_ - 1);
         output.exhausted = false;
+        output.repeats = repeats_;
+        repeats_ = 0;
         output.log_remaining = log_remaining < 0 ? log_remaining : 0.0;
         output.heads = heads;
         output.log_prob = log_prob_of(graph_, partition_, heads);
@@ -136,17 +139,24 @@ class DistinctTrees : public TreeSequence {
 
     // ---- rejection
 
-    // So many repeats in a row never happen while some mass is left, but for scores so large that
-    // the mass itself is not known.  To give up then leaves the law as it is: what was drawn in
-    // vain says nothing about the next new tree.
-    static constexpr int most_repeats = 1 << 16;
+    // Rejection stops where a new tree takes 1 / below tries on average, because the partition then
+    // costs no more.  Sixteen times as many in a row happen with a chance of e^-16 at most, unless
+    // scores are so large that the mass itself is not known: so the work between two trees is that
+    // of a few draws from the partition, whatever happens.  To give up leaves the law as it is,
+    // because what was drawn in vain says nothing about the next new tree; and it depends on the
+    // graph and its draws alone, so that a longer sequence continues a shorter one.
+    static std::int64_t most_repeats(const SwitchRule& rule) {
+        if (rule.most_repeats >= 0) return rule.most_repeats;
+        constexpr double most = 1 << 16;
+        return static_cast<std::int64_t>(rule.below * most > 16.0 ? 16.0 / rule.below : most);
+    }
 
     Status draw_new(const Interrupt& interrupt, bool& is_new) {
         if (!trees_.resize((num_trees_ + 1) * num_nodes())) return Status::no_memory;
         std::int32_t* heads = tree(num_trees_);
         is_new = false;
-        for (int repeats = 0; !is_new; ++repeats) {
-            if (repeats == most_repeats) return Status::ok;
+        for (repeats_ = 0; !is_new; repeats_ += !is_new) {
+            if (repeats_ == most_repeats(rule_)) return Status::ok;
             SampleCounts counts;
             const DrawRange range{graph_index_, tries_++, 1};
             const Status status = draw_trees(Sampler::in(prepared_), key_, range, heads,
@@ -304,6 +314,7 @@ class DistinctTrees : public TreeSequence {
     CompensatedSum covered_;  // the mass of the trees drawn, for the switch
     double log_arrival_ = -HUGE_VAL;
     std::uint64_t tries_ = 0;
+    std::int64_t repeats_ = 0;         // since the last new tree
     GrowingArray<std::int32_t> seen_;  // hash table of trees
     GrowingArray<Prefix<Mass>> prefixes_;
     GrowingArray<Link> links_;

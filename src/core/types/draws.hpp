@@ -29,10 +29,12 @@ struct SampleCounts {
 };
 
 // When draws without replacement stop rejecting repeats: once no more than `below` of the mass is
-// left, or after so many trees (negative: no such limit).
+// left, after so many trees (negative: no such limit), or after so many repeats in a row (negative:
+// a number that follows from `below`).
 struct SwitchRule {
     double below;
     Index after;
+    std::int64_t most_repeats;
 };
 
 // One draw without replacement.
@@ -41,7 +43,8 @@ struct DistinctTree {
     double log_prob;
     double log_remaining;  // of the mass not drawn before this draw
     double perturbed_log_prob;
-    bool exhausted;  // there was no tree left
+    bool exhausted;        // there was no tree left
+    std::int64_t repeats;  // draws in vain before this one
 };
 
 }  // namespace arborand

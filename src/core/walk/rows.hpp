@@ -125,7 +125,8 @@ template <class Scalar>
 bool fill_walk(const Graph& graph, const Shift& shift, Scalar* rows, Scalar* buffer) {
     const Index n = graph.num_words;
     const Index stride = walk_stride(n);
-    bool fits = std::is_same<Scalar, ExactlyScaled>::value ||
+    // The root shift is -inf where the root has no arcs (inference/hitting_times.hpp).
+    bool fits = std::is_same<Scalar, ExactlyScaled>::value || shift.root == -HUGE_VAL ||
                 std::fabs(shift.root) <= largest_unbounded_score;
     for (Index i = 1; i <= n; ++i) {
         const double* scores = graph.log_weights + i * graph.stride;

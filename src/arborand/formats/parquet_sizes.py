@@ -1,0 +1,191 @@
+"""What a Parquet file declares, looked at before the library trusts it.
+
+The library takes memory for whatever the header of a page says, two gigabytes if need be, and some
+damaged footers end its process.  So the sizes of column chunks and of pages are read here: Parquet
+writes them in Thrift's compact protocol, whose fields have numbers instead of names.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import IO, Any, NamedTuple
+
+_MAGIC = b"PAR1"
+# How much is read in the hope to find the header of a page, and then, for long statistics, again.
+_HEADER_BYTES = (1 << 10, 1 << 20)
+
+
+class Chunk(NamedTuple):
+    """One column of one row group."""
+
+    path: str
+    num_values: int
+    unpacked_size: int
+    packed_size: int
+    start: int
+
+
+class RowGroup(NamedTuple):
+    """Some rows, column by column."""
+
+    num_rows: int
+    chunks: list[Chunk]
+
+
+def read_row_groups(file: IO[bytes]) -> list[RowGroup]:
+    """Read what the footer says about row groups.
+
+    Raises
+    ------
+    ValueError
+        If it is no footer.
+    """
+    end = file.seek(0, 2)
+    file.seek(max(0, end - 8))
+    tail = file.read(8)
+    size = int.from_bytes(tail[:4], "little")
+    if len(tail) < 8 or tail[4:] != _MAGIC or size > end - 12:
+        raise ValueError("it has no footer")
+    file.seek(end - 8 - size)
+    footer = _Compact(file.read(size)).read_struct()
+    groups = []
+    for group in _list(footer, 4):
+        chunks = [_chunk(_struct(column, 3)) for column in _list(group, 1)]
+        groups.append(RowGroup(_integer(group, 3), chunks))
+    return groups
+
+
+def _chunk(fields: dict[int, Any]) -> Chunk:
+    path = ".".join(part.decode() for part in _list(fields, 3))
+    start = _integer(fields, 9)
+    if 0 < fields.get(11, 0) < start:  # the dictionary comes before the data
+        start = _integer(fields, 11)
+    return Chunk(path, _integer(fields, 5), _integer(fields, 6), _integer(fields, 7), start)
+
+
+def check_pages(file: IO[bytes], chunk: Chunk, bound: int) -> None:
+    """Make sure that the pages of a chunk are as large as it says, and none larger than allowed.
+
+    Raises
+    ------
+    ValueError
+        If they are not.
+    """
+    place, left = chunk.start, chunk.num_values
+    unpacked = 0
+    while left > 0:
+        header, size = _page_header(file, place)
+        page_size = _integer(header, 2)
+        unpacked += page_size
+        if unpacked > bound:
+            raise ValueError(f"a page of {chunk.path} is said to have {page_size} bytes")
+        if 7 in header:
+            if _integer(_struct(header, 7), 1) > page_size:
+                raise ValueError(f"the dictionary of {chunk.path} is smaller than it says")
+        elif 5 in header or 8 in header:
+            left -= _integer(_struct(header, 5 if 5 in header else 8), 1)
+        place += size + _integer(header, 3)
+    if left:
+        raise ValueError(f"the pages of {chunk.path} hold {-left} values too many")
+
+
+def _page_header(file: IO[bytes], place: int) -> tuple[dict[int, Any], int]:
+    for size in _HEADER_BYTES:
+        file.seek(place)
+        reader = _Compact(file.read(size))
+        try:
+            return reader.read_struct(), reader.place
+        except IndexError:
+            continue
+    raise ValueError(f"there is no page at byte {place}")
+
+
+def _integer(fields: dict[int, Any], number: int) -> int:
+    value = fields.get(number)
+    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+        raise ValueError(f"a size is {value!r}")
+    return value
+
+
+def _list(fields: dict[int, Any], number: int) -> list[Any]:
+    value = fields.get(number)
+    if not isinstance(value, list):
+        raise ValueError("a list is missing")
+    return value
+
+
+def _struct(fields: Any, number: int) -> dict[int, Any]:
+    value = fields.get(number) if isinstance(fields, dict) else None
+    if not isinstance(value, dict):
+        raise ValueError("a part is missing")
+    return value
+
+
+class _Compact:
+    """Reads Thrift's compact protocol: a struct becomes a dict from field number to value."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+        self.place = 0
+
+    def _byte(self) -> int:
+        value = self._data[self.place]
+        self.place += 1
+        return value
+
+    def _take(self, size: int) -> bytes:
+        start, self.place = self.place, self.place + size
+        if self.place > len(self._data):
+            raise IndexError("it ends too early")
+        return self._data[start : self.place]
+
+    def _varint(self) -> int:
+        value = shift = 0
+        while True:
+            byte = self._byte()
+            value |= (byte & 127) << shift
+            if byte < 128:
+                return value
+            shift += 7
+            if shift > 63:
+                raise ValueError("a number has too many digits")
+
+    def _zigzag(self) -> int:
+        value = self._varint()
+        return (value >> 1) ^ -(value & 1)
+
+    def read_struct(self) -> dict[int, Any]:
+        fields: dict[int, Any] = {}
+        number = 0
+        while byte := self._byte():
+            step, kind = byte >> 4, byte & 15
+            number = number + step if step else self._zigzag()
+            # A truth value that is a field is its own type.
+            fields[number] = kind == 1 if kind in (1, 2) else self._read(kind)
+        return fields
+
+    def _read(self, kind: int) -> Any:
+        value: Any
+        if kind in (1, 2):
+            value = self._byte() == 1
+        elif kind == 3:
+            value = self._byte()
+        elif kind in (4, 5, 6):
+            value = self._zigzag()
+        elif kind == 7:
+            value = struct.unpack("<d", self._take(8))[0]
+        elif kind == 8:
+            value = self._take(self._varint())
+        elif kind in (9, 10):
+            byte = self._byte()
+            count = byte >> 4 if byte >> 4 < 15 else self._varint()
+            value = [self._read(byte & 15) for _ in range(count)]
+        elif kind == 11:
+            count = self._varint()
+            kinds = self._byte() if count else 0
+            value = [(self._read(kinds >> 4), self._read(kinds & 15)) for _ in range(count)]
+        elif kind == 12:
+            value = self.read_struct()
+        else:
+            raise ValueError(f"there is no type {kind}")
+        return value

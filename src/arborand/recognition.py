@@ -1,0 +1,138 @@
+"""What people pass by mistake: recognised by its type or its shape, with what to pass instead.
+
+The libraries that objects come from are recognised by name; none is imported.  Every function
+returns the end of a sentence that begins with the name of an argument, or None.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+
+def foreign_object(value: object) -> str | None:
+    """Recognise an object that NumPy cannot read as numbers, or reads as something else."""
+    if isinstance(value, str | bytes | os.PathLike):
+        return (
+            f"is {value!r}, which is a name and not an array: read the file first, for instance "
+            "with numpy.load, or use the command arborand, which reads files"
+        )
+    families = _families(value)
+    if "networkx.Graph" in families:
+        return (
+            "is a NetworkX graph: use SparseSpanningTrees.from_networkx, or "
+            "SpanningTrees.from_weights(networkx.to_numpy_array(graph)), in which node 0 is the "
+            "root"
+        )
+    if "scipy" in families and hasattr(value, "tocoo"):
+        return (
+            "is a sparse matrix of SciPy: use SparseSpanningTrees.from_scipy, or "
+            "SpanningTrees.from_weights(matrix.toarray()), in which node 0 is the root"
+        )
+    if "jax.Tracer" in families:
+        return (
+            "is a tracer of JAX, which has no numbers while a function is compiled or "
+            "differentiated: call arborand through jax.pure_callback (docs/is_my_input_right.md)"
+        )
+    return _unreadable_tensor(value) if "torch.Tensor" in families else None
+
+
+def _families(value: object) -> set[str]:
+    """List the classes of an object as package.Name, and the packages."""
+    kinds = [(kind.__module__.partition(".")[0], kind.__name__) for kind in type(value).__mro__]
+    return {f"{package}.{name}" for package, name in kinds} | {package for package, _ in kinds}
+
+
+def _unreadable_tensor(tensor: Any) -> str | None:
+    if tensor.requires_grad:
+        return (
+            "is a torch tensor that requires grad, and no gradient flows through NumPy: pass "
+            "tensor.detach()"
+        )
+    if str(tensor.dtype) == "torch.bfloat16":
+        return "is a torch tensor of bfloat16, which NumPy does not have: pass tensor.float()"
+    if str(tensor.layout) != "torch.strided":
+        return "is a sparse torch tensor: pass tensor.to_dense()"
+    if tensor.device.type != "cpu":
+        return f"is a torch tensor on the device {tensor.device}: pass tensor.cpu()"
+    return None
+
+
+def unknown_numbers(array: NDArray[Any]) -> str | None:
+    """Recognise numbers of a type that NumPy itself does not have."""
+    if array.dtype.name in ("bfloat16", "float8_e4m3fn", "float8_e5m2"):
+        return (
+            f"has the dtype {array.dtype.name}, which NumPy does not compute with: pass "
+            "array.astype(numpy.float32)"
+        )
+    return None
+
+
+def unequal_matrices(value: object) -> str | None:
+    """Recognise a list of square matrices of several sizes."""
+    if not isinstance(value, list | tuple):
+        return None
+    try:
+        shapes = {np.shape(matrix) for matrix in value}
+    except ValueError:  # an element is ragged itself
+        return None
+    if len(shapes) > 1 and all(len(shape) == 2 and shape[0] == shape[1] for shape in shapes):
+        return (
+            f"holds {len(value)} matrices of different sizes: pad them, by "
+            "array, lengths = arborand.pad(matrices), and pass lengths=lengths too"
+        )
+    return None
+
+
+def edge_list(array: NDArray[Any]) -> bool:
+    """Tell whether an array may be rows of (node, node, weight)."""
+    if array.ndim != 2 or array.shape[1] not in (2, 3) or len(array) == 0:
+        return False
+    ends, weights = array[:, :2], array[:, 2:]
+    return bool(
+        (ends >= 0).all()
+        and (ends < 2**31).all()
+        and (ends == np.floor(ends)).all()
+        and (ends[:, 0] != ends[:, 1]).all()
+        # A square one may be a matrix of scores: only if its weights are no integers.
+        and (array.shape[0] != array.shape[1] or (weights != np.floor(weights)).any())
+    )
+
+
+def strange_shape(array: NDArray[Any], *, are_logarithms: bool) -> str | None:
+    """Recognise arrays that are not square."""
+    shape = array.shape
+    if len(shape) >= 3 and shape[-3] == shape[-2] != shape[-1]:
+        over = "scipy.special.logsumexp(array, axis=-1)" if are_logarithms else "array.sum(-1)"
+        return (
+            f"has shape {shape}: its last axis seems to hold labels; sum over them first, by {over}"
+        )
+    if edge_list(array):
+        return (
+            f"has shape {shape} and seems to be a list of edges (node, node, weight): use "
+            "SparseSpanningTrees.from_edges, or write the weights into a matrix, "
+            "weights[head, dependent]"
+        )
+    return None
+
+
+def foreign_generator(value: object) -> str | None:
+    """Recognise the random generators of other libraries."""
+    families = _families(value)
+    if "torch.Generator" in families:
+        return "is a torch.Generator: pass an integer, for instance generator.initial_seed()"
+    if "numpy.RandomState" in families or "numpy.BitGenerator" in families:
+        return (
+            f"is a numpy.random.{type(value).__name__}: pass numpy.random.default_rng(seed), "
+            "or the seed itself"
+        )
+    if "random.Random" in families:
+        return "is a random.Random: pass an integer, for instance generator.getrandbits(64)"
+    if "jax" in families or "jaxlib" in families:
+        return "is a key of JAX: pass an integer, for instance one drawn with jax.random.bits"
+    return None

@@ -1,0 +1,727 @@
+"""The facade of sparse graphs: where they come from, what can be asked of them, what they draw."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+
+from arborand.arguments import check_count, check_index, check_integer, check_size, check_workers
+from arborand.distributions import SpanningTrees, check_single_graph
+from arborand.errors import InvalidTreeError, InvalidWeightsError, PrecisionError
+from arborand.randomness import Seed, stream_key
+from arborand.sparse_graphs.edges import (
+    Edges,
+    check_edge_weights,
+    check_endpoints,
+    check_killing,
+)
+from arborand.sparse_graphs.rooted_graph import MAX_WORK, RootedGraph
+from arborand.sparse_graphs.sources import read_networkx, read_scipy
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Mapping, Sequence
+
+    from numpy.typing import ArrayLike, NDArray
+
+# How far rounding may move an edge marginal before it is refused.
+_LARGEST_ERROR = 1e-6
+
+
+class SparseSpanningTrees:
+    r"""The distribution over the spanning trees, or forests, of a large sparse graph.
+
+    :math:`P(t) \propto \prod_{e \in t} w_e` over all spanning trees of an undirected graph, or over
+    all those of a directed graph that lead away from a root.  Made by `from_edges`, `from_scipy`,
+    `from_networkx` or `from_dense`.
+
+    Notes
+    -----
+    Memory in proportion to the edges: 8 bytes for each direction of an edge, 32 where weights
+    differ, beside the arrays given (12 to 20 bytes per edge, copied).  Parallel edges stay apart;
+    self-loops are in no tree and are dropped.
+
+    Examples
+    --------
+    The four spanning trees of a square, each with the same probability:
+
+    >>> trees = SparseSpanningTrees.from_edges([0, 1, 2, 3], [1, 2, 3, 0], directed=False)
+    >>> trees
+    SparseSpanningTrees(4 nodes, 4 edges, undirected)
+    >>> float(np.exp(trees.log_partition()).round(6))
+    4.0
+    >>> trees.sample(2, rng=0).shape
+    (2, 4)
+    """
+
+    _graph: RootedGraph
+    _source: Any  # the NetworkX graph it was made from
+    _keys: list[tuple[Any, ...]] | None  # its edges
+
+    def __init__(self) -> None:
+        raise TypeError(
+            "make one with from_edges, from_scipy, from_networkx or from_dense; a matrix of scores "
+            "goes to SpanningTrees"
+        )
+
+    # ---- where it comes from
+
+    @classmethod
+    def from_edges(
+        cls,
+        heads: ArrayLike,
+        dependents: ArrayLike,
+        weights: ArrayLike | None = None,
+        *,
+        log_weights: ArrayLike | None = None,
+        num_nodes: int | None = None,
+        root: int | None = None,
+        directed: bool = True,
+        killing: ArrayLike | None = None,
+        log_killing: ArrayLike | None = None,
+    ) -> Self:
+        """Make a distribution from arrays of edges between nodes 0 to num_nodes - 1.
+
+        Parameters
+        ----------
+        heads, dependents : array_like of int, shape (num_edges,)
+            The ends of each edge.  A directed edge leads from its head to its dependent, away from
+            the root; of an undirected one the ends may be swapped.
+        weights, log_weights : array_like, shape (num_edges,), optional
+            The weight of each edge, not negative, or its logarithm; by default all are 1.
+        num_nodes : int, optional
+            By default one more than the largest node that has an edge.
+        root : int, optional
+            The node that all others lead to.  Needed for a directed graph.
+        directed : bool
+        killing, log_killing : array_like, shape (num_nodes,), or a number, optional
+            Weights of spanning *forests*: a node may be the root of a tree of its own, with this
+            weight, as if it had an arc from a root outside the graph.
+
+        Raises
+        ------
+        InvalidWeightsError
+            If the arrays describe no graph.
+        NoTreeError
+            If there is no spanning tree; its `unreachable` lists the nodes out of reach.
+
+        Examples
+        --------
+        >>> trees = SparseSpanningTrees.from_edges([0, 0, 1], [1, 2, 2], [1.0, 2.0, 3.0], root=0)
+        >>> trees.sample(rng=0).tolist()
+        [-1, 0, 0]
+        """
+        ends = check_endpoints(heads, dependents, num_nodes)
+        values = check_edge_weights(
+            weights,
+            log_weights,
+            len(ends[0]),
+            lambda e: f"the edge {ends[0][e]} -> {ends[1][e]}",
+        )
+        nodes = range(ends[2])
+        edges = Edges(
+            ends[0],
+            ends[1],
+            *values,
+            nodes,
+            is_undirected=not directed,
+            goes_both_ways=not directed,
+            log_killing=check_killing(killing, log_killing, nodes),
+        )
+        return cls._of(RootedGraph(edges, None if root is None else check_integer(root, "root")))
+
+    @classmethod
+    def from_scipy(
+        cls,
+        matrix: Any,
+        *,
+        root: int | None = None,
+        directed: bool = True,
+        killing: ArrayLike | None = None,
+    ) -> Self:
+        """Make a distribution from a sparse matrix of weights.
+
+        Parameters
+        ----------
+        matrix : scipy.sparse array or matrix of any format, shape (num_nodes, num_nodes)
+            ``[head, dependent]``, not negative.  A stored 0 is no edge; entries that a COO matrix
+            stores twice are parallel edges.
+        root : int, optional
+            Needed for a directed graph.
+        directed : bool
+            False asks for a symmetric matrix.
+        killing : array_like, shape (num_nodes,), or a number, optional
+            As in `from_edges`.
+
+        Notes
+        -----
+        Edges are counted as in ``matrix.tocoo()``.  Logarithms of weights go to `from_edges`,
+        because a stored 0 would be a weight of 1.
+
+        Examples
+        --------
+        >>> from scipy.sparse import csr_array
+        >>> square = csr_array([[0, 1, 0, 1], [1, 0, 1, 0], [0, 1, 0, 1], [1, 0, 1, 0]])
+        >>> SparseSpanningTrees.from_scipy(square, directed=False)
+        SparseSpanningTrees(4 nodes, 8 entries, undirected)
+        """
+        edges = read_scipy(matrix, directed=directed, killing=killing)
+        return cls._of(RootedGraph(edges, None if root is None else check_integer(root, "root")))
+
+    @classmethod
+    def from_networkx(
+        cls,
+        graph: Any,
+        *,
+        weight: str | None = None,
+        log_weight: str | None = None,
+        root: Hashable | None = None,
+        killing: str | Mapping[Hashable, float] | float | None = None,
+    ) -> Self:
+        """Make a distribution from a NetworkX graph of any kind.
+
+        Parameters
+        ----------
+        graph : networkx.Graph, DiGraph, MultiGraph or MultiDiGraph
+            An edge (u, v) of a directed graph leads from the head u to the dependent v.
+        weight, log_weight : str, optional
+            The edge attribute that holds the weights, or their logarithms; by default all are 1.
+        root : node, optional
+            Needed for a directed graph.
+        killing : str, mapping from nodes to weights, or a number, optional
+            As in `from_edges`; a string names a node attribute.
+
+        Notes
+        -----
+        Nodes are counted as in ``list(graph)``, edges as in ``graph.edges``.
+
+        Examples
+        --------
+        >>> import networkx as nx
+        >>> trees = SparseSpanningTrees.from_networkx(nx.petersen_graph())
+        >>> int(np.exp(trees.log_partition()).round())
+        2000
+        """
+        edges, keys = read_networkx(graph, weight, log_weight, killing)
+        index = None
+        if root is not None:
+            if root not in graph:
+                raise InvalidWeightsError(f"root is {root!r}, which is no node of the graph")
+            index = edges.nodes.index(root)
+        self = cls._of(RootedGraph(edges, index))
+        self._source, self._keys = graph, keys
+        return self
+
+    @classmethod
+    def from_dense(cls, trees: SpanningTrees) -> Self:
+        """Make the same distribution from one of a dense graph; node 0 stays the root.
+
+        Examples
+        --------
+        >>> dense = SpanningTrees.from_weights([[0, 1, 2], [0, 0, 3], [0, 4, 0]])
+        >>> SparseSpanningTrees.from_dense(dense)
+        SparseSpanningTrees(3 nodes, 4 edges, directed, root 0)
+        """
+        if not isinstance(trees, SpanningTrees):
+            raise TypeError(f"trees must be SpanningTrees, not {type(trees).__name__}")
+        check_single_graph(trees, "from_dense")
+        size = int(trees.lengths) + 1
+        scores = trees.log_weights[:size, :size]
+        heads, dependents = np.nonzero(scores > -np.inf)
+        return cls.from_edges(
+            heads, dependents, log_weights=scores[heads, dependents], num_nodes=size, root=0
+        )
+
+    @classmethod
+    def _of(cls, graph: RootedGraph) -> Self:
+        self = cls.__new__(cls)
+        self._graph = graph
+        self._source = self._keys = None
+        return self
+
+    # ---- what it is made of
+
+    @property
+    def nodes(self) -> Sequence[Hashable]:
+        """The label of each node, in the order of the entries of heads."""
+        return self._graph.edges.nodes
+
+    @property
+    def num_nodes(self) -> int:
+        """The number of nodes."""
+        return len(self._graph.edges.nodes)
+
+    @property
+    def num_edges(self) -> int:
+        """The number of edges given, dropped ones included."""
+        return len(self._graph.edges.heads)
+
+    @property
+    def root(self) -> Hashable | None:
+        """The label of the root asked for, or None."""
+        return None if self._graph.root is None else self._graph.edges.nodes[self._graph.root]
+
+    def __repr__(self) -> str:
+        edges = self._graph.edges
+        noun = "edges" if edges.goes_both_ways or not edges.is_undirected else "entries"
+        words = [f"{self.num_nodes} nodes", f"{self.num_edges} {noun}"]
+        words.append("undirected" if edges.is_undirected else "directed")
+        if self._graph.root is not None:
+            words.append(f"root {edges.name(self._graph.root)}")
+        if edges.log_killing is not None:
+            words.append("forests")
+        return f"{type(self).__name__}({', '.join(words)})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _restore, (type(self), self._graph.edges, self._graph.root, self._source, self._keys)
+
+    # ---- what it knows
+
+    def log_partition(self, *, max_work: float = MAX_WORK) -> float:
+        r"""Compute log Z, the logarithm of the summed weights of all trees.
+
+        Parameters
+        ----------
+        max_work : float
+            The most updates that elimination may take; some 1e9 a second.
+
+        Raises
+        ------
+        TooMuchWorkError
+            If it would take more.  Grids and road networks of a million nodes are within reach,
+            random graphs of more than some thousand are not: they fill.
+
+        Notes
+        -----
+        Elimination without subtractions in an order of minimum degree: right to about 1e-13,
+        relative to the larger of 1 and the result, whatever the weights.
+
+        Examples
+        --------
+        >>> square = SparseSpanningTrees.from_edges([0, 1, 2, 3], [1, 2, 3, 0], directed=False)
+        >>> round(square.log_partition(), 6)
+        1.386294
+        """
+        return self._graph.eliminate(max_work).log_partition
+
+    def log_prob(self, heads: ArrayLike, *, max_work: float = MAX_WORK) -> NDArray[np.float64]:
+        """Compute the log-probability of trees.
+
+        Parameters
+        ----------
+        heads : array_like of int, shape (..., num_nodes)
+            Trees as `sample` returns them.  Of parallel edges any one is meant.  The root of an
+            undirected tree may be any node if none was asked for.
+        max_work : float
+            As in `log_partition`.
+
+        Returns
+        -------
+        ndarray of float64, shape (...)
+            -inf for a tree with an arc that the graph has not.
+
+        Raises
+        ------
+        InvalidTreeError
+            If something is no tree, naming the node.
+
+        Examples
+        --------
+        >>> square = SparseSpanningTrees.from_edges([0, 1, 2, 3], [1, 2, 3, 0], directed=False)
+        >>> float(np.exp(square.log_prob([-1, 0, 1, 2])).round(6))
+        0.25
+        """
+        array = np.asarray(heads)
+        if array.dtype.kind not in "iu":
+            raise TypeError(f"heads must be integers, but their dtype is {array.dtype}")
+        if array.ndim < 1 or array.shape[-1] != self.num_nodes:
+            raise InvalidTreeError(
+                f"heads has shape {array.shape}: expected (..., {self.num_nodes}), one entry per "
+                "node"
+            )
+        if array.size and (array.max() >= self.num_nodes or array.min() < -1):
+            index = np.argwhere((array >= self.num_nodes) | (array < -1))[0]
+            raise InvalidTreeError(
+                f"heads{index.tolist()} is {array[tuple(index)]}: a head is a node, 0 to "
+                f"{self.num_nodes - 1}, or -1 at a root"
+            )
+        elimination = self._graph.eliminate(max_work)
+        trees = np.ascontiguousarray(array.reshape(-1, self.num_nodes), dtype=np.int32)
+        sums = np.empty((len(trees), 2))
+        tree, node, finding = self._graph.core.tree_log_weights(
+            trees, -1 if self._graph.root is None else self._graph.root, sums
+        )
+        if finding:
+            raise InvalidTreeError(self._not_a_tree(trees[tree], tree, node, finding))
+        answer: NDArray[np.float64] = (sums[:, 0] - elimination.log_partition) + (
+            sums[:, 1] - elimination.log_partition_rest
+        )
+        shaped: NDArray[np.float64] = answer.reshape(array.shape[:-1])[()]
+        return shaped
+
+    def _not_a_tree(self, heads: NDArray[np.int32], tree: int, node: int, finding: int) -> str:
+        name = self._graph.edges.name(node)
+        where = f"tree {tree} of heads: "
+        if finding == 1:
+            return f"{where}node {name} is its own head"
+        if finding == 2:
+            if self._graph.root is None:
+                return f"{where}node {name} has no head (-1), and another node has none either"
+            root = self._graph.edges.name(self._graph.root)
+            return f"{where}-1 stands at the root, {root}, and nowhere else"
+        return f"{where}node {name} leads to no root, but round a cycle"
+
+    def expected_walk_steps(self, *, max_work: float = MAX_WORK) -> float:
+        """Compute how many steps the walks take to draw one tree, on average.
+
+        Notes
+        -----
+        Exact, by elimination, as in `log_partition`; three times its work.
+
+        Examples
+        --------
+        >>> square = SparseSpanningTrees.from_edges([0, 1, 2, 3], [1, 2, 3, 0], directed=False)
+        >>> round(square.expected_walk_steps(), 6)
+        5.0
+        """
+        return float(self._graph.diagonal(max_work)[0].sum())
+
+    def root_marginals(self, *, max_work: float = MAX_WORK) -> NDArray[np.float64]:
+        """Compute, for each node, the probability that it hangs on the root.
+
+        For forests: that it is the root of a tree of its own.  Each is right to about 1e-13
+        relative, however small.
+
+        Examples
+        --------
+        Two nodes have three spanning forests: both on their own, or one of them under the other.
+
+        >>> trees = SparseSpanningTrees.from_edges([0], [1], directed=False, killing=1.0)
+        >>> trees.root_marginals().round(6).tolist()
+        [0.666667, 0.666667]
+        """
+        if self._graph.root is None and self._graph.edges.log_killing is None:
+            raise ValueError("there is no root: pass root= or killing= when making the graph")
+        graph = self._graph
+        if graph.root not in (None, graph.walk_root):
+            graph = RootedGraph(graph.edges.as_directed(), graph.root)
+        marginals: NDArray[np.float64] = graph.diagonal(max_work)[1]
+        return marginals
+
+    def edge_marginals(self, *, max_work: float = MAX_WORK) -> NDArray[np.float64]:
+        """Compute the probability of each edge of an undirected graph.
+
+        That is its weight times the effective resistance between its ends.
+
+        Returns
+        -------
+        ndarray of float64, shape (num_edges,)
+            In the order of the input; 0 for self-loops and edges of weight 0.
+
+        Raises
+        ------
+        PrecisionError
+            If the weights are so far apart that some marginal may be off by more than 1e-6.
+
+        Notes
+        -----
+        The one result here that is a difference.  The error of an edge is at most some 1e-15 times
+        the number of levels of the elimination times its weight times the resistance from its ends
+        to the root: below 1e-11 on graphs of moderate weights.  For full relative accuracy whatever
+        the weights use the dense class.  For trees they add up to the number of nodes less one.
+
+        Examples
+        --------
+        >>> square = SparseSpanningTrees.from_edges([0, 1, 2, 3], [1, 2, 3, 0], directed=False)
+        >>> square.edge_marginals().round(6).tolist()
+        [0.75, 0.75, 0.75, 0.75]
+        """
+        edges = self._graph.edges
+        if not edges.is_undirected:
+            raise TypeError(
+                "edge_marginals is for undirected graphs; arc_marginals of the dense class takes "
+                "directed ones"
+            )
+        log_weights = np.zeros(self.num_edges) if edges.log_weights is None else edges.log_weights
+        is_edge = (edges.heads != edges.dependents) & (log_weights > -np.inf)
+        marginals = np.empty(int(is_edge.sum()))
+        rounding = np.empty_like(marginals)
+        elimination = self._graph.eliminate(max_work)
+        elimination.edge_marginals(
+            edges.heads[is_edge],
+            edges.dependents[is_edge],
+            log_weights[is_edge],
+            marginals,
+            rounding,
+        )
+        # Errors of the entries add up along the levels of the elimination: some dozens in practice.
+        error = 64 * 2.0**-53 * rounding.max(initial=0.0)
+        if not error <= _LARGEST_ERROR:
+            raise PrecisionError(
+                f"edge marginals may be off by {error:.1e}, because weights are far apart; the "
+                "dense class has no such limit (to_dense), and draws are exact in any case"
+            )
+        answer = np.zeros(self.num_edges)
+        answer[is_edge] = np.clip(marginals, 0.0, 1.0)
+        return answer
+
+    # ---- what it draws
+
+    def sample(
+        self,
+        size: int | tuple[int, ...] | None = None,
+        *,
+        rng: Seed = None,
+        workers: int = 1,
+        first_draw: int = 0,
+        max_steps: int | None = None,
+        max_work: float = MAX_WORK,
+    ) -> NDArray[np.int32]:
+        """Draw trees, each with its exact probability.
+
+        Parameters
+        ----------
+        size : int, tuple of int or None
+            How many; None draws one tree and adds no axis.
+        rng : int, numpy.random.Generator, numpy.random.SeedSequence or None
+            The source of randomness.
+        workers : int
+            Threads that share the draws; the trees do not depend on it.
+        first_draw : int
+            The draws are those that a call for more draws would give from this one on.
+        max_steps : int, optional
+            The steps that the walks of one tree may take, by default 128 per arc and some more.
+            Half of them are for the plain walk, half for one that jumps over pairs of nodes that
+            would catch it.
+        max_work : float
+            What elimination may take where a walk is given up; see `log_partition`.
+
+        Returns
+        -------
+        ndarray of int32, shape (*size, num_nodes)
+            ``heads``: the index of the head of each node; -1 at the root, at all roots of a forest,
+            and where no root was asked for at the node that the walks end in.
+
+        Raises
+        ------
+        WalkTooLongError
+            If a walk did not end in `max_steps` and elimination would take more than `max_work`.
+
+        Notes
+        -----
+        Loop-erased walks: one step takes as long as its waits for memory, and several draws are
+        walked side by side.  The same rng gives the same trees; the first 10 of 1000 are the 10.
+
+        Examples
+        --------
+        >>> square = SparseSpanningTrees.from_edges([0, 1, 2, 3], [1, 2, 3, 0], directed=False)
+        >>> bool((square.sample(100, rng=0)[:10] == square.sample(10, rng=0)).all())
+        True
+        """
+        shape = check_size(size)
+        heads, _ = self._graph.draw(
+            math.prod(shape),
+            key=stream_key(rng),
+            workers=check_workers(workers),
+            first_draw=check_index(first_draw, "first_draw"),
+            max_steps=None if max_steps is None else check_count(max_steps, "max_steps", 0),
+            max_work=max_work,
+        )
+        return heads.reshape(*shape, self.num_nodes)
+
+    def sample_edges(
+        self,
+        size: int | tuple[int, ...] | None = None,
+        *,
+        rng: Seed = None,
+        workers: int = 1,
+        first_draw: int = 0,
+        max_steps: int | None = None,
+        max_work: float = MAX_WORK,
+    ) -> NDArray[np.int32]:
+        """Draw trees as edges: those that `sample` would draw from the same `rng`.
+
+        Returns
+        -------
+        ndarray of int32, shape (*size, num_nodes)
+            For each node the index of the edge to its head, in the order of the input: of the
+            arrays given, of ``graph.edges`` (with keys), of ``matrix.tocoo()``; -1 where it has no
+            head.  Of parallel edges one is drawn in proportion to the weights.
+
+        Examples
+        --------
+        >>> pair = SparseSpanningTrees.from_edges([0, 0], [1, 1], [1.0, 3.0], root=0)
+        >>> edges = pair.sample_edges(1000, rng=0)
+        >>> float((edges[:, 1] == 1).mean().round(2))
+        0.75
+        """
+        shape = check_size(size)
+        key = stream_key(rng)
+        first_draw = check_index(first_draw, "first_draw")
+        heads, _ = self._graph.draw(
+            math.prod(shape),
+            key=key,
+            workers=check_workers(workers),
+            first_draw=first_draw,
+            max_steps=None if max_steps is None else check_count(max_steps, "max_steps", 0),
+            max_work=max_work,
+        )
+        edges = np.empty_like(heads)
+        draws = np.arange(first_draw, first_draw + len(heads), dtype=np.uint64)
+        self._graph.core.edges_of(heads, *key, draws, edges)
+        return edges.reshape(*shape, self.num_nodes)
+
+    # ---- where it goes
+
+    def to_networkx(self, heads: ArrayLike | None = None, *, edges: ArrayLike | None = None) -> Any:
+        """Make a NetworkX graph of one tree, with the weights and attributes of its edges.
+
+        Parameters
+        ----------
+        heads : array_like of int, shape (num_nodes,), optional
+            A tree as `sample` returns it.
+        edges : array_like of int, shape (num_nodes,), optional
+            A tree as `sample_edges` returns it, which tells parallel edges apart.
+
+        Returns
+        -------
+        networkx.Graph, DiGraph, MultiGraph or MultiDiGraph
+            Of the kind that the distribution was made from.
+
+        Examples
+        --------
+        >>> import networkx as nx
+        >>> trees = SparseSpanningTrees.from_networkx(nx.cycle_graph(["a", "b", "c"]))
+        >>> nx.is_tree(trees.to_networkx(trees.sample(rng=0)))
+        True
+        """
+        import networkx
+
+        _, chosen = self._edges_of_tree(heads, edges)
+        if self._source is not None:
+            tree = self._source.__class__()
+            tree.add_nodes_from(self._source.nodes(data=True))
+        else:
+            tree = networkx.Graph() if self._graph.edges.is_undirected else networkx.DiGraph()
+            tree.add_nodes_from(self.nodes)
+        for edge in chosen.tolist():
+            if self._source is not None and self._keys is not None:
+                key = self._keys[edge]
+                tree.add_edge(*key, **self._source.edges[key])
+                continue
+            head, dependent = (
+                int(self._graph.edges.heads[edge]),
+                int(self._graph.edges.dependents[edge]),
+            )
+            tree.add_edge(head, dependent, weight=self._weight(edge))
+        return tree
+
+    def to_scipy(self, heads: ArrayLike | None = None, *, edges: ArrayLike | None = None) -> Any:
+        """Make a sparse array of one tree: the weight of each arc at ``[head, dependent]``.
+
+        Parameters
+        ----------
+        heads, edges : array_like of int, shape (num_nodes,), optional
+            As in `to_networkx`.
+
+        Returns
+        -------
+        scipy.sparse.csr_array, shape (num_nodes, num_nodes)
+
+        Examples
+        --------
+        >>> path = SparseSpanningTrees.from_edges([0, 1], [1, 2], [2.0, 3.0], root=0)
+        >>> path.to_scipy(path.sample(rng=0)).toarray().tolist()
+        [[0.0, 2.0, 0.0], [0.0, 0.0, 3.0], [0.0, 0.0, 0.0]]
+        """
+        from scipy.sparse import csr_array
+
+        dependents, chosen = self._edges_of_tree(heads, edges)
+        ends = self._graph.edges.heads[chosen], self._graph.edges.dependents[chosen]
+        other = np.where(ends[0] == dependents, ends[1], ends[0])
+        weights = np.array([self._weight(edge) for edge in chosen.tolist()], dtype=np.float64)
+        return csr_array((weights, (other, dependents)), shape=(self.num_nodes, self.num_nodes))
+
+    def to_dense(self) -> tuple[SpanningTrees, list[Hashable]]:
+        """Make the same distribution over a dense graph, whose node 0 is the root.
+
+        Returns
+        -------
+        trees : SpanningTrees
+        nodes : list
+            The label of each of its nodes.  For forests the root is a node outside the graph, with
+            the label None.
+
+        Examples
+        --------
+        >>> trees, nodes = SparseSpanningTrees.from_edges([1, 1], [0, 2], root=1).to_dense()
+        >>> trees, nodes
+        (SpanningTrees(2 words), [1, 0, 2])
+        """
+        edges = self._graph.edges
+        root = self._graph.walk_root if self._graph.root is None else self._graph.root
+        order = [root, *(i for i in range(self._graph.core.num_nodes) if i != root)]
+        place = np.empty(len(order), dtype=np.intp)
+        place[order] = np.arange(len(order))
+        scores = np.full((len(order), len(order)), -np.inf)
+        log_weights = np.zeros(self.num_edges) if edges.log_weights is None else edges.log_weights
+        pairs = [(edges.heads, edges.dependents)]
+        if edges.goes_both_ways:
+            pairs.append((edges.dependents, edges.heads))
+        for heads, dependents in pairs:
+            np.logaddexp.at(scores, (place[heads], place[dependents]), log_weights)
+        if edges.log_killing is not None:
+            scores[0, place[:-1]] = edges.log_killing
+        labels = [None if i == self.num_nodes else edges.nodes[i] for i in order]
+        return SpanningTrees(scores), labels
+
+    def _weight(self, edge: int) -> float:
+        edges = self._graph.edges
+        if edges.weights is not None:
+            return float(edges.weights[edge])
+        return 1.0 if edges.log_weights is None else math.exp(edges.log_weights[edge])
+
+    def _edges_of_tree(
+        self, heads: ArrayLike | None, edges: ArrayLike | None
+    ) -> tuple[NDArray[np.intp], NDArray[np.integer[Any]]]:
+        """Return the nodes of one tree that have a head, and the edge from each to its head."""
+        if (heads is None) == (edges is None):
+            raise TypeError("pass heads or edges, one of them")
+        name, given = ("heads", heads) if edges is None else ("edges", edges)
+        array = np.asarray(given)
+        if array.shape != (self.num_nodes,):
+            raise InvalidTreeError(
+                f"{name} has shape {array.shape}: expected one tree, shape ({self.num_nodes},)"
+            )
+        if edges is None:
+            found = np.empty((1, self.num_nodes), dtype=np.int32)
+            self._graph.core.edges_of(
+                np.ascontiguousarray(array[None], dtype=np.int32),
+                0,
+                0,
+                np.zeros(1, np.uint64),
+                found,
+            )
+            missing = (found[0] < 0) & (array >= 0)
+            if missing.any():
+                node = int(np.argmax(missing))
+                raise InvalidTreeError(
+                    f"heads[{node}] is {array[node]}: the graph has no edge between "
+                    f"{self._graph.edges.name(node)} and node {array[node]}"
+                )
+            array = found[0]
+        dependents = np.flatnonzero(array >= 0)
+        return dependents, array[dependents]
+
+
+def _restore(
+    kind: type[SparseSpanningTrees],
+    edges: Edges,
+    root: int | None,
+    source: Any,
+    keys: list[tuple[Any, ...]] | None,
+) -> SparseSpanningTrees:
+    trees = kind._of(RootedGraph(edges, root))
+    trees._source, trees._keys = source, keys
+    return trees

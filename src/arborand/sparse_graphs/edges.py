@@ -1,0 +1,194 @@
+"""The gate for sparse graphs: edges, weights, killing weights and labels become :class:`Edges`.
+
+What passes is copied, frozen and never checked again.  Whether the graph has a tree is asked of the
+core afterwards (``distribution.py``), because only compressed rows can tell quickly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from arborand import _core
+from arborand.arguments import check_count
+from arborand.errors import InvalidWeightsError
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+MOST = 2**31 - 1
+"""The most nodes, edges and arcs: they are counted in 32 bits."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Edges:
+    """Checked edges.
+
+    Attributes
+    ----------
+    heads, dependents : ndarray of int32, shape (num_edges,), read-only
+    weights : ndarray of float64, shape (num_edges,), read-only, or None
+        As they were given; None if logarithms were, or nothing.
+    log_weights : ndarray of float64, shape (num_edges,), read-only, or None
+        None if all weights are 1; -inf means no edge.
+    nodes : sequence
+        The label of each node.
+    is_undirected : bool
+        Whether the graph is symmetric, so that the law of its trees does not depend on the root.
+    goes_both_ways : bool
+        Whether each edge is two arcs.  (A symmetric matrix is undirected, but has two entries.)
+    log_killing : ndarray of float64, shape (num_nodes,), read-only, or None
+    """
+
+    heads: NDArray[np.int32]
+    dependents: NDArray[np.int32]
+    weights: NDArray[np.float64] | None
+    log_weights: NDArray[np.float64] | None
+    nodes: Sequence[Hashable]
+    is_undirected: bool
+    goes_both_ways: bool
+    log_killing: NDArray[np.float64] | None
+
+    def __post_init__(self) -> None:
+        for array in (
+            self.heads,
+            self.dependents,
+            self.weights,
+            self.log_weights,
+            self.log_killing,
+        ):
+            if array is not None:
+                array.flags.writeable = False
+        arcs = len(self.heads) * (2 if self.goes_both_ways else 1) + len(self.nodes)
+        if arcs > MOST:
+            raise InvalidWeightsError(
+                f"the graph has {len(self.heads)} edges and {len(self.nodes)} nodes: more than "
+                f"{MOST} arcs and nodes are not supported"
+            )
+
+    def as_directed(self) -> Edges:
+        """Turn an undirected graph into a directed one with the same trees."""
+        heads, dependents, log_weights = self.heads, self.dependents, self.log_weights
+        if self.goes_both_ways:
+            heads = np.concatenate([self.heads, self.dependents])
+            dependents = np.concatenate([self.dependents, self.heads])
+            if log_weights is not None:
+                log_weights = np.concatenate([log_weights, log_weights])
+        return Edges(heads, dependents, None, log_weights, self.nodes, False, False, None)
+
+    def name(self, node: int) -> str:
+        """Name a node in a message."""
+        return repr(self.nodes[node])
+
+
+def check_endpoints(
+    heads: ArrayLike, dependents: ArrayLike, num_nodes: int | None
+) -> tuple[NDArray[np.int32], NDArray[np.int32], int]:
+    """Let the ends of edges through: nodes from 0 on."""
+    ends = {}
+    for name, values in (("heads", heads), ("dependents", dependents)):
+        array: NDArray[Any] = np.asarray(values)
+        if array.size == 0 and array.dtype.kind == "f":
+            array = array.astype(np.int64)
+        if array.dtype.kind not in "iu":
+            raise TypeError(
+                f"{name} must be integers, one per edge, but their dtype is {array.dtype}; labels "
+                "of another kind: from_networkx"
+            )
+        if array.ndim != 1:
+            raise InvalidWeightsError(
+                f"{name} has shape {array.shape}: expected one axis, with one entry per edge"
+            )
+        ends[name] = array
+    if len(ends["heads"]) != len(ends["dependents"]):
+        raise InvalidWeightsError(
+            f"heads has {len(ends['heads'])} entries where dependents has "
+            f"{len(ends['dependents'])}: each edge has one of both"
+        )
+    largest = max((int(array.max(initial=-1)) for array in ends.values()), default=-1)
+    if num_nodes is None:
+        num_nodes = largest + 1
+        if num_nodes == 0:
+            raise InvalidWeightsError("there are no edges: say how many nodes, with num_nodes=")
+    num_nodes = check_count(num_nodes, "num_nodes", 1)
+    for name, array in ends.items():
+        bad = (array < 0) | (array >= num_nodes)
+        if bad.any():
+            edge = int(np.argmax(bad))
+            raise InvalidWeightsError(
+                f"{name}[{edge}] is {array[edge]}: nodes are counted from 0 to {num_nodes - 1} "
+                "(num_nodes - 1)"
+            )
+    if num_nodes >= MOST:
+        raise InvalidWeightsError(
+            f"the graph has {num_nodes} nodes: at most {MOST - 1} are supported"
+        )
+    return ends["heads"].astype(np.int32), ends["dependents"].astype(np.int32), num_nodes
+
+
+def check_edge_weights(
+    weights: ArrayLike | None,
+    log_weights: ArrayLike | None,
+    count: int,
+    describe: Any,
+    *,
+    name: str = "weights",
+    of: str = "edge",
+) -> tuple[NDArray[np.float64] | None, NDArray[np.float64] | None]:
+    """Let weights or their logarithms through, as both; None where they were not given.
+
+    `describe` turns an index into words for a message.
+    """
+    if weights is not None and log_weights is not None:
+        raise TypeError(f"{name} and log_{name} are given: pass one of them")
+    if weights is None and log_weights is None:
+        return None, None
+    is_log = weights is None
+    name = f"log_{name}" if is_log else name
+    given: NDArray[Any] = np.asarray(log_weights if is_log else weights)
+    if given.dtype.kind not in "biuf":
+        raise TypeError(f"{name} must be real numbers, but their dtype is {given.dtype}")
+    if given.shape not in ((), (count,)):
+        raise InvalidWeightsError(
+            f"{name} has shape {given.shape}: expected ({count},), one entry per {of}"
+        )
+    values = np.array(np.broadcast_to(given, (count,)), dtype=np.float64)
+    bad = ~(values < np.inf) if is_log else ~((values >= 0) & (values < np.inf))
+    if bad.any():
+        index = int(np.argmax(bad))
+        need = "a finite logarithm, or -inf for none" if is_log else "a finite number, 0 for none"
+        raise InvalidWeightsError(
+            f"{name}[{index}] is {values[index]}, on {describe(index)}: expected {need}"
+        )
+    if is_log:
+        return None, values
+    logarithms = values.copy()
+    _core.logarithms(logarithms)
+    return values, logarithms
+
+
+def check_killing(
+    killing: ArrayLike | Mapping[Hashable, float] | None,
+    log_killing: ArrayLike | None,
+    nodes: Sequence[Hashable],
+) -> NDArray[np.float64] | None:
+    """Let killing weights through, as logarithms."""
+    if isinstance(killing, Mapping):
+        unknown = [node for node in killing if node not in set(nodes)]
+        if unknown:
+            raise InvalidWeightsError(f"killing names {unknown[0]!r}, which is no node")
+        killing = [killing.get(node, 0.0) for node in nodes]
+    _, checked = check_edge_weights(
+        killing,
+        log_killing,
+        len(nodes),
+        lambda node: f"node {nodes[node]!r}",
+        name="killing",
+        of="node",
+    )
+    if checked is not None and not (checked > -np.inf).any():
+        raise InvalidWeightsError("killing is 0 everywhere: some node must be able to be a root")
+    return checked

@@ -1,0 +1,67 @@
+// How Python calls into the core: arrays, threads without the GIL, Ctrl-C, and what went wrong.
+#pragma once
+
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+
+#include <cfenv>
+#include <chrono>
+#include <new>
+#include <stdexcept>
+#include <string>
+
+#include "python/parallel.hpp"
+
+namespace arborand {
+
+namespace nb = nanobind;
+
+template <class Number, int Dimensions>
+using Array = nb::ndarray<Number, nb::ndim<Dimensions>, nb::c_contig, nb::device::cpu>;
+
+// Looks for Ctrl-C at most twenty times a second, because that needs the GIL.
+class SignalPoll {
+  public:
+    static bool poll(void* self) { return static_cast<SignalPoll*>(self)->check(); }
+    bool raised() const { return raised_; }
+
+  private:
+    using Clock = std::chrono::steady_clock;
+
+    bool check() {
+        const Clock::time_point now = Clock::now();
+        if (now - last_ < std::chrono::milliseconds(50)) return false;
+        last_ = now;
+        nb::gil_scoped_acquire gil;
+        // Handlers are Python code, which may do anything to the environment that the work relies
+        // on.
+        std::fenv_t environment;
+        std::fegetenv(&environment);
+        raised_ = raised_ || PyErr_CheckSignals() != 0;
+        std::fesetenv(&environment);
+        return raised_;
+    }
+
+    Clock::time_point last_ = Clock::now();
+    bool raised_ = false;
+};
+
+// Run body(index, workspace, interrupt) for all pieces without the GIL; raise what went wrong.
+template <class Body>
+void run(Index count, int workers, const Body& body) {
+    SignalPoll signals;
+    Outcome outcome;
+    {
+        nb::gil_scoped_release release;
+        outcome = for_each(count, workers, &SignalPoll::poll, &signals, body);
+    }
+    if (signals.raised()) throw nb::python_error();
+    if (outcome.status == Status::no_memory) throw std::bad_alloc();
+    if (outcome.status != Status::ok) {
+        throw std::runtime_error("the core could not solve graph " + std::to_string(outcome.index) +
+                                 " (status " + std::to_string(static_cast<int>(outcome.status)) +
+                                 "); this is a bug in arborand");
+    }
+}
+
+}  // namespace arborand

@@ -1,0 +1,237 @@
+"""The NetworkX backend: reached in every way NetworkX has, right where NetworkX is wrong."""
+
+import math
+import random
+import subprocess
+import sys
+
+import networkx as nx
+import numpy as np
+import pytest
+
+from arborand import networkx_backend
+
+pytestmark = pytest.mark.filterwarnings("ignore:Note. conversions to backend graphs")
+
+
+def weighted_square():
+    graph = nx.Graph()
+    graph.add_weighted_edges_from(
+        [("a", "b", 1.0), ("b", "c", 2.0), ("c", "d", 3.0), ("d", "a", 4.0)]
+    )
+    return graph
+
+
+def test_nothing_of_arborand_is_imported_before_it_is_used():
+    program = (
+        "import sys, networkx as nx; before = 'arborand' in sys.modules; "
+        "nx.number_of_spanning_trees(nx.path_graph(3), backend='arborand'); "
+        "print(before, 'arborand' in sys.modules)"
+    )
+    ran = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    assert ran.stdout.split() == ["False", "True"]
+
+
+def test_it_is_chosen_by_both_priorities():
+    graph = nx.path_graph(5)
+    nx.set_edge_attributes(graph, 1e-200, "weight")  # NetworkX divides by zero here
+    with nx.config.backend_priority(generators=["arborand"]):
+        assert nx.is_tree(nx.random_spanning_tree(graph, weight="weight", seed=1))
+    with nx.config.backend_priority(algos=["arborand"]):
+        assert nx.number_of_spanning_trees(nx.complete_graph(5)) == 125.0  # exactly
+
+
+@pytest.mark.parametrize("multiplicative", [True, False])
+@pytest.mark.parametrize("seed", [0, random.Random(1), np.random.RandomState(1), None])
+def test_seeds_of_every_kind_are_taken(seed, multiplicative):
+    tree = nx.random_spanning_tree(
+        weighted_square(), "weight", multiplicative=multiplicative, seed=seed, backend="arborand"
+    )
+    assert nx.is_tree(tree)
+    assert set(tree) == set("abcd")
+
+
+def test_the_same_seed_gives_the_same_tree_and_another_another():
+    grid = nx.grid_2d_graph(10, 10)
+
+    def edges(seed):
+        return set(nx.random_spanning_tree(grid, seed=seed, backend="arborand").edges)
+
+    assert edges(1) == edges(1)
+    assert edges(1) != edges(2)
+
+
+def test_edges_and_nodes_keep_their_attributes():
+    graph = weighted_square()
+    graph.edges["a", "b"]["name"] = "first"
+    graph.nodes["a"]["height"] = 3
+    tree = nx.random_spanning_tree(graph, "weight", seed=0, backend="arborand")
+    assert tree.nodes["a"]["height"] == 3
+    for a, b, data in tree.edges(data=True):
+        assert data == graph.edges[a, b]
+    assert (
+        "first"
+        in nx.get_edge_attributes(
+            nx.random_spanning_tree(graph.edge_subgraph([("a", "b")]), seed=0, backend="arborand"),
+            "name",
+        ).values()
+    )
+
+
+@pytest.mark.parametrize(
+    "graph",
+    [nx.petersen_graph(), nx.complete_bipartite_graph(3, 4), nx.grid_2d_graph(4, 5)],
+    ids=["Petersen", "K_3,4", "grid"],
+)
+def test_numbers_agree_with_networkx(graph):
+    rng = np.random.default_rng(0)
+    for edge in graph.edges:
+        graph.edges[edge]["weight"] = float(rng.uniform(0.5, 2.0))
+    for weight in (None, "weight"):
+        assert nx.number_of_spanning_trees(
+            graph, weight=weight, backend="arborand"
+        ) == pytest.approx(nx.number_of_spanning_trees(graph, weight=weight), rel=1e-10)
+        for invert in (True, False):
+            assert nx.effective_graph_resistance(
+                graph, weight, invert, backend="arborand"
+            ) == pytest.approx(nx.effective_graph_resistance(graph, weight, invert), rel=1e-10)
+            ours = nx.resistance_distance(
+                graph, weight=weight, invert_weight=invert, backend="arborand"
+            )
+            theirs = nx.resistance_distance(graph, weight=weight, invert_weight=invert)
+            for a in graph:
+                assert ours[a] == pytest.approx(theirs[a], rel=1e-9, abs=1e-9)
+    first, *_, last = graph
+    assert nx.resistance_distance(graph, first, last, backend="arborand") == pytest.approx(
+        nx.resistance_distance(graph, last, backend="arborand")[first], rel=1e-12
+    )
+    assert nx.resistance_distance(graph, nodeB=last, backend="arborand")[first] == pytest.approx(
+        nx.resistance_distance(graph, first, last), rel=1e-10
+    )
+
+
+def test_counts_of_directed_graphs_agree_with_networkx():
+    graph = nx.MultiDiGraph([(0, 1), (0, 1), (1, 2), (2, 1), (0, 2), (2, 2), (2, 0)])
+    for root in graph:
+        assert nx.number_of_spanning_trees(graph, root=root, backend="arborand") == pytest.approx(
+            nx.number_of_spanning_trees(graph, root=root), abs=1e-9
+        )
+
+
+# ---- where NetworkX goes wrong
+
+
+def test_small_weights_do_not_divide_by_zero():
+    graph = nx.complete_graph(6)
+    nx.set_edge_attributes(graph, 1e-200, "weight")
+    with pytest.raises(ZeroDivisionError):
+        nx.random_spanning_tree(graph, weight="weight", seed=0)
+    tree = nx.random_spanning_tree(graph, weight="weight", seed=0, backend="arborand")
+    assert nx.is_tree(tree)
+
+
+def test_a_directed_graph_is_refused():
+    graph = nx.DiGraph([(0, 1), (1, 2)])
+    with pytest.raises(NotImplementedError, match="for the given arguments"):
+        nx.random_spanning_tree(graph, seed=0, backend="arborand")
+    assert "without a root" in networkx_backend.BackendInterface.can_run(
+        "random_spanning_tree", (graph,), {}
+    )
+    with pytest.raises(nx.NetworkXNotImplemented):
+        networkx_backend.random_spanning_tree(graph)
+
+
+def test_a_self_loop_is_no_edge_of_a_tree():
+    graph = nx.Graph([(0, 0), (0, 1), (1, 1), (1, 2)])
+    for multiplicative in (True, False):
+        for seed in range(20):
+            tree = nx.random_spanning_tree(
+                graph, multiplicative=multiplicative, seed=seed, backend="arborand"
+            )
+            assert set(tree.edges) == {(0, 1), (1, 2)}
+
+
+@pytest.mark.parametrize(
+    ("graph", "log_count"),
+    [(nx.complete_graph(150), 148 * math.log(150)), (nx.grid_2d_graph(40, 40), 1794.23820141204)],
+    ids=["K_150", "grid 40 x 40"],
+)
+def test_a_count_beyond_float64_is_told_by_its_logarithm(graph, log_count):
+    with pytest.raises(OverflowError, match="logarithm is") as caught:
+        nx.number_of_spanning_trees(graph, backend="arborand")
+    told = float(str(caught.value).split("logarithm is ")[1].split()[0])
+    assert told == pytest.approx(log_count, rel=1e-13)
+
+
+def test_resistances_of_weights_far_apart_keep_their_digits():
+    graph = nx.Graph()
+    graph.add_weighted_edges_from([(0, 1, 1e12), (1, 2, 1e-12), (2, 0, 1e-12)])
+    # Two conductors of 1e-12 in series, beside one of 1e12.
+    exact = 1 / (1e12 + 0.5e-12)
+    ours = nx.resistance_distance(graph, 0, 1, "weight", False, backend="arborand")
+    assert ours == pytest.approx(exact, rel=1e-14)
+    everything = nx.effective_graph_resistance(graph, "weight", False, backend="arborand")
+    assert everything == pytest.approx(1e12, rel=1e-9)
+
+
+# ---- refusals
+
+
+def test_negative_weights_are_left_to_networkx():
+    graph = weighted_square()
+    graph.edges["a", "b"]["weight"] = -1.0
+    assert (
+        networkx_backend.BackendInterface.can_run(
+            "number_of_spanning_trees", (graph,), {"weight": "weight"}
+        )
+        == "weights must not be negative"
+    )
+    with nx.config.backend_priority(algos=["arborand"]):
+        # Each tree leaves one edge out: 24 without the negative one, -12, -8 and -6 without others.
+        assert nx.number_of_spanning_trees(graph, weight="weight") == pytest.approx(-2.0)
+
+
+@pytest.mark.parametrize(
+    ("function", "arguments", "error", "words"),
+    [
+        ("random_spanning_tree", {}, nx.NetworkXError, "not connected"),
+        ("resistance_distance", {}, nx.NetworkXError, "strongly connected"),
+    ],
+)
+def test_a_graph_in_two_parts_is_refused(function, arguments, error, words):
+    graph = nx.Graph([(0, 1), (2, 3)])
+    with pytest.raises(error, match=words):
+        getattr(nx, function)(graph, backend="arborand", **arguments)
+    assert nx.number_of_spanning_trees(graph, backend="arborand") == 0
+    assert nx.effective_graph_resistance(graph, backend="arborand") == math.inf
+
+
+def test_bad_weights_name_the_edge():
+    graph = weighted_square()
+    graph.edges["b", "c"]["weight"] = math.nan
+    with pytest.raises(nx.NetworkXError, match=r"'weight'\[\d\] is nan, on the edge \('b', 'c'\)"):
+        nx.random_spanning_tree(graph, "weight", backend="arborand")
+    graph.edges["b", "c"]["weight"] = "heavy"
+    with pytest.raises(nx.NetworkXError, match="must be a number"):
+        nx.random_spanning_tree(graph, "weight", backend="arborand")
+    graph.edges["b", "c"]["weight"] = 0.0
+    with pytest.raises(ZeroDivisionError, match=r"\('b', 'c'\)"):
+        nx.resistance_distance(graph, "a", "c", "weight", backend="arborand")
+
+
+def test_small_graphs():
+    assert len(nx.random_spanning_tree(nx.Graph(), backend="arborand")) == 0
+    assert set(nx.random_spanning_tree(nx.trivial_graph(), backend="arborand")) == {0}
+    with pytest.raises(nx.NetworkXPointlessConcept):
+        nx.number_of_spanning_trees(nx.Graph(), backend="arborand")
+    assert nx.number_of_spanning_trees(nx.trivial_graph(), backend="arborand") == 1
+
+
+def test_all_pairs_of_a_large_graph_are_better_done_by_networkx():
+    should_run = networkx_backend.BackendInterface.should_run
+    large = nx.path_graph(networkx_backend.MOST_NODES_FOR_ALL_PAIRS + 1)
+    assert should_run("resistance_distance", (large,), {}) == "all pairs of a large graph"
+    assert should_run("resistance_distance", (large,), {"nodeA": 0}) is True
+    assert should_run("random_spanning_tree", (large,), {}) is True

@@ -1,0 +1,505 @@
+"""Sparse graphs: what comes in, what comes out, what is refused, and what never changes a tree."""
+
+import pickle
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import networkx as nx
+import numpy as np
+import pytest
+import scipy.sparse
+
+import arborand
+from arborand import (
+    InvalidTreeError,
+    InvalidWeightsError,
+    NoTreeError,
+    SpanningTrees,
+    SparseSpanningTrees,
+    WalkTooLongError,
+)
+from arborand.sparse_graphs.drawing import Budgets
+
+
+def grid(rows, columns):
+    node = np.arange(rows * columns).reshape(rows, columns)
+    return (
+        np.concatenate([node[:, :-1].ravel(), node[:-1].ravel()]),
+        np.concatenate([node[:, 1:].ravel(), node[1:].ravel()]),
+    )
+
+
+@pytest.fixture
+def weighted_grid():
+    heads, dependents = grid(9, 11)
+    weights = np.exp(np.random.default_rng(0).standard_normal(len(heads)))
+    return SparseSpanningTrees.from_edges(heads, dependents, weights, directed=False)
+
+
+@pytest.fixture
+def square():
+    return SparseSpanningTrees.from_edges([0, 1, 2, 3], [1, 2, 3, 0], directed=False)
+
+
+def assert_spanning_tree(heads, root):
+    assert heads[root] == -1
+    assert (heads >= 0).sum() == len(heads) - 1
+    for node in range(len(heads)):
+        for _ in heads:
+            if node == root:
+                break
+            node = heads[node]
+        assert node == root
+
+
+# ---- what comes out
+
+
+@pytest.mark.parametrize(
+    ("size", "shape"), [(None, (4,)), (0, (0, 4)), (5, (5, 4)), ((2, 3), (2, 3, 4)), ((), (4,))]
+)
+def test_shapes_are_those_of_numpy(square, size, shape):
+    heads = square.sample(size, rng=0)
+    assert (heads.shape, heads.dtype) == (shape, np.int32)
+    edges = square.sample_edges(size, rng=0)
+    assert (edges.shape, edges.dtype) == (shape, np.int32)
+
+
+def test_draws_are_trees(weighted_grid):
+    (root,) = {int(np.flatnonzero(heads == -1)[0]) for heads in weighted_grid.sample(20, rng=0)}
+    for heads in weighted_grid.sample(20, rng=0):
+        assert_spanning_tree(heads, root)
+
+
+def test_edges_are_those_of_the_heads(weighted_grid):
+    heads_of, dependents_of = grid(9, 11)
+    heads = weighted_grid.sample(10, rng=3)
+    edges = weighted_grid.sample_edges(10, rng=3)
+    for tree, used in zip(heads, edges, strict=True):
+        for node in range(99):
+            if tree[node] < 0:
+                assert used[node] == -1
+            else:
+                ends = {int(heads_of[used[node]]), int(dependents_of[used[node]])}
+                assert ends == {node, int(tree[node])}
+
+
+# ---- what never changes a tree
+
+
+@pytest.mark.parametrize("budgets", [None, Budgets(500, 100), Budgets(200, 20), Budgets(0, 0)])
+def test_trees_depend_on_nothing_but_their_number(weighted_grid, budgets):
+    graph = weighted_grid._graph
+    expected, _ = graph.draw(70, key=(1, 2), budgets=budgets)
+    for settings in ({"workers": 2}, {"workers": 3, "lanes": 16}, {"lanes": 1}, {"lanes": 5}):
+        found, _ = graph.draw(70, key=(1, 2), budgets=budgets, **settings)
+        np.testing.assert_array_equal(found, expected)
+    first, _ = graph.draw(10, key=(1, 2), budgets=budgets)
+    np.testing.assert_array_equal(first, expected[:10])
+    later, _ = graph.draw(10, key=(1, 2), budgets=budgets, first_draw=60, lanes=16)
+    np.testing.assert_array_equal(later, expected[60:])
+
+
+def test_calls_agree_whatever_was_asked_before(weighted_grid):
+    fresh = pickle.loads(pickle.dumps(weighted_grid))
+    weighted_grid.log_partition()
+    weighted_grid.edge_marginals()
+    np.testing.assert_array_equal(weighted_grid.sample(5, rng=1), fresh.sample(5, rng=1))
+    np.testing.assert_array_equal(
+        weighted_grid.sample(5, rng=1, max_steps=0), fresh.sample(5, rng=1, max_steps=0)
+    )
+    np.testing.assert_array_equal(
+        weighted_grid.sample_edges(5, rng=1)[2:], fresh.sample_edges(3, rng=1, first_draw=2)
+    )
+
+
+def test_a_generator_is_advanced(square):
+    rng = np.random.default_rng(0)
+    assert not np.array_equal(square.sample(50, rng=rng), square.sample(50, rng=rng))
+
+
+def test_threads_that_share_a_graph_agree(weighted_grid):
+    expected = weighted_grid.sample(50, rng=4, max_steps=400)
+    fresh = pickle.loads(pickle.dumps(weighted_grid))
+    found = [None] * 4
+
+    def draw(i):
+        found[i] = fresh.sample(50, rng=4, max_steps=400)
+
+    threads = [threading.Thread(target=draw, args=(i,)) for i in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for heads in found:
+        np.testing.assert_array_equal(heads, expected)
+
+
+def test_another_root_turns_the_same_trees_round(weighted_grid):
+    heads_of, dependents_of = grid(9, 11)
+    weights = np.exp(np.random.default_rng(0).standard_normal(len(heads_of)))
+    rooted = SparseSpanningTrees.from_edges(
+        heads_of, dependents_of, weights, directed=False, root=7
+    )
+    for free, tree in zip(weighted_grid.sample(10, rng=5), rooted.sample(10, rng=5), strict=True):
+        assert_spanning_tree(tree, 7)
+
+        def edges(heads):
+            return {frozenset((node, int(head))) for node, head in enumerate(heads) if head >= 0}
+
+        assert edges(free) == edges(tree)
+    assert rooted.log_partition() == weighted_grid.log_partition()
+    np.testing.assert_allclose(
+        rooted.log_prob(rooted.sample(5, rng=5)),
+        weighted_grid.log_prob(weighted_grid.sample(5, rng=5)),
+        rtol=1e-13,
+    )
+    assert rooted.root_marginals().sum() == pytest.approx(
+        sum(
+            marginal
+            for a, b, marginal in zip(heads_of, dependents_of, rooted.edge_marginals(), strict=True)
+            if 7 in (a, b)
+        ),
+        rel=1e-10,
+    )
+
+
+def test_the_callers_arrays_are_left_alone():
+    heads, dependents = np.array([0, 1]), np.array([1, 2])
+    weights = np.array([1.0, 2.0])
+    trees = SparseSpanningTrees.from_edges(heads, dependents, weights, root=0)
+    heads[0] = dependents[0] = 2
+    weights[:] = 0
+    assert trees.sample(rng=0).tolist() == [-1, 0, 1]
+    assert trees.log_partition() == pytest.approx(np.log(2))
+
+
+# ---- where it comes from
+
+
+def test_scipy_matrices_of_any_format():
+    dense = np.array([[0, 2, 1.0], [2, 0, 3], [1, 3, 0]])
+    counts = {
+        SparseSpanningTrees.from_scipy(
+            scipy.sparse.csr_array(dense).asformat(kind), directed=False
+        ).log_partition()
+        for kind in ("bsr", "coo", "csc", "csr", "dia", "dok", "lil")
+    }
+    (count,) = counts
+    assert count == pytest.approx(np.log(2 * 1 + 2 * 3 + 1 * 3))
+    assert SparseSpanningTrees.from_scipy(
+        scipy.sparse.csr_matrix(dense), root=0
+    ).log_partition() == pytest.approx(np.log(11))
+
+
+def test_scipy_entries_that_are_0_are_no_edges_and_doubled_ones_are_parallel():
+    heads, dependents = [0, 0, 1, 1], [1, 1, 2, 0]
+    matrix = scipy.sparse.coo_array(([1.0, 2.0, 5.0, 0.0], (heads, dependents)), shape=(3, 3))
+    trees = SparseSpanningTrees.from_scipy(matrix, root=0)
+    assert trees.log_partition() == pytest.approx(np.log(15))
+    drawn = trees.sample_edges(3000, rng=0)
+    assert set(drawn[:, 1]) == {0, 1}
+    assert (drawn[:, 1] == 1).mean() == pytest.approx(2 / 3, abs=0.05)
+
+
+def test_edges_of_a_symmetric_matrix_are_its_entries():
+    matrix = scipy.sparse.csr_array(np.array([[0, 2, 1.0], [2, 0, 3], [1, 3, 0]]))
+    trees = SparseSpanningTrees.from_scipy(matrix, directed=False, root=2)
+    entries = matrix.tocoo()
+    for heads, edges in zip(trees.sample(9, rng=0), trees.sample_edges(9, rng=0), strict=True):
+        for node in (0, 1):
+            assert entries.coords[0][edges[node]] == heads[node]
+            assert entries.coords[1][edges[node]] == node
+
+
+def test_an_asymmetric_matrix_is_not_undirected():
+    matrix = scipy.sparse.csr_array([[0, 2.0], [3.0, 0]])
+    with pytest.raises(InvalidWeightsError, match=r"matrix\[0, 1\] is 2.0 .* is 3.0.*symmetric"):
+        SparseSpanningTrees.from_scipy(matrix, directed=False)
+
+
+def test_networkx_graphs_keep_labels_keys_and_attributes():
+    graph = nx.MultiGraph()
+    graph.add_node("a", size=1)
+    first = graph.add_edge("a", "b", w=1.0, kind="road")
+    second = graph.add_edge("a", "b", w=1e12, kind="rail")
+    graph.add_edge("b", ("c", 1), w=2.0)
+    trees = SparseSpanningTrees.from_networkx(graph, weight="w", root="b")
+    assert list(trees.nodes) == ["a", "b", ("c", 1)]
+    assert trees.root == "b"
+    edges = trees.sample_edges(rng=0)
+    assert edges.tolist() == [1, -1, 2]
+    tree = trees.to_networkx(edges=edges)
+    assert isinstance(tree, nx.MultiGraph)
+    assert (first, second) == (0, 1)
+    assert tree.edges["a", "b", second] == {"w": 1e12, "kind": "rail"}
+    assert not tree.has_edge("a", "b", first)
+    assert tree.nodes["a"] == {"size": 1}
+
+
+def test_directed_networkx_graphs_lead_away_from_the_root():
+    graph = nx.DiGraph([("r", "x"), ("x", "y"), ("y", "x")])
+    trees = SparseSpanningTrees.from_networkx(graph, root="r")
+    tree = trees.to_networkx(trees.sample(rng=0))
+    assert set(tree.edges) == {("r", "x"), ("x", "y")}
+    assert nx.is_arborescence(tree)
+
+
+def test_networkx_log_weights_and_killing_by_attribute():
+    graph = nx.path_graph(3)
+    nx.set_edge_attributes(graph, 1000.0, "score")
+    trees = SparseSpanningTrees.from_networkx(graph, log_weight="score")
+    assert trees.log_partition() == pytest.approx(2000.0, rel=1e-15)
+    graph.nodes[0]["kill"] = 2.0
+    forests = SparseSpanningTrees.from_networkx(graph, killing="kill")
+    assert forests.log_partition() == pytest.approx(np.log(2.0))
+    assert forests.sample(rng=0).tolist() == [-1, 0, 1]
+    same = SparseSpanningTrees.from_networkx(graph, killing={0: 2.0})
+    assert same.log_partition() == forests.log_partition()
+
+
+def test_to_scipy_holds_the_weights_of_the_tree():
+    trees = SparseSpanningTrees.from_edges([0, 1, 0], [1, 2, 2], [3.0, 0.1, 0.0], root=0)
+    assert trees.to_scipy(trees.sample(rng=0)).toarray().tolist() == [
+        [0, 3.0, 0],
+        [0, 0, 0.1],
+        [0, 0, 0],
+    ]
+    free = SparseSpanningTrees.from_edges([0, 1], [1, 2], [3.0, 0.1], directed=False, root=2)
+    assert free.to_scipy(free.sample(rng=0)).toarray().tolist() == [
+        [0, 0, 0],
+        [3.0, 0, 0],
+        [0, 0.1, 0],
+    ]
+
+
+def test_scipy_and_networkx_are_imported_only_when_used():
+    program = (
+        "import sys, arborand; "
+        "t = arborand.SparseSpanningTrees.from_edges([0, 1], [1, 2], root=0); t.sample(rng=0); "
+        "t.log_partition(); print([m for m in ('scipy', 'networkx') if m in sys.modules])"
+    )
+    ran = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    assert ran.stdout.strip() == "[]"
+
+
+def test_pickles(weighted_grid):
+    again = pickle.loads(pickle.dumps(weighted_grid))
+    np.testing.assert_array_equal(again.sample(3, rng=0), weighted_grid.sample(3, rng=0))
+    assert repr(again) == repr(weighted_grid)
+    graph = nx.path_graph(["a", "b"])
+    labelled = pickle.loads(pickle.dumps(SparseSpanningTrees.from_networkx(graph, root="a")))
+    assert labelled.to_networkx(labelled.sample(rng=0)).edges == graph.edges
+
+
+# ---- what is refused
+
+
+@pytest.mark.parametrize(
+    ("arguments", "settings", "error", "words"),
+    [
+        (([0, 1], [1, 2]), {}, InvalidWeightsError, "directed graph needs a root="),
+        (([0.5], [1]), {"root": 0}, TypeError, "heads must be integers.*float64.*from_networkx"),
+        (([[0]], [1]), {"root": 0}, InvalidWeightsError, r"heads has shape \(1, 1\)"),
+        (([0, 1], [1]), {"root": 0}, InvalidWeightsError, "heads has 2 entries where dependents"),
+        (([0], [-1]), {"root": 0}, InvalidWeightsError, r"dependents\[0\] is -1: nodes are"),
+        (([0], [1]), {"root": 2}, InvalidWeightsError, "root is 2: nodes are counted from 0 to 1"),
+        (([0], [1]), {"root": "a"}, TypeError, "root must be an integer"),
+        (([0], [5]), {"root": 0, "num_nodes": 3}, InvalidWeightsError, r"dependents\[0\] is 5"),
+        (([], []), {"root": 0}, InvalidWeightsError, "no edges: say how many nodes"),
+        (
+            ([0], [1], [-1.0]),
+            {"root": 0},
+            InvalidWeightsError,
+            r"weights\[0\] is -1.0, on the edge",
+        ),
+        (([0], [1], [np.nan]), {"root": 0}, InvalidWeightsError, r"weights\[0\] is nan, on"),
+        (([0], [1], [1, 2]), {"root": 0}, InvalidWeightsError, r"weights has shape \(2,\)"),
+        (([0], [1], ["a"]), {"root": 0}, TypeError, "weights must be real numbers"),
+        (([0], [1]), {"root": 0, "log_weights": [np.inf]}, InvalidWeightsError, "log_weights.*inf"),
+        (([0], [1], [1]), {"root": 0, "log_weights": [0]}, TypeError, "pass one of them"),
+        (([0], [1]), {"root": 0, "killing": 1.0}, TypeError, "leave root out"),
+        (([0], [1]), {"killing": [0.0, 0.0]}, InvalidWeightsError, "killing is 0 everywhere"),
+        (([0], [1]), {"killing": [1.0, -2.0]}, InvalidWeightsError, r"killing\[1\].*node 1"),
+    ],
+)
+def test_bad_edges_are_named(arguments, settings, error, words):
+    with pytest.raises(error, match=words):
+        SparseSpanningTrees.from_edges(*arguments, **settings)
+
+
+def test_the_class_is_made_by_its_sources():
+    with pytest.raises(TypeError, match="from_edges, from_scipy, from_networkx or from_dense"):
+        SparseSpanningTrees()
+    with pytest.raises(TypeError, match=r"from_weights"):
+        SparseSpanningTrees.from_scipy(np.eye(2))
+    with pytest.raises(InvalidWeightsError, match="expected a square"):
+        SparseSpanningTrees.from_scipy(scipy.sparse.csr_array((2, 3)), root=0)
+    with pytest.raises(TypeError, match="must be SpanningTrees, not"):
+        SparseSpanningTrees.from_dense([[0]])
+    with pytest.raises(TypeError, match="batch"):
+        SparseSpanningTrees.from_dense(SpanningTrees(np.zeros((2, 3, 3))))
+
+
+def test_networkx_problems_are_named_by_label():
+    graph = nx.Graph([("a", "b")])
+    with pytest.raises(InvalidWeightsError, match=r"edge \('a', 'b'\) has no attribute 'w'"):
+        SparseSpanningTrees.from_networkx(graph, weight="w")
+    with pytest.raises(InvalidWeightsError, match="root is 'z', which is no node"):
+        SparseSpanningTrees.from_networkx(graph, root="z")
+    with pytest.raises(InvalidWeightsError, match="no nodes"):
+        SparseSpanningTrees.from_networkx(nx.Graph())
+    graph.edges["a", "b"]["w"] = np.nan
+    with pytest.raises(InvalidWeightsError, match=r"'w'\[0\] is nan, on the edge \('a', 'b'\)"):
+        SparseSpanningTrees.from_networkx(graph, weight="w")
+    with pytest.raises(InvalidWeightsError, match="killing names 'q', which is no node"):
+        SparseSpanningTrees.from_networkx(graph, killing={"q": 1.0})
+
+
+def test_nodes_out_of_reach_are_named_a_few_and_counted():
+    graph = nx.DiGraph([("r", "x")])
+    graph.add_edges_from((f"lost {i}", "x") for i in range(8))
+    with pytest.raises(
+        NoTreeError, match="'lost 4' and 3 others cannot be reached from the root, 'r'"
+    ) as e:
+        SparseSpanningTrees.from_networkx(graph, root="r")
+    assert e.value.unreachable == tuple(f"lost {i}" for i in range(8))
+    with pytest.raises(NoTreeError, match="node 2 is not connected to"):
+        SparseSpanningTrees.from_edges([0], [1], num_nodes=3, directed=False)
+    with pytest.raises(NoTreeError, match="node 2 cannot reach a node with a killing weight"):
+        SparseSpanningTrees.from_edges(
+            [0], [1], num_nodes=3, directed=False, killing=[1.0, 0.0, 0.0]
+        )
+
+
+@pytest.mark.parametrize(
+    ("heads", "words"),
+    [
+        ([-1, 0, 1], r"expected \(..., 4\)"),
+        ([-1, 0, 1, 4], "a head is a node, 0 to 3"),
+        ([-1, 0, 1, 3], "node 3 is its own head"),
+        ([-1, 0, 1, -1], "node 3 has no head"),
+        ([1, 2, 3, 0], "round a cycle"),
+        ([-1, 2, 1, 0], "node [12] leads to no root"),
+    ],
+)
+def test_what_is_no_tree_is_named(square, heads, words):
+    with pytest.raises(InvalidTreeError, match=words):
+        square.log_prob(heads)
+
+
+def test_trees_of_other_graphs_have_probability_0(square):
+    assert square.log_prob([-1, 0, 0, 0]) == -np.inf
+    with pytest.raises(TypeError, match="must be integers"):
+        square.log_prob([-1.0, 0.0, 1.0, 2.0])
+    rooted = SparseSpanningTrees.from_edges([0, 1], [1, 2], root=0)
+    with pytest.raises(InvalidTreeError, match="-1 stands at the root, 0"):
+        rooted.log_prob([1, 2, -1])
+    with pytest.raises(InvalidTreeError, match="no edge between 3 and node 1"):
+        square.to_networkx([-1, 0, 1, 1])
+    with pytest.raises(TypeError, match="heads or edges, one of them"):
+        square.to_scipy()
+    with pytest.raises(InvalidTreeError, match="expected one tree"):
+        square.to_networkx([[-1, 0, 1, 2]])
+
+
+def test_what_has_no_meaning_is_refused(square):
+    with pytest.raises(ValueError, match="there is no root"):
+        square.root_marginals()
+    directed = SparseSpanningTrees.from_edges([0, 1], [1, 2], root=0)
+    with pytest.raises(TypeError, match="undirected"):
+        directed.edge_marginals()
+
+
+# ---- it ends, or says why not
+
+
+def trapped(num_nodes):
+    """Make a random graph with three nodes, 5 to 7, bound to each other by weights of e^40.
+
+    Walks end in 100 or 101, which are bound even more strongly.
+    """
+    rng = np.random.default_rng(1)
+    first, second = rng.permutation(num_nodes), rng.permutation(num_nodes)
+    heads = np.concatenate([first, second, [5, 6, 7, 100]])
+    dependents = np.concatenate([np.roll(first, 1), np.roll(second, 1), [6, 7, 5, 101]])
+    log_weights = np.concatenate([np.zeros(2 * num_nodes), [40.0, 40.0, 40.0, 50.0]])
+    return SparseSpanningTrees.from_edges(
+        heads, dependents, log_weights=log_weights, directed=False
+    )
+
+
+def test_a_walk_that_is_caught_gives_way_to_elimination():
+    trees = trapped(300)
+    heads, counts = trees._graph.draw(5, key=(0, 0))
+    assert counts.elimination_draws == 5
+    assert np.isfinite(trees.log_prob(heads)).all()
+    heavy = [{frozenset((n, int(h))) for n, h in enumerate(tree)} for tree in heads]
+    bound = [frozenset(pair) for pair in ((5, 6), (6, 7), (5, 7))]
+    assert all(sum(pair in tree for pair in bound) == 2 for tree in heavy)
+
+
+def test_a_walk_too_long_says_where_and_what_to_do():
+    trees = trapped(3000)
+    with pytest.raises(WalkTooLongError, match=r"max_steps= or max_work=") as caught:
+        trees.sample(3, rng=0, max_steps=400_000, max_work=1e5)
+    assert set(caught.value.nodes) <= {5, 6, 7}
+    assert len(caught.value.nodes) >= 2
+    assert caught.value.steps >= 200_000
+    assert caught.value.elimination_work > 1e5
+    again = pickle.loads(pickle.dumps(caught.value))
+    assert (again.nodes, again.steps) == (caught.value.nodes, caught.value.steps)
+
+
+def test_pairs_that_catch_a_walk_are_jumped_over():
+    heads, dependents = grid(30, 30)
+    log_weights = np.zeros(len(heads))
+    log_weights[[3, 200, 555, 1234]] = 60.0
+    trees = SparseSpanningTrees.from_edges(
+        heads, dependents, log_weights=log_weights, directed=False
+    )
+    drawn, counts = trees._graph.draw(5, key=(0, 0))
+    assert counts.jumping_draws == 5
+    assert counts.elimination_draws == 0
+    assert counts.jumping_steps < 5 * 900 * 50
+    assert np.isfinite(trees.log_prob(drawn)).all()
+
+
+def test_ctrl_c_ends_a_long_draw():
+    program = (
+        "import numpy as np\n"
+        "from arborand import SparseSpanningTrees\n"
+        "n = 400_000\n"
+        "path = np.arange(n - 1)\n"
+        "trees = SparseSpanningTrees.from_edges(path, path + 1, directed=False)\n"
+        "print('ready', flush=True)\n"
+        "try:\n"
+        "    trees.sample(rng=0, max_steps=10**13)\n"
+        "except KeyboardInterrupt:\n"
+        "    print('stopped', flush=True)\n"
+    )
+    process = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True)
+    assert process.stdout.readline() == "ready\n"
+    time.sleep(0.5)
+    process.send_signal(signal.SIGINT)
+    output, _ = process.communicate(timeout=60)
+    assert output == "stopped\n"
+    assert process.returncode == 0
+
+
+def test_a_long_path_is_drawn_by_elimination():
+    # Its walks would take n^2 / 2 steps; elimination is linear.
+    path = np.arange(29_999)
+    trees = SparseSpanningTrees.from_edges(path, path + 1, directed=False, root=0)
+    assert trees.sample(rng=0).tolist() == list(range(-1, 29_999))
+
+
+def test_public_names():
+    assert arborand.SparseSpanningTrees is SparseSpanningTrees
+    assert issubclass(WalkTooLongError, arborand.ArborandError)
+    assert not issubclass(WalkTooLongError, ValueError)
