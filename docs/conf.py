@@ -101,6 +101,8 @@ CONTENTS = {
             "Work with score files </docs/command_line>",
             "Estimate expectations </docs/estimators>",
             "Make pictures </docs/pictures>",
+            "Use it in torch </docs/torch>",
+            "Train a parser </docs/training>",
         ],
         "Reference": [
             "/docs/api/index",
@@ -126,6 +128,7 @@ CONTENTS = {
             "/docs/api/errors",
             "/docs/api/trees",
             "/docs/api/estimators",
+            "/docs/api/torch",
             "/docs/api/pictures",
             "/docs/api/formats",
             "/docs/api/enumeration",

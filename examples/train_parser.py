@@ -72,7 +72,7 @@ class Vocabulary:
         return len(self.number) + 2
 
     def encode(self, words: Sequence[str]) -> list[int]:
-        """Number the nodes of a sentence, root included."""
+        """Give the numbers of a sentence's nodes, root included."""
         return [1, *(self.number.get(word, UNKNOWN) for word in words)]
 
 
@@ -125,7 +125,8 @@ def loss_of(
     if objective == "risk":
         if options.num_draws:
             return torch.stack([estimated_risk(*one, options) for one in each(trees, batch)])
-        return batch.lengths - trees.expectation(arc_indicators(batch.heads))
+        right_heads: Tensor = trees.expectation(arc_indicators(batch.heads))
+        return batch.lengths - right_heads
     return trees.log_partition() - trees.condition(heads=batch.heads).log_partition()
 
 

@@ -99,7 +99,7 @@ class _Trees(constraints.Constraint):
 class TreeDistribution(Distribution):
     """What :class:`SpanningTrees` and :class:`DependencyTrees` have in common."""
 
-    arg_constraints: ClassVar[dict[str, constraints.Constraint]] = {  # type: ignore[misc]
+    arg_constraints: ClassVar[dict[str, constraints.Constraint]] = {
         "log_weights": constraints.independent(constraints.real, 2)
     }
     has_enumerate_support = True
@@ -139,7 +139,7 @@ class TreeDistribution(Distribution):
 
     @constraints.dependent_property(is_discrete=True, event_dim=1)
     def support(self) -> constraints.Constraint:
-        """The trees of this kind, whatever their probability."""
+        """Describe the trees of this kind, whatever their probability."""
         return _Trees(self.lengths, self.single_root)
 
     def expand(self, batch_shape: Sequence[int], _instance: Any = None) -> Self:
@@ -347,7 +347,7 @@ class TreeDistribution(Distribution):
 
     # ---- what it draws
 
-    def sample(  # type: ignore[override]
+    def sample(
         self,
         sample_shape: Sequence[int] = Size(),
         *,
@@ -382,7 +382,7 @@ class TreeDistribution(Distribution):
         )
         return heads.reshape(*shape, *self.batch_shape, *self.event_shape)
 
-    def rsample(self, sample_shape: Sequence[int] = Size()) -> Tensor:  # type: ignore[override]
+    def rsample(self, sample_shape: Sequence[int] = Size()) -> Tensor:
         """Not possible: trees are discrete.  See ``arborand.torch.estimators``."""
         raise NotImplementedError(
             "trees are discrete, so that no gradient flows through draws; "
@@ -408,12 +408,15 @@ class TreeDistribution(Distribution):
             workers=self.workers,
             key=key_words(draw_key(generator)),
         )
+        log_prob, log_remaining, perturbed = (
+            to_tensor(numbers, self.log_weights, torch.float64)
+            for numbers in (draws.log_prob, draws.log_remaining, draws.perturbed_log_prob)
+        )
         return Draws(
             self._integers(draws.heads),
-            *(
-                to_tensor(numbers, self.log_weights, torch.float64)
-                for numbers in (draws.log_prob, draws.log_remaining, draws.perturbed_log_prob)
-            ),
+            log_prob,
+            log_remaining,
+            perturbed,
             self._integers(draws.num_drawn),
             torch.as_tensor(draws.exhausted, device=self.log_weights.device),
         )
@@ -589,7 +592,7 @@ class DependencyTrees(TreeDistribution):
     single_root = True
 
 
-@register_kl(TreeDistribution, TreeDistribution)
+@register_kl(TreeDistribution, TreeDistribution)  # type: ignore[untyped-decorator]
 def _kl_divergence(p: TreeDistribution, q: TreeDistribution) -> Tensor:
     """Compare graph by graph, with batches broadcast; graphs may be padded differently."""
     shape = torch.broadcast_shapes(p.batch_shape, q.batch_shape)

@@ -32,13 +32,13 @@ from torch import Tensor
 from torch.autograd import Function, forward_ad
 from torch.library import custom_op
 
-from arborand import expectations, inference, sampling
+from arborand import divergence, expectations, inference, sampling
 from arborand.expectations import check_arc_values
 from arborand.torch.border import answer_dtype, key_words, to_array, to_graphs, to_tensor
 from arborand.trees import check_trees, num_root_arcs
 
-# How many modes watch operators, for instance to trace them.  A torch without this count never takes
-# the short way round its operators.
+# How many modes watch operators, for instance to trace them.  Where torch has no such count, the
+# short way round its operators is never taken.
 num_dispatch_modes = getattr(torch._C, "_len_torch_dispatch_stack", lambda: 1)
 
 if TYPE_CHECKING:
@@ -139,7 +139,7 @@ def _compute_kl_divergence(
             "the two distributions have graphs of other lengths: kl_divergence needs as many words "
             "in each graph of one as in that of the other"
         )
-    answer = expectations.kl_divergence(graphs, other_graphs, workers)
+    answer = divergence.kl_divergence(graphs, other_graphs, workers)
     return to_tensor(answer, log_weights, answer_dtype(_wider(log_weights, other)))
 
 
@@ -266,7 +266,7 @@ def _register(
         lambda info, in_dims, *arguments: (operator(*_with_axis(info, in_dims, arguments)), 0)
     )
     operation.operator = getattr(torch.ops.arborand, name).default
-    operation.compute = staticmethod(compute)  # type: ignore[assignment]
+    operation.compute = staticmethod(compute)
 
 
 def _call(operation: type[_Operation], operator: Any, *arguments: Any) -> Tensor:

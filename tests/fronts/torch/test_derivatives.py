@@ -8,7 +8,7 @@ from torch.autograd import grad, gradcheck, gradgradcheck
 from torch.distributions import kl_divergence
 
 from arborand.torch import DependencyTrees, SpanningTrees
-from tests.torch.enumerated import Enumerated
+from tests.fronts.torch.enumerated import Enumerated
 
 KINDS = pytest.mark.parametrize("kind", [SpanningTrees, DependencyTrees])
 LENGTHS = torch.tensor([4, 3])

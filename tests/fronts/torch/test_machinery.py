@@ -12,7 +12,7 @@ from torch.utils.checkpoint import checkpoint
 
 from arborand import InvalidTreeError, InvalidWeightsError, NoTreeError
 from arborand.torch import DependencyTrees, SpanningTrees, operations
-from tests.torch.enumerated import Enumerated
+from tests.fronts.torch.enumerated import Enumerated
 
 KINDS = pytest.mark.parametrize("kind", [SpanningTrees, DependencyTrees])
 NAMES = pytest.mark.parametrize("name", ["log_partition", "arc_marginals", "entropy"])

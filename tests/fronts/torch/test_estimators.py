@@ -20,7 +20,7 @@ from arborand.torch.estimators import (
     straight_through_sample,
     sum_and_sample,
 )
-from tests.torch.enumerated import Enumerated
+from tests.fronts.torch.enumerated import Enumerated
 from verification.ledger import NUM_CHECKS, Check, alpha_per_check, require_unique
 
 KINDS = pytest.mark.parametrize("kind", [SpanningTrees, DependencyTrees])
@@ -31,7 +31,7 @@ DIRECTION = torch.randn(4, 4, generator=torch.Generator().manual_seed(1), dtype=
 
 
 def height(heads):
-    """The longest path to the root, plus 3: no sum over arcs, and far from 0."""
+    """Find the longest path to the root, plus 3: no sum over arcs, and far from 0."""
     node = torch.arange(heads.shape[-1]).expand(heads.shape)
     depth = torch.zeros_like(heads)
     for _ in range(heads.shape[-1] - 1):
@@ -115,7 +115,7 @@ def test_values_and_gradients_are_unbiased(check):
 
 
 def biased_baseline(distribution, generator):
-    """The mean of all draws as baseline, their own included: gradients too small by a quarter."""
+    """Take the mean of all draws as baseline, their own included: gradients are too small."""
     heads = distribution.sample((4,), generator=generator)
     values = height(heads)
     surrogate = ((values - values.mean(0)) * distribution.log_prob(heads)).mean(0)

@@ -1,4 +1,4 @@
-"""What needs torch: run by ``make test-fronts``, and not by ``make test``."""
+"""What needs torch."""
 
 import torch
 

@@ -9,7 +9,7 @@ import pytest
 
 from examples import train_parser
 
-CORPUS = Path(__file__).parents[2] / "examples" / "corpus" / "sentences.conllu"
+CORPUS = Path(__file__).parents[3] / "examples" / "corpus" / "sentences.conllu"
 
 
 @pytest.mark.parametrize(
