@@ -48,14 +48,16 @@ run: $(VENV)/installed $(VENV)/command
 	@echo "    $(BIN)/arborand sample examples/corpus/sentences.npz -k 3 --without-replacement --seed 1 --conllu examples/corpus/sentences.conllu"
 
 test: $(VENV)/installed $(VENV)/tested build/core_parts/built
+	@echo "without what needs torch and other large packages: that is for make test-fronts"
 	# A page's examples build on each other: whole files go to one process.
-	$(BIN)/python -m pytest --numprocesses auto --dist loadfile --ignore=tests/fronts $(TESTS)
+	$(BIN)/python -m pytest --numprocesses auto --dist loadfile --ignore=tests/fronts --ignore=docs/torch.md \
+	  --ignore=docs/training.md $(TESTS)
 
 # What is missing here is an error, not a skip.
 test-fronts: $(VENV)/installed $(VENV)/tested $(VENV)/fronted
-	$(BIN)/python -m pytest tests/fronts
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest tests/fronts docs/torch.md docs/training.md
 
-lint: $(VENV)/installed $(VENV)/tested $(VENV)/linted
+lint: $(VENV)/installed $(VENV)/tested $(VENV)/fronted $(VENV)/linted
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/clang-format --dry-run --Werror $(CPP)

@@ -102,6 +102,8 @@ CONTENTS = {
             "/docs/graphs",
             "Estimate expectations </docs/estimators>",
             "Make pictures </docs/pictures>",
+            "Use it in torch </docs/torch>",
+            "Train a parser </docs/training>",
         ],
         "Reference": [
             "/docs/api/index",
@@ -128,6 +130,7 @@ CONTENTS = {
             "/docs/api/errors",
             "/docs/api/trees",
             "/docs/api/estimators",
+            "/docs/api/torch",
             "/docs/api/pictures",
             "/docs/api/formats",
             "/docs/api/enumeration",

@@ -1,0 +1,247 @@
+"""Train a small dependency parser with arborand.torch: ``python examples/train_parser.py``.
+
+A biaffine parser over a bidirectional LSTM learns to score arcs from any CoNLL-U file.  What it
+minimises is one line for each objective (see `loss_of`):
+
+    likelihood   minus the log-probability of the annotated tree
+    entropy      the same, less a reward for staying uncertain
+    risk         the expected number of wrong heads, exactly, or from distinct draws (--num-draws)
+    partial      minus the log-probability of the heads that are known: some are hidden
+
+Part of the sentences is held out.  At the end the parser's trees are compared with the annotated
+ones, and --save writes its scores, for instance for ``arborand show``.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from arborand.torch import DependencyTrees, arc_indicators
+from arborand.torch.estimators import expectation_without_replacement
+
+CORPUS = Path(__file__).parent / "corpus" / "sentences.conllu"
+OBJECTIVES = ("likelihood", "entropy", "risk", "partial")
+UNKNOWN = 0  # the number of every word that was not seen in training; also padding
+
+
+class Sentence(NamedTuple):
+    """What the parser reads of a sentence, and the annotated heads: -1 for the root."""
+
+    sent_id: str
+    words: list[str]
+    tags: list[str]
+    heads: list[int]
+
+
+class Batch(NamedTuple):
+    """Padded sentences; node 0 is the root."""
+
+    words: Tensor  # (sentences, m)
+    tags: Tensor  # (sentences, m)
+    heads: Tensor  # (sentences, m), -1 for the root and in the padding
+    lengths: Tensor  # (sentences,)
+
+
+def read_conllu(path: Path) -> list[Sentence]:
+    """Read a CoNLL-U file; multiword tokens and empty nodes are left out."""
+    sentences = []
+    for number, block in enumerate(path.read_text(encoding="utf-8").strip().split("\n\n"), start=1):
+        lines = block.splitlines()
+        ids = [line.removeprefix("# sent_id = ") for line in lines if "# sent_id = " in line]
+        rows = [line.split("\t") for line in lines if line.split("\t")[0].isdigit()]
+        words, tags = [row[1].lower() for row in rows], [row[3] for row in rows]
+        heads = [-1, *(int(row[6]) for row in rows)]
+        sentences.append(Sentence(ids[0] if ids else str(number), words, tags, heads))
+    return sentences
+
+
+class Vocabulary:
+    """Numbers for words; 1 is the root."""
+
+    def __init__(self, words: Iterable[str]) -> None:
+        self.number = {word: i for i, word in enumerate(sorted(set(words)), start=2)}
+
+    def __len__(self) -> int:
+        return len(self.number) + 2
+
+    def encode(self, words: Sequence[str]) -> list[int]:
+        """Give the numbers of a sentence's nodes, root included."""
+        return [1, *(self.number.get(word, UNKNOWN) for word in words)]
+
+
+def padded(rows: Sequence[Sequence[int]], padding: int) -> Tensor:
+    """Make one tensor of rows of different lengths."""
+    tensors = [torch.tensor(row) for row in rows]
+    return nn.utils.rnn.pad_sequence(tensors, batch_first=True, padding_value=padding)
+
+
+class Parser(nn.Module):
+    """Scores of all arcs: a bidirectional LSTM, and a biaffine form of heads and dependents."""
+
+    def __init__(self, words: Vocabulary, tags: Vocabulary, width: int = 64) -> None:
+        super().__init__()
+        self.words, self.tags = words, tags
+        self.embed_word = nn.Embedding(len(words), width)
+        self.embed_tag = nn.Embedding(len(tags), width)
+        self.encode = nn.LSTM(width, width, bidirectional=True, batch_first=True)
+        self.as_head = nn.Linear(2 * width, width)
+        self.as_dependent = nn.Linear(2 * width, width)
+        self.agreement = nn.Parameter(torch.eye(width) / width**0.5)
+        self.head_score = nn.Linear(width, 1)
+
+    def batch(self, sentences: Sequence[Sentence]) -> Batch:
+        """Turn sentences into tensors."""
+        return Batch(
+            padded([self.words.encode(sentence.words) for sentence in sentences], UNKNOWN),
+            padded([self.tags.encode(sentence.tags) for sentence in sentences], UNKNOWN),
+            padded([sentence.heads for sentence in sentences], -1),
+            torch.tensor([len(sentence.words) for sentence in sentences]),
+        )
+
+    def forward(self, batch: Batch) -> DependencyTrees:
+        """Give the distribution over the trees of each sentence."""
+        states, _ = self.encode(self.embed_word(batch.words) + self.embed_tag(batch.tags))
+        heads, dependents = self.as_head(states).relu(), self.as_dependent(states).relu()
+        # scores[head, dependent]
+        scores = heads @ self.agreement @ dependents.mT + self.head_score(heads)
+        return DependencyTrees(scores, lengths=batch.lengths)
+
+
+def loss_of(
+    trees: DependencyTrees, batch: Batch, objective: str, options: argparse.Namespace
+) -> Tensor:
+    """Compute what is minimised, for each sentence."""
+    if objective == "likelihood":
+        return -trees.log_prob(batch.heads)
+    if objective == "entropy":
+        return -trees.log_prob(batch.heads) - options.strength * trees.entropy()
+    if objective == "risk":
+        if options.num_draws:
+            return torch.stack([estimated_risk(*one, options) for one in each(trees, batch)])
+        right_heads: Tensor = trees.expectation(arc_indicators(batch.heads))
+        return batch.lengths - right_heads
+    return trees.log_partition() - trees.condition(heads=batch.heads).log_partition()
+
+
+def each(trees: DependencyTrees, batch: Batch) -> Iterable[tuple[DependencyTrees, Tensor]]:
+    """Take a batch apart."""
+    for i, length in enumerate(batch.lengths.tolist()):
+        m = length + 1
+        yield DependencyTrees(trees.log_weights[i, :m, :m]), batch.heads[i, :m]
+
+
+def estimated_risk(trees: DependencyTrees, heads: Tensor, options: argparse.Namespace) -> Tensor:
+    """Estimate the expected number of wrong heads; any other function would do as well."""
+    return expectation_without_replacement(
+        trees, lambda drawn: (drawn != heads).sum(-1).float(), options.num_draws
+    )
+
+
+def hide_heads(sentences: Sequence[Sentence], share: float) -> list[Sentence]:
+    """Forget a share of the annotated heads."""
+    hidden = []
+    for sentence in sentences:
+        forget = torch.rand(len(sentence.heads)) < share
+        heads = [-1 if f else head for head, f in zip(sentence.heads, forget, strict=True)]
+        hidden.append(sentence._replace(heads=heads))
+    return hidden
+
+
+def attachment_scores(parser: Parser, sentences: Sequence[Sentence]) -> tuple[float, float]:
+    """Compute the share of right heads: of the best trees, and of those of least risk."""
+    with torch.inference_mode():
+        batch = parser.batch(sentences)
+        trees = parser(batch)
+        is_word = batch.heads >= 0
+        best, safe = (
+            float((heads == batch.heads)[is_word].float().mean())
+            for heads in (trees.best_tree(), trees.minimum_risk_tree())
+        )
+    return best, safe
+
+
+def train(
+    parser: Parser, sentences: Sequence[Sentence], options: argparse.Namespace
+) -> list[float]:
+    """Train, tell how it goes, and return the mean loss of each epoch."""
+    optimiser = torch.optim.Adam(parser.parameters(), lr=options.learning_rate)
+    losses = []
+    for epoch in range(1, options.epochs + 1):
+        # Risk is flat where a parser is sure and wrong: it has to start from something sensible.
+        warming_up = options.objective == "risk" and epoch <= options.warm_up
+        objective = "likelihood" if warming_up else options.objective
+        order = torch.randperm(len(sentences)).tolist()
+        total = 0.0
+        for begin in range(0, len(order), options.batch_size):
+            batch = parser.batch([sentences[i] for i in order[begin : begin + options.batch_size]])
+            loss = loss_of(parser(batch), batch, objective, options)
+            optimiser.zero_grad()
+            loss.mean().backward()
+            nn.utils.clip_grad_norm_(parser.parameters(), 5.0)
+            optimiser.step()
+            total += float(loss.detach().sum())
+        losses.append(total / len(sentences))
+        if epoch % max(1, options.epochs // 10) == 0:
+            print(f"epoch {epoch:4d}   loss {losses[-1]:9.4f}", flush=True)
+    return losses
+
+
+def save_scores(parser: Parser, sentences: Sequence[Sentence], path: Path) -> None:
+    """Write scores as the command line reads them: matrices one after the other."""
+    with torch.inference_mode():
+        matrices = [parser(parser.batch([sentence])).log_weights[0] for sentence in sentences]
+    np.savez(
+        path,
+        scores=np.concatenate([matrix.numpy().ravel() for matrix in matrices]),
+        lengths=[len(sentence.words) for sentence in sentences],
+        sent_ids=[sentence.sent_id for sentence in sentences],
+    )
+
+
+def main(arguments: Sequence[str] | None = None) -> list[float]:
+    """Read, train, compare, save."""
+    command = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    command.add_argument("corpus", type=Path, nargs="?", default=CORPUS, help="a CoNLL-U file")
+    command.add_argument("--objective", choices=OBJECTIVES, default="likelihood")
+    command.add_argument("--strength", type=float, default=0.1, help="of the entropy's reward")
+    command.add_argument("--num-draws", type=int, default=0, help="distinct trees; 0: exact risk")
+    command.add_argument("--warm-up", type=int, default=15, help="epochs of likelihood before risk")
+    command.add_argument("--hidden", type=float, default=0.5, help="share of hidden heads: partial")
+    command.add_argument("--held-out", type=float, default=0.2, help="share of the sentences")
+    command.add_argument("--epochs", type=int, default=50)
+    command.add_argument("--batch-size", type=int, default=16)
+    command.add_argument("--learning-rate", type=float, default=5e-3)
+    command.add_argument("--seed", type=int, default=0)
+    command.add_argument("--save", type=Path, help="an .npz file for the scores of all sentences")
+    options = command.parse_args(arguments)
+    torch.manual_seed(options.seed)
+
+    sentences = read_conllu(options.corpus)
+    num_training = len(sentences) - int(len(sentences) * options.held_out)
+    training, held_out = sentences[:num_training], sentences[num_training:]
+    parser = Parser(
+        Vocabulary(word for sentence in training for word in sentence.words),
+        Vocabulary(tag for sentence in training for tag in sentence.tags),
+    )
+    print(f"{len(training)} sentences to train on, {len(held_out)} held out; {options.objective}")
+    shown = hide_heads(training, options.hidden) if options.objective == "partial" else training
+    losses = train(parser, shown, options)
+    for name, part in (("training", training), ("held out", held_out)):
+        if part:
+            best, safe = attachment_scores(parser, part)
+            print(f"{name}   UAS {best:6.1%} by best tree   {safe:6.1%} by minimum risk")
+    if options.save:
+        save_scores(parser, sentences, options.save)
+        print(f"scores in {options.save}: arborand show {options.save} --conllu {options.corpus}")
+    return losses
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,65 @@
+"""Between tensors and checked graphs: the one place where precision and devices are decided.
+
+The core works in float64 on the CPU.  Tensors of other devices are moved there, and answers moved
+back.  Scores in float64 give answers in float64; all shorter ones give float32.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor
+
+from arborand.validation import check_log_weights
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from arborand.validation import Graphs
+
+
+def answer_dtype(dtype: torch.dtype) -> torch.dtype:
+    """Tell in which precision answers to scores of a given one are given."""
+    return torch.float64 if dtype == torch.float64 else torch.float32
+
+
+def to_array(tensor: Tensor) -> NDArray[Any]:
+    """Read a tensor as an array; its numbers become float64 where they are checked."""
+    tensor = tensor.detach().cpu()
+    if tensor.dtype == torch.bfloat16:  # which NumPy does not have
+        tensor = tensor.float()
+    array: NDArray[Any] = tensor.numpy()
+    return array
+
+
+def to_graphs(log_weights: Tensor, lengths: Tensor | None, single_root: bool) -> Graphs:
+    """Let scores through the gate of the library: errors on values are raised here."""
+    return check_log_weights(
+        to_array(log_weights),
+        None if lengths is None else to_array(lengths),
+        single_root=single_root,
+    )
+
+
+def to_tensor(array: Any, like: Tensor, dtype: torch.dtype | None = None) -> Tensor:
+    """Give an answer on the device of the scores, in the precision that goes with theirs."""
+    return torch.as_tensor(
+        array, device=like.device, dtype=answer_dtype(like.dtype) if dtype is None else dtype
+    )
+
+
+def draw_key(generator: torch.Generator | None) -> Tensor:
+    """Draw the key of a call: two integers of 64 bits, from torch's own source of randomness.
+
+    Without a generator they come from the CPU's, so that a seed gives the same trees whatever the
+    device of the scores.
+    """
+    device = torch.device("cpu") if generator is None else generator.device
+    return torch.randint(-(2**63), 2**63 - 1, (2,), generator=generator, device=device)
+
+
+def key_words(key: Tensor) -> tuple[int, int]:
+    """Read a key as the core takes it."""
+    first, second = (int(word) % 2**64 for word in key.tolist())
+    return first, second

@@ -1,0 +1,300 @@
+r"""Expectations of any function of a tree, from draws, with gradients attached.
+
+The value of each is an estimate of E f, and its gradient one of the gradient of E f: that of the
+score function, :math:`E[(f(t) - b) \nabla \log p(t)]` with a baseline b, plus that of f itself
+where f depends on parameters.  Both are unbiased.  The names are those of
+``arborand.estimators``, which also gives standard errors.
+
+`relaxed_sample` and `straight_through_sample` let gradients flow through draws.  They are biased.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Size, Tensor
+
+from arborand.arguments import check_choice, check_count
+from arborand.torch.border import answer_dtype
+from arborand.torch.distributions import arc_indicators
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from arborand.torch.distributions import Draws, TreeDistribution
+
+    Function = Callable[[Tensor], Tensor]
+
+
+def expectation(
+    distribution: TreeDistribution,
+    function: Function,
+    num_draws: int,
+    *,
+    baseline: str = "leave_one_out",
+    generator: torch.Generator | None = None,
+) -> Tensor:
+    """Estimate the expectation of a function by its mean over draws with replacement.
+
+    Parameters
+    ----------
+    distribution : SpanningTrees or DependencyTrees
+        A graph or a batch.
+    function : callable
+        From heads, shape (K, *batch_shape, m), to values, shape (K, *batch_shape).
+    num_draws : int
+        How many trees to draw of each graph.
+    baseline : {"leave_one_out", "none"}
+        Whether to subtract, from each value, the mean of the others before it is multiplied with
+        the gradient of the log-probability.  That needs two draws, and mostly makes the gradient
+        far less noisy.
+    generator : torch.Generator, optional
+        The source of randomness.
+
+    Returns
+    -------
+    Tensor, in the shape of the batch
+
+    Examples
+    --------
+    >>> import torch
+    >>> from arborand.torch import SpanningTrees
+    >>> scores = torch.zeros(3, 3, requires_grad=True)
+    >>> root_arcs = lambda heads: (heads == 0).sum(-1).float()
+    >>> expectation(SpanningTrees(scores), root_arcs, 100).backward()
+    >>> bool(scores.grad[0, 1] > 0)
+    True
+    """
+    check_choice(baseline, "baseline", ("leave_one_out", "none"))
+    num_draws = check_count(num_draws, "num_draws", 2 if baseline == "leave_one_out" else 1)
+    heads = distribution.sample((num_draws,), generator=generator)
+    values = _evaluate(function, heads)
+    fixed = values.detach()
+    if baseline == "leave_one_out":
+        # f - (sum of the others) / (K - 1)
+        fixed = (fixed - fixed.mean(0)) * (num_draws / (num_draws - 1))
+    return values.mean(0) + _without_value((fixed * distribution.log_prob(heads)).mean(0))
+
+
+def expectation_without_replacement(
+    distribution: TreeDistribution,
+    function: Function,
+    num_draws: int,
+    *,
+    generator: torch.Generator | None = None,
+) -> Tensor:
+    r"""Estimate the expectation of a function from distinct trees, weighted by a threshold.
+
+    Parameters
+    ----------
+    distribution : SpanningTrees or DependencyTrees
+        A single graph.
+    function : callable
+        From heads, shape (K, m), to values, shape (K,).
+    num_draws : int
+        How many distinct trees to evaluate.  If there are no more than that, the result is exact.
+    generator : torch.Generator, optional
+        The source of randomness.
+
+    Returns
+    -------
+    Tensor of shape ()
+
+    Notes
+    -----
+    The weights are those of ``arborand.estimators``.  The baseline is the value of the best tree:
+    one more evaluation, which does not depend on the draws.
+    """
+    num_draws = _check(distribution, "expectation_without_replacement", num_draws)
+    draws = distribution.sample_without_replacement(num_draws + 1, generator=generator)
+    if draws.num_drawn <= num_draws:
+        return _exact(distribution, function, draws)
+    log_prob = draws.log_prob[:num_draws]
+    margin = log_prob - draws.perturbed_log_prob[num_draws]
+    # The logarithm of the chance to pass the threshold; far below it, the chance is its argument.
+    passing = torch.log(-torch.expm1(-margin.clamp(-37.0, 20.0).exp()))
+    weights = torch.exp(log_prob - torch.where(margin < -37.0, margin, passing))
+    return _weighted(distribution, function, draws.heads[:num_draws], weights)
+
+
+def sum_and_sample(
+    distribution: TreeDistribution,
+    function: Function,
+    num_distinct: int,
+    num_rest: int,
+    *,
+    generator: torch.Generator | None = None,
+) -> Tensor:
+    """Estimate an expectation by an exact sum over some trees and a sample of the rest.
+
+    Parameters
+    ----------
+    distribution : SpanningTrees or DependencyTrees
+        A single graph.
+    function : callable
+        From heads, shape (K, m), to values, shape (K,).
+    num_distinct : int
+        How many trees to draw first, for the sum.  May be 0.
+    num_rest : int
+        How many to draw after them.  If there are no more trees than `num_distinct` + `num_rest`,
+        the result is exact.
+    generator : torch.Generator, optional
+        The source of randomness.
+
+    Returns
+    -------
+    Tensor of shape ()
+
+    Notes
+    -----
+    The baseline is the value of the best tree: one more evaluation, which does not depend on the
+    draws.
+    """
+    num_distinct = check_count(num_distinct, "num_distinct", 0)
+    num_rest = _check(distribution, "sum_and_sample", num_rest, "num_rest")
+    num_draws = num_distinct + num_rest
+    draws = distribution.sample_without_replacement(num_draws + 1, generator=generator)
+    if draws.num_drawn <= num_draws:
+        return _exact(distribution, function, draws)
+    # The mean over the last draws j of (the sum before j) + (what was left before j) f(j): tree i
+    # counts with its probability once for every j behind it.
+    place = torch.arange(num_draws, device=draws.heads.device)
+    behind = num_draws - 1 - place.clamp(min=num_distinct - 1)
+    weights = draws.log_prob[:num_draws].exp() * behind
+    weights[num_distinct:] += draws.log_remaining[num_distinct:num_draws].exp()
+    return _weighted(distribution, function, draws.heads[:num_draws], weights / num_rest)
+
+
+def relaxed_sample(
+    distribution: TreeDistribution,
+    sample_shape: Sequence[int] = Size(),
+    *,
+    temperature: float = 1.0,
+    generator: torch.Generator | None = None,
+) -> Tensor:
+    """Draw soft trees: the marginals of scores with Gumbel noise, divided by a temperature.
+
+    As the temperature falls they become trees, though not trees of the distribution: noise on arcs
+    is not noise on trees.  A biased relaxation, through which gradients flow.
+
+    Parameters
+    ----------
+    distribution : SpanningTrees or DependencyTrees
+    sample_shape : sequence of int
+        How many, in the shape in which to return them.
+    temperature : float
+        Above 0.
+    generator : torch.Generator, optional
+        The source of randomness.
+
+    Returns
+    -------
+    Tensor, shape (*sample_shape, *batch_shape, m, m)
+        ``[head, dependent]``: each word's heads sum to 1.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from arborand.torch import DependencyTrees
+    >>> soft = relaxed_sample(DependencyTrees(torch.zeros(4, 4)), (2,), temperature=0.5)
+    >>> soft.sum(-2).round(decimals=4).tolist()
+    [[0.0, 1.0, 1.0, 1.0], [0.0, 1.0, 1.0, 1.0]]
+    """
+    if not temperature > 0:
+        raise ValueError(f"temperature is {temperature}: use a number above 0")
+    shape = Size(sample_shape) + distribution.batch_shape
+    scores = distribution.log_weights
+    device = torch.device("cpu") if generator is None else generator.device
+    uniform = torch.rand(
+        *shape, *scores.shape[-2:], generator=generator, dtype=torch.float64, device=device
+    )
+    # No number drawn is 1; those that are 0 become the smallest there is.
+    noise = -torch.log(-torch.log(uniform.clamp(min=torch.finfo(torch.float64).tiny)))
+    noisy = (scores + noise.to(scores.device, answer_dtype(scores.dtype))) / temperature
+    return distribution.expand(shape)._like(noisy).arc_marginals()
+
+
+def straight_through_sample(
+    distribution: TreeDistribution,
+    sample_shape: Sequence[int] = Size(),
+    *,
+    generator: torch.Generator | None = None,
+) -> Tensor:
+    """Draw trees as matrices of 0 and 1, and let gradients pass as if they were the marginals.
+
+    The draws are exact.  The gradient of a function of them is biased, unless the function is a sum
+    over arcs: it is that of the function's linear approximation at the draw.
+
+    Parameters
+    ----------
+    distribution : SpanningTrees or DependencyTrees
+    sample_shape : sequence of int
+        How many, in the shape in which to return them.
+    generator : torch.Generator, optional
+        The source of randomness.
+
+    Returns
+    -------
+    Tensor, shape (*sample_shape, *batch_shape, m, m)
+        What `arc_indicators` makes of draws.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from arborand.torch import DependencyTrees
+    >>> scores = torch.zeros(4, 4, requires_grad=True)
+    >>> tree = straight_through_sample(DependencyTrees(scores))
+    >>> tree.sum().item(), tree.requires_grad
+    (3.0, True)
+    """
+    marginals = distribution.arc_marginals()
+    heads = distribution.sample(sample_shape, generator=generator)
+    return arc_indicators(heads, dtype=marginals.dtype) + _without_value(marginals)
+
+
+def _exact(distribution: TreeDistribution, function: Function, draws: Draws) -> Tensor:
+    """Sum over all the trees there are."""
+    values = _evaluate(function, draws.heads)
+    return (distribution.log_prob(draws.heads).exp() * values).sum(0)
+
+
+def _weighted(
+    distribution: TreeDistribution, function: Function, heads: Tensor, weights: Tensor
+) -> Tensor:
+    """Combine trees whose weighted sums are unbiased, relative to the value of the best tree."""
+    values = _evaluate(function, torch.cat([distribution.best_tree()[None], heads]))
+    log_prob = distribution.log_prob(heads)
+    weights = weights.to(log_prob.dtype)
+    excess = values[1:] - values[0]
+    surrogate = (weights * excess.detach() * log_prob).sum(0)
+    return values[0] + (weights * excess).sum(0) + _without_value(surrogate)
+
+
+def _without_value(tensor: Tensor) -> Tensor:
+    """Give 0, with the gradient of a tensor."""
+    return tensor - tensor.detach()
+
+
+def _check(
+    distribution: TreeDistribution, name: str, count: int, count_name: str = "num_draws"
+) -> int:
+    if distribution.batch_shape:
+        raise TypeError(
+            f"{name} takes one graph, and this is a batch of shape "
+            f"{tuple(distribution.batch_shape)}: call it for one graph after the other"
+        )
+    return check_count(count, count_name, 1)
+
+
+def _evaluate(function: Function, heads: Tensor) -> Tensor:
+    """Call the function on all trees at once, and check the shape of what it returns."""
+    values = function(heads)
+    if not isinstance(values, Tensor) or not values.is_floating_point():
+        raise TypeError("function must return a floating-point torch.Tensor, one value per tree")
+    if values.shape != heads.shape[:-1]:
+        raise ValueError(
+            f"function returned a tensor of shape {tuple(values.shape)} for heads of shape "
+            f"{tuple(heads.shape)}: expected {tuple(heads.shape[:-1])}, one value per tree"
+        )
+    return values

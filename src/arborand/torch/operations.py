@@ -1,0 +1,657 @@
+"""What the core computes, as operations of torch with derivatives of their own.
+
+Each operation exists twice over one computation.  As an operator of ``torch.library`` it is seen by
+``torch.compile``, by fake and meta tensors.  As an ``autograd.Function`` it has derivatives of any
+mode (reverse, forward, batched), which ``torch.func`` needs; an operator alone gives forward
+derivatives that are silently 0, and Dynamo refuses a function with forward derivatives.
+
+No derivative needs a tape.  With s the scores, P the marginals and v a direction of the scores:
+
+    log Z            ->  P
+    P                ->  Hess v, the covariances of arcs with a sum over arcs
+    Hess v           ->  cumulants of third order; in v, Hess again
+    entropy H        ->  its gradient  ->  the derivative of that in a direction
+    log p(t)         ->  indicators of t's arcs minus P
+    KL(p || q)       ->  in p, Hess_p (s_p - s_q); in q, P_q - P_p
+
+All these second and third derivatives are symmetric, so that one computation serves both modes.
+Where the chain ends, an error is raised.
+
+Conventions: the leading axes of every tensor are those of the batch.  First come the tensors that
+have derivatives, then the others, then what is no tensor.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.autograd import Function, forward_ad
+from torch.library import custom_op
+
+from arborand import divergence, expectations, inference, sampling
+from arborand.expectations import check_arc_values
+from arborand.torch.border import answer_dtype, key_words, to_array, to_graphs, to_tensor
+from arborand.trees import check_trees, num_root_arcs
+
+# How many modes watch operators, for instance to trace them.  Where torch has no such count, the
+# short way round its operators is never taken.
+num_dispatch_modes = getattr(torch._C, "_len_torch_dispatch_stack", lambda: 1)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import NDArray
+
+    from arborand.validation import Graphs
+
+# ---- the computations
+
+
+def _compute_log_partition(
+    log_weights: Tensor, lengths: Tensor | None, single_root: bool, workers: int
+) -> Tensor:
+    graphs = to_graphs(log_weights, lengths, single_root)
+    answer = inference.log_partition(graphs, inference.normalise(graphs, workers))
+    return to_tensor(answer, log_weights)
+
+
+def _compute_arc_marginals(
+    log_weights: Tensor, lengths: Tensor | None, single_root: bool, workers: int
+) -> Tensor:
+    graphs = to_graphs(log_weights, lengths, single_root)
+    return to_tensor(inference.arc_marginals(graphs, workers), log_weights)
+
+
+def _compute_arc_covariances(
+    log_weights: Tensor, direction: Tensor, lengths: Tensor | None, single_root: bool, workers: int
+) -> Tensor:
+    graphs = to_graphs(log_weights, lengths, single_root)
+    answer = expectations.arc_covariances(graphs, _direction(direction, graphs), workers)
+    return to_tensor(answer.reshape(log_weights.shape), log_weights)
+
+
+def _compute_arc_cumulants(
+    log_weights: Tensor,
+    direction: Tensor,
+    other: Tensor,
+    lengths: Tensor | None,
+    single_root: bool,
+    workers: int,
+) -> Tensor:
+    graphs = to_graphs(log_weights, lengths, single_root)
+    answer = expectations.arc_cumulants(
+        graphs, _direction(direction, graphs), _direction(other, graphs), workers
+    )
+    return to_tensor(answer.reshape(log_weights.shape), log_weights)
+
+
+def _compute_entropy(
+    log_weights: Tensor, lengths: Tensor | None, single_root: bool, workers: int
+) -> Tensor:
+    graphs = to_graphs(log_weights, lengths, single_root)
+    return to_tensor(inference.entropy(graphs, workers), log_weights)
+
+
+def _compute_entropy_gradient(
+    log_weights: Tensor, lengths: Tensor | None, single_root: bool, workers: int
+) -> Tensor:
+    graphs = to_graphs(log_weights, lengths, single_root)
+    return to_tensor(inference.entropy_gradient(graphs, workers), log_weights)
+
+
+def _compute_entropy_gradient_tangents(
+    log_weights: Tensor, direction: Tensor, lengths: Tensor | None, single_root: bool, workers: int
+) -> Tensor:
+    graphs = to_graphs(log_weights, lengths, single_root)
+    answer = expectations.entropy_gradient_tangents(graphs, _direction(direction, graphs), workers)
+    return to_tensor(answer.reshape(log_weights.shape), log_weights)
+
+
+def _compute_log_prob(
+    log_weights: Tensor, heads: Tensor, lengths: Tensor | None, single_root: bool, workers: int
+) -> Tensor:
+    graphs = to_graphs(log_weights, lengths, single_root)
+    array = np.moveaxis(to_array(heads), -2, 0)
+    trees = check_trees(array, graphs.lengths.reshape(graphs.batch_shape)).astype(np.int32)
+    answer = inference.log_prob(graphs, inference.normalise(graphs, workers), trees)
+    if single_root:
+        answer[num_root_arcs(trees) != 1] = -np.inf
+    return to_tensor(np.ascontiguousarray(np.moveaxis(answer, 0, -1)), log_weights)
+
+
+def _compute_kl_divergence(
+    log_weights: Tensor,
+    other: Tensor,
+    lengths: Tensor | None,
+    other_lengths: Tensor | None,
+    single_root: bool,
+    other_single_root: bool,
+    workers: int,
+) -> Tensor:
+    graphs = to_graphs(log_weights, lengths, single_root)
+    other_graphs = to_graphs(other, other_lengths, other_single_root)
+    if not np.array_equal(graphs.lengths, other_graphs.lengths):
+        raise ValueError(
+            "the two distributions have graphs of other lengths: kl_divergence needs as many words "
+            "in each graph of one as in that of the other"
+        )
+    answer = divergence.kl_divergence(graphs, other_graphs, workers)
+    return to_tensor(answer, log_weights, answer_dtype(_wider(log_weights, other)))
+
+
+def _compute_sample(
+    log_weights: Tensor,
+    key: Tensor,
+    lengths: Tensor | None,
+    single_root: bool,
+    workers: int,
+    num_draws: int,
+    method: str | None,
+) -> Tensor:
+    graphs = to_graphs(log_weights, lengths, single_root)
+    heads, _ = sampling.sample(
+        graphs, num_draws, key=key_words(key), method=method, workers=workers
+    )
+    return to_tensor(heads, log_weights, torch.int64)
+
+
+def _direction(direction: Tensor, graphs: Graphs) -> NDArray[np.float64]:
+    try:
+        return check_arc_values(to_array(direction), "direction", graphs)
+    except ValueError as error:
+        raise ValueError(
+            f"{error}; this is asked for a derivative, whose direction is infinite if what was "
+            "differentiated is, for instance an infinite kl_divergence"
+        ) from None
+
+
+def _wider(first: Tensor, second: Tensor) -> torch.dtype:
+    return torch.promote_types(first.dtype, second.dtype)
+
+
+# ---- their shapes, for fake and meta tensors
+
+
+def _batch(log_weights: Tensor, *_: Any) -> Tensor:
+    return log_weights.new_empty(log_weights.shape[:-2], dtype=answer_dtype(log_weights.dtype))
+
+
+def _arcs(log_weights: Tensor, *_: Any) -> Tensor:
+    return log_weights.new_empty(log_weights.shape, dtype=answer_dtype(log_weights.dtype))
+
+
+def _batch_and_trees(log_weights: Tensor, heads: Tensor, *_: Any) -> Tensor:
+    return log_weights.new_empty(heads.shape[:-1], dtype=answer_dtype(log_weights.dtype))
+
+
+def _batch_of_two(log_weights: Tensor, other: Tensor, *_: Any) -> Tensor:
+    dtype = answer_dtype(_wider(log_weights, other))
+    return log_weights.new_empty(log_weights.shape[:-2], dtype=dtype)
+
+
+def _drawn_trees(
+    log_weights: Tensor,
+    key: Tensor,
+    lengths: Tensor | None,
+    single_root: bool,
+    workers: int,
+    num_draws: int,
+    method: str | None,
+) -> Tensor:
+    return log_weights.new_empty((num_draws, *log_weights.shape[:-1]), dtype=torch.int64)
+
+
+# ---- what the operations have in common
+
+
+class _Operation(Function):
+    """A computation with derivatives, which need its arguments, and its answer if it is kept."""
+
+    compute: ClassVar[Callable[..., Tensor]]
+    operator: ClassVar[Any]
+    keeps_answer: ClassVar[bool] = False
+
+    @classmethod
+    def forward(cls, *arguments: Any) -> Any:
+        return (cls.compute if _have_values(arguments) else cls.operator)(*arguments)
+
+    @classmethod
+    def setup_context(cls, ctx: Any, inputs: tuple[Any, ...], output: Any) -> Any:
+        is_tensor = [isinstance(argument, Tensor) for argument in inputs]
+        kept = [argument for argument in inputs if isinstance(argument, Tensor)]
+        ctx.is_tensor = is_tensor
+        ctx.others = [argument for argument in inputs if not isinstance(argument, Tensor)]
+        if cls.keeps_answer:
+            kept.append(output)
+        ctx.save_for_backward(*kept)
+        ctx.save_for_forward(*kept)
+
+    @classmethod
+    def vmap(cls, info: Any, in_dims: tuple[int | None, ...], *arguments: Any) -> Any:
+        """Batches are what the core works on: one more axis in front."""
+        return cls.apply(*_with_axis(info, in_dims, arguments)), 0
+
+
+def _with_axis(info: Any, in_dims: tuple[int | None, ...], arguments: tuple[Any, ...]) -> list[Any]:
+    return [
+        argument
+        if not isinstance(argument, Tensor)
+        else argument.expand(info.batch_size, *argument.shape)
+        if dim is None
+        else argument.movedim(dim, 0)
+        for argument, dim in zip(arguments, in_dims, strict=True)
+    ]
+
+
+def _inputs(ctx: Any) -> list[Any]:
+    """Give back the arguments of the call, and behind them what else was kept."""
+    tensors, others = iter(ctx.saved_tensors), iter(ctx.others)
+    arguments = [next(tensors) if is_tensor else next(others) for is_tensor in ctx.is_tensor]
+    return [*arguments, *tensors]
+
+
+def _register(
+    operation: type[_Operation], compute: Callable[..., Tensor], shape: Callable[..., Tensor]
+) -> None:
+    """Make the operator that goes with an operation, with the same derivatives."""
+    name = compute.__name__.removeprefix("_compute_")
+    operator = custom_op(f"arborand::{name}", mutates_args=())(compute)
+    operator.register_fake(shape)
+    operator.register_autograd(operation.backward, setup_context=operation.setup_context)
+    operator.register_vmap(
+        lambda info, in_dims, *arguments: (operator(*_with_axis(info, in_dims, arguments)), 0)
+    )
+    operation.operator = getattr(torch.ops.arborand, name).default
+    operation.compute = staticmethod(compute)
+
+
+def _call(operation: type[_Operation], operator: Any, *arguments: Any) -> Tensor:
+    answer: Tensor
+    if torch.compiler.is_compiling():
+        answer = operator(*arguments)  # Dynamo would not look it up in the class
+    elif _have_values(arguments) and not _has_derivatives(arguments):
+        # What torch does around a function takes five times as long as a short sentence.
+        answer = operation.compute(*arguments)
+    else:
+        answer = operation.apply(*arguments)
+    return answer
+
+
+def _have_values(arguments: tuple[Any, ...]) -> bool:
+    """Whether the numbers can be read: not if tensors are fake, wrapped by a transform, traced."""
+    if num_dispatch_modes():
+        return False
+    try:
+        return all(not isinstance(x, Tensor) or x.data_ptr() for x in arguments)
+    except RuntimeError:  # no memory behind it
+        return False
+
+
+def _has_derivatives(arguments: tuple[Any, ...]) -> bool:
+    tensors = [x for x in arguments if isinstance(x, Tensor)]
+    return (torch.is_grad_enabled() and any(x.requires_grad for x in tensors)) or any(
+        forward_ad.unpack_dual(x).tangent is not None for x in tensors
+    )
+
+
+def _for_arcs(numbers: Tensor) -> Tensor:
+    """One number per graph, to be multiplied with one per arc."""
+    return numbers[..., None, None]
+
+
+def _inner(answers: Tensor, tangents: Tensor) -> Tensor:
+    """Sum over arcs; nothing is read where there is none, whatever stands there."""
+    return torch.where(answers != 0, answers * tangents, 0.0).sum((-1, -2))
+
+
+def _no_derivative(what: str) -> NotImplementedError:
+    return NotImplementedError(
+        f"{what}: log_partition and log_prob have derivatives of up to third order, marginals, "
+        "entropy and kl_divergence of up to second, variances and covariances of first; detach() "
+        "the scores in what is differentiated once too often"
+    )
+
+
+# ---- the operations
+
+
+class _LogPartition(_Operation):
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> Any:
+        log_weights, *rest = _inputs(ctx)
+        answer = _for_arcs(grad) * arc_marginals(log_weights, *rest)
+        return answer.to(log_weights.dtype), None, None, None
+
+    @staticmethod
+    def jvp(ctx: Any, *tangents: Any) -> Any:
+        log_weights, *rest = _inputs(ctx)
+        return _inner(arc_marginals(log_weights, *rest), tangents[0])
+
+
+class _ArcMarginals(_Operation):
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> Any:
+        log_weights, *rest = _inputs(ctx)
+        answer = arc_covariances(log_weights, grad, *rest)
+        return answer.to(log_weights.dtype), None, None, None
+
+    @staticmethod
+    def jvp(ctx: Any, *tangents: Any) -> Any:
+        log_weights, *rest = _inputs(ctx)
+        return arc_covariances(log_weights, tangents[0], *rest)
+
+
+class _ArcCovariances(_Operation):
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> Any:
+        log_weights, direction, *rest = _inputs(ctx)
+        answers: list[Tensor | None] = [None] * 5
+        if ctx.needs_input_grad[0]:
+            answer = arc_cumulants(log_weights, direction, grad, *rest)
+            answers[0] = answer.to(log_weights.dtype)
+        if ctx.needs_input_grad[1]:
+            answers[1] = arc_covariances(log_weights, grad, *rest).to(direction.dtype)
+        return tuple(answers)
+
+    @staticmethod
+    def jvp(ctx: Any, *tangents: Any) -> Any:
+        log_weights, direction, *rest = _inputs(ctx)
+        answer: Any = 0.0
+        if tangents[0] is not None:
+            answer = answer + arc_cumulants(log_weights, direction, tangents[0], *rest)
+        if tangents[1] is not None:
+            answer = answer + arc_covariances(log_weights, tangents[1], *rest)
+        return answer
+
+
+class _ArcCumulants(_Operation):
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> Any:
+        log_weights, direction, other, *rest = _inputs(ctx)
+        if ctx.needs_input_grad[0]:
+            raise _no_derivative("log Z is differentiated for the fourth time")
+        answers: list[Tensor | None] = [None] * 6
+        if ctx.needs_input_grad[1]:
+            answers[1] = arc_cumulants(log_weights, other, grad, *rest).to(direction.dtype)
+        if ctx.needs_input_grad[2]:
+            answers[2] = arc_cumulants(log_weights, direction, grad, *rest).to(other.dtype)
+        return tuple(answers)
+
+    @staticmethod
+    def jvp(ctx: Any, *tangents: Any) -> Any:
+        log_weights, direction, other, *rest = _inputs(ctx)
+        if tangents[0] is not None:
+            raise _no_derivative("log Z is differentiated for the fourth time")
+        answer: Any = 0.0
+        if tangents[1] is not None:
+            answer = answer + arc_cumulants(log_weights, tangents[1], other, *rest)
+        if tangents[2] is not None:
+            answer = answer + arc_cumulants(log_weights, direction, tangents[2], *rest)
+        return answer
+
+
+class _Entropy(_Operation):
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> Any:
+        log_weights, *rest = _inputs(ctx)
+        answer = _for_arcs(grad) * entropy_gradient(log_weights, *rest)
+        return answer.to(log_weights.dtype), None, None, None
+
+    @staticmethod
+    def jvp(ctx: Any, *tangents: Any) -> Any:
+        log_weights, *rest = _inputs(ctx)
+        return _inner(entropy_gradient(log_weights, *rest), tangents[0])
+
+
+class _EntropyGradient(_Operation):
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> Any:
+        log_weights, *rest = _inputs(ctx)
+        answer = entropy_gradient_tangents(log_weights, grad, *rest)
+        return answer.to(log_weights.dtype), None, None, None
+
+    @staticmethod
+    def jvp(ctx: Any, *tangents: Any) -> Any:
+        log_weights, *rest = _inputs(ctx)
+        return entropy_gradient_tangents(log_weights, tangents[0], *rest)
+
+
+class _EntropyGradientTangents(_Operation):
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> Any:
+        log_weights, direction, *rest = _inputs(ctx)
+        if ctx.needs_input_grad[0]:
+            raise _no_derivative("the entropy is differentiated for the third time")
+        answer = entropy_gradient_tangents(log_weights, grad, *rest)
+        return None, answer.to(direction.dtype), None, None, None
+
+    @staticmethod
+    def jvp(ctx: Any, *tangents: Any) -> Any:
+        log_weights, _, *rest = _inputs(ctx)
+        if tangents[0] is not None:
+            raise _no_derivative("the entropy is differentiated for the third time")
+        return entropy_gradient_tangents(log_weights, tangents[1], *rest)
+
+
+class _LogProb(_Operation):
+    """Trees outside the support have the constant -inf: they add nothing to a gradient."""
+
+    keeps_answer = True
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> Any:
+        log_weights, heads, *rest, answer = _inputs(ctx)
+        weight = torch.where(answer == -math.inf, 0.0, grad)
+        marginals = arc_marginals(log_weights, *rest)
+        share = weight[..., None] * (heads >= 0)
+        counts = torch.zeros_like(marginals).scatter_add(-2, heads.clamp(min=0), share)
+        total = counts - _for_arcs(weight.sum(-1)) * marginals
+        return total.to(log_weights.dtype), None, None, None, None
+
+    @staticmethod
+    def jvp(ctx: Any, *tangents: Any) -> Any:
+        log_weights, heads, *rest, answer = _inputs(ctx)
+        mean = _inner(arc_marginals(log_weights, *rest), tangents[0])
+        chosen = tangents[0].gather(-2, heads.clamp(min=0))
+        total = torch.where(heads >= 0, chosen, 0.0).sum(-1) - mean[..., None]
+        return torch.where(answer == -math.inf, 0.0, total).to(answer.dtype)
+
+
+class _KullbackLeiblerDivergence(_Operation):
+    keeps_answer = True
+
+    @staticmethod
+    def _gradients(ctx: Any) -> tuple[Callable[[], Tensor], Callable[[], Tensor]]:
+        log_weights, other, lengths, _, single_root, other_single_root, workers, answer = _inputs(
+            ctx
+        )
+
+        def in_first() -> Tensor:
+            # No tree of finite divergence has an arc that only one of the two allows.
+            is_arc = (log_weights > -math.inf) & (other > -math.inf)
+            first, second = (torch.where(is_arc, scores, 0.0) for scores in (log_weights, other))
+            difference = torch.where(_for_arcs(answer) == math.inf, math.inf, first - second)
+            return arc_covariances(log_weights, difference, lengths, single_root, workers)
+
+        def in_second() -> Tensor:
+            return arc_marginals(other, lengths, other_single_root, workers) - arc_marginals(
+                log_weights, lengths, single_root, workers
+            )
+
+        return in_first, in_second
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> Any:
+        log_weights, other, *_ = _inputs(ctx)
+        in_first, in_second = _KullbackLeiblerDivergence._gradients(ctx)
+        answers: list[Tensor | None] = [None] * 7
+        if ctx.needs_input_grad[0]:
+            answers[0] = (_for_arcs(grad) * in_first()).to(log_weights.dtype)
+        if ctx.needs_input_grad[1]:
+            answers[1] = (_for_arcs(grad) * in_second()).to(other.dtype)
+        return tuple(answers)
+
+    @staticmethod
+    def jvp(ctx: Any, *tangents: Any) -> Any:
+        in_first, in_second = _KullbackLeiblerDivergence._gradients(ctx)
+        answer: Any = 0.0
+        if tangents[0] is not None:
+            answer = answer + _inner(in_first(), tangents[0])
+        if tangents[1] is not None:
+            answer = answer + _inner(in_second(), tangents[1])
+        return answer
+
+
+_register(_LogPartition, _compute_log_partition, _batch)
+_register(_ArcMarginals, _compute_arc_marginals, _arcs)
+_register(_ArcCovariances, _compute_arc_covariances, _arcs)
+_register(_ArcCumulants, _compute_arc_cumulants, _arcs)
+_register(_Entropy, _compute_entropy, _batch)
+_register(_EntropyGradient, _compute_entropy_gradient, _arcs)
+_register(_EntropyGradientTangents, _compute_entropy_gradient_tangents, _arcs)
+_register(_LogProb, _compute_log_prob, _batch_and_trees)
+_register(_KullbackLeiblerDivergence, _compute_kl_divergence, _batch_of_two)
+
+_sample = custom_op("arborand::sample", mutates_args=())(_compute_sample)
+_sample.register_fake(_drawn_trees)
+
+
+# ---- what the distributions call
+
+_operators = torch.ops.arborand
+
+
+def log_partition(
+    log_weights: Tensor, lengths: Tensor | None, single_root: bool, workers: int
+) -> Tensor:
+    """Compute log Z of every graph."""
+    return _call(
+        _LogPartition, _operators.log_partition, log_weights, lengths, single_root, workers
+    )
+
+
+def arc_marginals(
+    log_weights: Tensor, lengths: Tensor | None, single_root: bool, workers: int
+) -> Tensor:
+    """Compute the probability of every arc."""
+    return _call(
+        _ArcMarginals, _operators.arc_marginals, log_weights, lengths, single_root, workers
+    )
+
+
+def arc_covariances(
+    log_weights: Tensor, direction: Tensor, lengths: Tensor | None, single_root: bool, workers: int
+) -> Tensor:
+    """Compute the derivative of all marginals in a direction of the scores."""
+    return _call(
+        _ArcCovariances,
+        _operators.arc_covariances,
+        log_weights,
+        direction,
+        lengths,
+        single_root,
+        workers,
+    )
+
+
+def arc_cumulants(
+    log_weights: Tensor,
+    direction: Tensor,
+    other: Tensor,
+    lengths: Tensor | None,
+    single_root: bool,
+    workers: int,
+) -> Tensor:
+    """Compute the derivative of `arc_covariances` in another direction."""
+    return _call(
+        _ArcCumulants,
+        _operators.arc_cumulants,
+        log_weights,
+        direction,
+        other,
+        lengths,
+        single_root,
+        workers,
+    )
+
+
+def entropy(log_weights: Tensor, lengths: Tensor | None, single_root: bool, workers: int) -> Tensor:
+    """Compute the entropy of every graph's trees, in nats."""
+    return _call(_Entropy, _operators.entropy, log_weights, lengths, single_root, workers)
+
+
+def entropy_gradient(
+    log_weights: Tensor, lengths: Tensor | None, single_root: bool, workers: int
+) -> Tensor:
+    """Compute the derivative of the entropy in every score."""
+    return _call(
+        _EntropyGradient, _operators.entropy_gradient, log_weights, lengths, single_root, workers
+    )
+
+
+def entropy_gradient_tangents(
+    log_weights: Tensor, direction: Tensor, lengths: Tensor | None, single_root: bool, workers: int
+) -> Tensor:
+    """Compute the derivative of `entropy_gradient` in a direction of the scores."""
+    return _call(
+        _EntropyGradientTangents,
+        _operators.entropy_gradient_tangents,
+        log_weights,
+        direction,
+        lengths,
+        single_root,
+        workers,
+    )
+
+
+def log_prob(
+    log_weights: Tensor, heads: Tensor, lengths: Tensor | None, single_root: bool, workers: int
+) -> Tensor:
+    """Compute the log-probability of trees of shape (*batch_shape, num_trees, m)."""
+    return _call(_LogProb, _operators.log_prob, log_weights, heads, lengths, single_root, workers)
+
+
+def kl_divergence(
+    log_weights: Tensor,
+    other: Tensor,
+    lengths: Tensor | None,
+    other_lengths: Tensor | None,
+    single_root: bool,
+    other_single_root: bool,
+    workers: int,
+) -> Tensor:
+    """Compute the divergence of every graph's trees from those of another."""
+    return _call(
+        _KullbackLeiblerDivergence,
+        _operators.kl_divergence,
+        log_weights,
+        other,
+        lengths,
+        other_lengths,
+        single_root,
+        other_single_root,
+        workers,
+    )
+
+
+def sample(
+    log_weights: Tensor,
+    key: Tensor,
+    lengths: Tensor | None,
+    single_root: bool,
+    workers: int,
+    num_draws: int,
+    method: str | None,
+) -> Tensor:
+    """Draw trees of shape (num_draws, *batch_shape, m); nothing flows back through them."""
+    arguments = (log_weights.detach(), key, lengths, single_root, workers, num_draws, method)
+    answer: Tensor
+    if torch.compiler.is_compiling() or not _have_values(arguments):
+        answer = _sample(*arguments)
+    else:
+        answer = _compute_sample(*arguments)
+    return answer

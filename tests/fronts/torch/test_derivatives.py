@@ -1,0 +1,174 @@
+"""Derivatives of first, second and third order: against enumeration and finite differences."""
+
+import math
+
+import pytest
+import torch
+from torch.autograd import grad, gradcheck, gradgradcheck
+from torch.distributions import kl_divergence
+
+from arborand.torch import DependencyTrees, SpanningTrees
+from tests.fronts.torch.enumerated import Enumerated
+
+KINDS = pytest.mark.parametrize("kind", [SpanningTrees, DependencyTrees])
+LENGTHS = torch.tensor([4, 3])
+
+
+def scores(seed, *shape, scale=1.0):
+    generator = torch.Generator().manual_seed(seed)
+    return (scale * torch.randn(shape, generator=generator, dtype=torch.float64)).requires_grad_()
+
+
+X, Y, U, V = (scores(seed, 2, 5, 5) for seed in range(4))
+
+
+def over(kind):
+    """Make distributions of the kind, padded."""
+    return lambda log_weights: kind(log_weights, lengths=LENGTHS)
+
+
+def heads_of(kind):
+    generator = torch.Generator().manual_seed(5)
+    return over(kind)(X.detach()).sample((7,), generator=generator)
+
+
+# Each is a function of tensors, all of which are differentiated.
+FUNCTIONS = {
+    "log_partition": (lambda d: lambda x: d(x).log_partition(), (X,)),
+    "log_prob": (None, (X,)),
+    "arc_marginals": (lambda d: lambda x: d(x).arc_marginals(), (X,)),
+    "root_marginals": (lambda d: lambda x: d(x).root_marginals(), (X,)),
+    "entropy": (lambda d: lambda x: d(x).entropy(), (X,)),
+    "expectation": (lambda d: lambda x, u: d(x).expectation(u), (X, U)),
+    "variance": (lambda d: lambda x, u: d(x).variance(u), (X, U)),
+    "covariance": (lambda d: lambda x, u, v: d(x).covariance(u, v), (X, U, V)),
+    "arc_covariances": (lambda d: lambda x, u: d(x).arc_covariances(u), (X, U)),
+    "kl_divergence": (lambda d: lambda x, y: kl_divergence(d(x), d(y)), (X, Y)),
+    "cross_entropy": (lambda d: lambda x, y: d(x).cross_entropy(d(y)), (X, Y)),
+}
+
+
+def function(kind, name):
+    make, arguments = FUNCTIONS[name]
+    if name == "log_prob":
+        heads = heads_of(kind)
+        return (lambda x: over(kind)(x).log_prob(heads)), arguments
+    return make(over(kind)), arguments
+
+
+@KINDS
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_first_derivatives_pass_gradcheck_in_both_modes(kind, name):
+    called, arguments = function(kind, name)
+    assert gradcheck(called, arguments, check_forward_ad=True, check_batched_grad=True)
+
+
+@KINDS
+@pytest.mark.parametrize(
+    "name",
+    ["log_partition", "log_prob", "arc_marginals", "entropy", "expectation", "kl_divergence"],
+)
+def test_second_derivatives_pass_gradgradcheck(kind, name):
+    called, arguments = function(kind, name)
+    assert gradgradcheck(called, arguments, check_fwd_over_rev=True)
+
+
+def third_derivative(value, x, directions):
+    """Differentiate a number in three directions of x, one after the other."""
+    for direction in directions:
+        (gradient,) = grad(value, x, create_graph=True)
+        value = (gradient * direction).sum()
+    return value
+
+
+@KINDS
+@pytest.mark.parametrize("scale", [1.0, 5.0])
+def test_third_derivatives_of_log_partition_equal_those_of_enumeration(kind, scale):
+    directions = [scores(seed, 5, 5).detach() for seed in (10, 11, 12)]
+    answers = []
+    for law in (lambda x: kind(x), lambda x: Enumerated(kind, x, 4)):
+        x = scores(13, 5, 5, scale=scale)
+        answers.append(third_derivative(law(x).log_partition(), x, directions))
+    # An enumeration of 125 trees of at most four arcs rounds a few times 1e-16 of 4^3.
+    assert torch.allclose(*answers, rtol=1e-11, atol=1e-12)
+
+
+@KINDS
+def test_hessian_vector_products_of_the_entropy_equal_those_of_enumeration(kind):
+    direction, answers = scores(14, 5, 5).detach(), []
+    for law in (lambda x: kind(x), lambda x: Enumerated(kind, x, 4)):
+        x = scores(15, 5, 5, scale=3.0)
+        (gradient,) = grad(law(x).entropy(), x, create_graph=True)
+        answers.append(grad((gradient * direction).sum(), x)[0])
+    assert torch.allclose(*answers, rtol=1e-11, atol=1e-12)
+
+
+@KINDS
+def test_hessian_vector_products_of_the_entropy_do_not_suffer_from_masks(kind):
+    # A mask of -1e9 on arcs that no likely tree has: the same as no arc.
+    direction, answers = scores(16, 5, 5).detach(), []
+    for mask in (-1e9, -math.inf):
+        x = scores(17, 5, 5).detach()
+        x[1, 2] = x[3, 4] = mask
+        x.requires_grad_()
+        (gradient,) = grad(kind(x).entropy(), x, create_graph=True)
+        answers.append(grad((gradient * direction).sum(), x)[0])
+    assert torch.allclose(*answers, rtol=1e-12, atol=1e-13)
+
+
+@KINDS
+def test_gradients_of_covariances_in_the_scores_equal_those_of_enumeration(kind):
+    first, second = scores(18, 5, 5).detach(), scores(19, 5, 5).detach()
+    answers = []
+    for law in (lambda x: kind(x), lambda x: Enumerated(kind, x, 4)):
+        x = scores(20, 5, 5, scale=2.0)
+        answers.append(grad(law(x).covariance(first, second), x)[0])
+    assert torch.allclose(*answers, rtol=1e-11, atol=1e-12)
+
+
+@pytest.mark.parametrize("p", [SpanningTrees, DependencyTrees])
+@pytest.mark.parametrize("q", [SpanningTrees, DependencyTrees])
+def test_kl_divergence_of_all_pairs_of_kinds(p, q):
+    x, y = scores(21, 4, 4), scores(22, 4, 4)
+    found = kl_divergence(p(x), q(y))
+    if p is SpanningTrees and q is DependencyTrees:
+        assert found.item() == math.inf
+        return
+    exact = Enumerated(p, x, 3).kl_divergence(Enumerated(q, y, 3))
+    assert torch.allclose(found, exact, rtol=1e-13)
+    for ours, theirs in zip(grad(found, (x, y)), grad(exact, (x, y)), strict=True):
+        assert torch.allclose(ours, theirs, rtol=1e-12, atol=1e-14)
+
+
+def test_an_infinite_divergence_refuses_to_be_differentiated():
+    x, y = scores(23, 4, 4), scores(24, 4, 4)
+    divergence = kl_divergence(SpanningTrees(x), DependencyTrees(y))
+    with pytest.raises(ValueError, match="infinite kl_divergence"):
+        divergence.backward()
+
+
+@pytest.mark.parametrize(
+    ("name", "order"),
+    [("log_partition", 4), ("entropy", 3)],
+)
+def test_the_derivative_after_the_last_one_raises(name, order):
+    x = scores(25, 4, 4)
+    value = getattr(DependencyTrees(x), name)()
+    for _ in range(order - 1):
+        (gradient,) = grad(value, x, create_graph=True)
+        value = (gradient * torch.linspace(0, 1, 16, dtype=torch.float64).reshape(4, 4)).sum()
+    with pytest.raises(NotImplementedError, match="differentiated for the"):
+        grad(value, x)
+
+
+@KINDS
+def test_trees_outside_the_support_add_nothing_to_gradients(kind):
+    x = scores(26, 4, 4)
+    with torch.no_grad():
+        x[1, 2] = -math.inf
+    heads = torch.tensor([[-1, 0, 1, 2], [-1, 0, 3, 1]])
+    log_prob = kind(x).log_prob(heads)
+    assert log_prob[0].item() == -math.inf
+    (both,) = grad(log_prob.sum(), x)
+    (one,) = grad(kind(x).log_prob(heads[1]), x)
+    assert torch.equal(both, one)

@@ -1,0 +1,419 @@
+"""The classes: equal to those of NumPy, at home in torch.distributions."""
+
+import inspect
+import math
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch.distributions import Independent, kl_divergence
+
+import arborand
+from arborand import InvalidWeightsError, NoTreeError
+from arborand.torch import DependencyTrees, SpanningTrees, arc_indicators
+
+KINDS = pytest.mark.parametrize("kind", [SpanningTrees, DependencyTrees])
+LENGTHS = torch.tensor([4, 3])
+
+
+def in_numpy(kind):
+    return getattr(arborand, kind.__name__)
+
+
+def scores(*shape, seed=0, dtype=torch.float64):
+    generator = torch.Generator().manual_seed(seed)
+    return torch.randn(shape, generator=generator, dtype=torch.float64).to(dtype)
+
+
+def seeded(seed):
+    return torch.Generator().manual_seed(seed)
+
+
+X = scores(2, 5, 5)
+VALUES, OTHER = scores(2, 5, 5, seed=1), scores(2, 5, 5, seed=2)
+SMALL = pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
+
+
+@KINDS
+@pytest.mark.parametrize("name", ["log_partition", "arc_marginals", "root_marginals", "entropy"])
+def test_answers_are_those_of_numpy(kind, name):
+    ours = getattr(kind(X, lengths=LENGTHS), name)()
+    theirs = getattr(in_numpy(kind)(X.numpy(), lengths=LENGTHS.numpy()), name)()
+    # Root marginals are found in another way.
+    assert np.allclose(ours.numpy(), theirs, rtol=1e-13, atol=0)
+
+
+@KINDS
+@pytest.mark.parametrize("name", ["expectation", "variance", "covariance", "arc_covariances"])
+def test_sums_over_arcs_are_those_of_numpy(kind, name):
+    arguments = (VALUES, OTHER) if name == "covariance" else (VALUES,)
+    ours = getattr(kind(X, lengths=LENGTHS), name)(*arguments)
+    numpy = in_numpy(kind)(X.numpy(), lengths=LENGTHS.numpy())
+    theirs = getattr(numpy, name)(*(argument.numpy() for argument in arguments))
+    assert np.allclose(ours.numpy(), theirs, rtol=1e-12, atol=1e-15)
+
+
+@KINDS
+def test_divergences_are_those_of_numpy(kind):
+    p, q = kind(X, lengths=LENGTHS), kind(VALUES, lengths=LENGTHS)
+    numpy_p, numpy_q = (in_numpy(kind)(x.numpy(), lengths=LENGTHS.numpy()) for x in (X, VALUES))
+    assert np.array_equal(kl_divergence(p, q).numpy(), numpy_p.kl_divergence(numpy_q))
+    assert np.array_equal(p.cross_entropy(q).numpy(), numpy_p.cross_entropy(numpy_q))
+
+
+def test_every_public_name_of_the_torch_class_means_what_it_means_in_numpy():
+    ours = {name for name in vars(DependencyTrees.__mro__[1]) if not name.startswith("_")}
+    of_torch = {
+        "arg_constraints",
+        "enumerate_support",
+        "expand",
+        "has_enumerate_support",
+        "has_rsample",
+        "mode",
+        "rsample",
+        "single_root",
+        "stddev",
+        "support",
+    }
+    theirs = set(dir(arborand.DependencyTrees))
+    assert ours - of_torch <= theirs
+    for name in ("expectation", "variance", "covariance", "arc_covariances", "best_trees"):
+        first = list(inspect.signature(getattr(DependencyTrees, name)).parameters)
+        second = inspect.signature(getattr(arborand.DependencyTrees, name)).parameters
+        assert set(first) <= set(second)
+
+
+# ---- torch.distributions
+
+
+@KINDS
+def test_shapes(kind):
+    trees = kind(scores(3, 2, 5, 5))
+    assert trees.batch_shape == (3, 2)
+    assert trees.event_shape == (5,)
+    heads = trees.sample((7, 4))
+    assert heads.shape == (7, 4, 3, 2, 5)
+    assert heads.dtype == torch.int64
+    assert trees.log_prob(heads).shape == (7, 4, 3, 2)
+    assert trees.log_prob(heads[0, 0, 0, 0]).shape == (3, 2)
+    assert (heads[..., 0] == -1).all()
+    assert not trees.has_rsample
+
+
+@KINDS
+def test_expand(kind):
+    one = kind(X[0])
+    many = one.expand((3, 2))
+    assert type(many) is kind
+    assert many.sample((4,)).shape == (4, 3, 2, 5)
+    assert torch.equal(many.log_partition(), one.log_partition().expand(3, 2))
+    padded = kind(X, lengths=LENGTHS).expand((3, 2))
+    assert torch.equal(padded.lengths, LENGTHS.expand(3, 2))
+
+
+def test_independent():
+    trees = DependencyTrees(X)
+    heads = trees.sample()
+    expected = trees.log_prob(heads).sum()
+    assert torch.equal(Independent(trees, 1).log_prob(heads), expected)
+
+
+@KINDS
+def test_support_tells_trees_from_other_things(kind):
+    support = kind(torch.zeros(4, 4)).support
+    assert support.event_dim == 1
+    values = torch.tensor([[-1, 0, 1, 2], [-1, 0, 0, 2], [-1, 2, 1, 0], [-1, 0, 1, 3]])
+    assert support.check(values).tolist() == [True, kind is SpanningTrees, False, False]
+
+
+@KINDS
+def test_enumerated_support_has_probability_one(kind):
+    trees = kind(torch.stack([X[0], X[1]]))
+    listed = trees.enumerate_support()
+    assert listed.shape == (64 if kind is DependencyTrees else 125, 2, 5)
+    assert torch.allclose(trees.log_prob(listed).exp().sum(0), torch.ones(2).double())
+    assert trees.enumerate_support(expand=False).shape == (len(listed), 1, 5)
+    assert len(torch.unique(listed[:, 0], dim=0)) == len(listed)
+    short = kind(X, lengths=torch.tensor([3, 3])).enumerate_support()
+    assert (short[..., 4] == -1).all()
+
+
+def test_supports_that_cannot_be_listed_are_refused():
+    with pytest.raises(NotImplementedError, match="different lengths"):
+        DependencyTrees(X, lengths=LENGTHS).enumerate_support()
+    with pytest.raises(NotImplementedError, match="more than 1,000,000"):
+        DependencyTrees(torch.zeros(20, 20)).enumerate_support()
+
+
+@KINDS
+def test_mode_and_best_trees(kind):
+    trees = kind(X, lengths=LENGTHS)
+    numpy = in_numpy(kind)(X.numpy(), lengths=LENGTHS.numpy())
+    assert np.array_equal(trees.mode.numpy(), numpy.best_tree())
+    assert torch.equal(trees.mode, trees.best_tree())
+    best, theirs = trees.best_trees(5), numpy.best_trees(5)
+    assert np.array_equal(best.heads.numpy(), theirs.heads)
+    assert np.array_equal(best.log_prob.numpy(), theirs.log_prob)
+    assert np.array_equal(trees.minimum_risk_tree().numpy(), numpy.minimum_risk_tree())
+    assert trees.mode.dtype == torch.int64
+
+
+def test_kl_divergence_broadcasts_and_ignores_padding():
+    p, q = DependencyTrees(X), DependencyTrees(VALUES[0])
+    expected = torch.stack([kl_divergence(DependencyTrees(x), q) for x in X])
+    assert torch.equal(kl_divergence(p, q), expected)
+    wide = torch.full((6, 6), math.nan, dtype=torch.float64)
+    wide[:5, :5] = VALUES[0]
+    padded = DependencyTrees(wide, lengths=torch.tensor(4))
+    assert torch.equal(kl_divergence(p, padded), expected)
+    with pytest.raises(ValueError, match="other lengths"):
+        kl_divergence(p, DependencyTrees(X, lengths=LENGTHS))
+
+
+def test_a_tree_has_no_standard_deviation_and_no_reparametrisation():
+    with pytest.raises(NotImplementedError, match="variance"):
+        _ = DependencyTrees(X).stddev
+    with pytest.raises(NotImplementedError, match="discrete"):
+        DependencyTrees(X).rsample()
+
+
+# ---- conditions
+
+
+@KINDS
+def test_conditions_are_those_of_numpy_and_let_gradients_through(kind):
+    x = X[0].clone().requires_grad_()
+    known = torch.tensor([-1, 2, -1, -1, 3])
+    left = kind(x).condition(heads=known, exclude=[(0, 2)])
+    theirs = in_numpy(kind)(X[0].numpy()).condition(heads=known.numpy(), exclude=[(0, 2)])
+    assert left.log_partition().item() == theirs.log_partition()
+    left.log_partition().backward()
+    assert np.array_equal(x.grad.numpy(), theirs.arc_marginals())
+
+
+def test_conditions_on_batches_and_on_allowed_arcs():
+    allowed = torch.rand(2, 5, 5, generator=seeded(0)) < 0.8
+    allowed[:, 0] = True
+    left = SpanningTrees(X, lengths=LENGTHS).condition(allowed=allowed)
+    marginals = left.arc_marginals()
+    assert (marginals[~allowed] == 0).all()
+    assert (marginals[allowed] > 0).any()
+
+
+def test_contradictions_are_named():
+    with pytest.raises(NoTreeError, match="cycle 1 -> 2 -> 1"):
+        DependencyTrees(X[0]).condition(heads=torch.tensor([-1, 2, 1, -1, -1]))
+
+
+# ---- randomness
+
+
+@KINDS
+def test_the_same_seed_gives_the_same_trees(kind):
+    trees = kind(X, lengths=LENGTHS)
+    torch.manual_seed(1)
+    first, second = trees.sample((50,)), trees.sample((50,))
+    torch.manual_seed(1)
+    assert torch.equal(trees.sample((50,)), first)
+    assert not torch.equal(first, second)
+    assert torch.equal(
+        trees.sample((50,), generator=seeded(1)), trees.sample((50,), generator=seeded(1))
+    )
+
+
+def test_a_call_advances_the_generator_by_one_key_however_many_trees_it_draws():
+    states = []
+    for draw in (
+        lambda g: DependencyTrees(X).sample(generator=g),
+        lambda g: DependencyTrees(X).sample((1000,), generator=g),
+        lambda g: DependencyTrees(X[0]).sample_without_replacement(3, generator=g),
+    ):
+        generator = seeded(2)
+        draw(generator)
+        states.append(generator.get_state())
+    assert torch.equal(states[0], states[1])
+    assert torch.equal(states[0], states[2])
+
+
+def test_draws_keep_the_stream_contract():
+    trees = DependencyTrees(X)
+    many = trees.sample((100,), generator=seeded(3))
+    assert torch.equal(trees.sample((10,), generator=seeded(3)), many[:10])
+    assert torch.equal(DependencyTrees(X[:1]).sample((100,), generator=seeded(3)), many[:, :1])
+    threads = DependencyTrees(X, workers=2).sample((100,), generator=seeded(3))
+    assert torch.equal(threads, many)
+
+
+@KINDS
+def test_distinct_trees(kind):
+    trees = kind(X, lengths=LENGTHS)
+    draws = trees.sample_without_replacement(1000, generator=seeded(4))
+    assert draws.exhausted.all()
+    assert torch.allclose(draws.log_prob.exp().sum(0), torch.ones(2).double())
+    again = trees.sample_without_replacement(10, generator=seeded(4))
+    assert torch.equal(again.heads, draws.heads[:10])
+    assert len(again) == 10
+
+
+# ---- precision
+
+
+@SMALL
+def test_short_dtypes_give_float32_and_gradients_in_their_own(dtype):
+    x = scores(4, 12, 12, dtype=dtype).requires_grad_()
+    trees = DependencyTrees(x)
+    answers = [
+        trees.log_partition(),
+        trees.entropy(),
+        trees.arc_marginals(),
+        trees.log_prob(trees.sample((2,))),
+        kl_divergence(trees, DependencyTrees(x.detach() * 0.5)),
+    ]
+    assert {answer.dtype for answer in answers} == {torch.float32}
+    # Computed in float64: equal to the rounded answer for the same numbers in float64.
+    exact = DependencyTrees(x.detach().double())
+    assert torch.equal(answers[0], exact.log_partition().float())
+    assert torch.equal(answers[2], exact.arc_marginals().float())
+    sum(answer.sum() for answer in answers).backward()
+    assert x.grad.dtype == dtype
+    assert x.grad.isfinite().all()
+
+
+def test_float64_gives_float64():
+    x = X.clone().requires_grad_()
+    DependencyTrees(x).entropy().sum().backward()
+    assert x.grad.dtype == torch.float64
+    assert DependencyTrees(x).log_partition().dtype == torch.float64
+
+
+# ---- what is not read
+
+
+@KINDS
+@pytest.mark.parametrize("junk", [math.nan, math.inf, -math.inf, 1e308])
+def test_gradients_are_zero_where_nothing_is_read_whatever_stands_there(kind, junk):
+    x = scores(2, 6, 6, seed=5)
+    x[1, 4:], x[1, :, 4:] = junk, junk  # padding
+    x[:, :, 0] = junk
+    x.diagonal(dim1=-2, dim2=-1)[:] = junk
+    x[:, 2, 3] = -math.inf
+    lengths = torch.tensor([5, 3])
+    is_read = torch.ones(2, 6, 6, dtype=torch.bool)
+    is_read[1, 4:] = is_read[1, :, 4:] = is_read[:, :, 0] = is_read[:, 2, 3] = False
+    is_read.diagonal(dim1=-2, dim2=-1)[:] = False
+    heads = kind(x, lengths=lengths).sample((3,), generator=seeded(6))
+    values = torch.where(is_read, scores(2, 6, 6, seed=7), junk)
+    other = values.clone()
+    other[:, 2, 3] = -math.inf
+    for function, is_twice_differentiable in (
+        (lambda d: d.log_partition(), True),
+        (lambda d: d.entropy(), True),
+        (lambda d: d.arc_marginals().square(), True),
+        (lambda d: d.log_prob(heads), True),
+        (lambda d: d.expectation(values), True),
+        (lambda d: d.variance(values), False),
+        (lambda d: kl_divergence(d, kind(other, lengths=lengths)), True),
+        (lambda d: kl_divergence(kind(other, lengths=lengths), d), True),
+    ):
+        leaf = x.clone().requires_grad_()
+        value = function(kind(leaf, lengths=lengths)).sum()
+        (gradient,) = torch.autograd.grad(value, leaf, create_graph=True)
+        assert value.isfinite()
+        assert gradient.isfinite().all()
+        assert gradient.any()
+        assert (gradient[~is_read] == 0).all()
+        if is_twice_differentiable:
+            (second,) = torch.autograd.grad(gradient.square().sum(), leaf)
+            assert second.isfinite().all()
+            assert (second[~is_read] == 0).all()
+
+
+# ---- arguments
+
+
+@pytest.mark.parametrize(
+    ("log_weights", "error", "message"),
+    [
+        ([[0.0, 1.0], [0.0, 0.0]], TypeError, "torch.Tensor, not list"),
+        (torch.zeros(3, 3, dtype=torch.int64), TypeError, "torch.int64"),
+        (torch.zeros(3), InvalidWeightsError, r"shape \(3,\)"),
+        (torch.zeros(3, 4), InvalidWeightsError, r"shape \(3, 4\)"),
+        (torch.zeros(1, 1), InvalidWeightsError, r"shape \(1, 1\)"),
+    ],
+)
+def test_scores_of_the_wrong_form_are_refused(log_weights, error, message):
+    with pytest.raises(error, match=message):
+        DependencyTrees(log_weights)
+
+
+def test_lengths_of_the_wrong_form_are_refused():
+    with pytest.raises(TypeError, match=r"mask.sum\(-1\)"):
+        DependencyTrees(X, lengths=torch.ones(2, dtype=torch.bool))
+    with pytest.raises(InvalidWeightsError, match=r"shape \(3,\)"):
+        DependencyTrees(X, lengths=torch.tensor([1, 2, 3]))
+    with pytest.raises(InvalidWeightsError, match=r"lengths\[1\] is 9"):
+        DependencyTrees(X, lengths=torch.tensor([1, 9])).entropy()
+
+
+def test_values_of_the_wrong_shape_are_refused():
+    with pytest.raises(ValueError, match=r"arc_values has shape \(5, 5\)"):
+        DependencyTrees(X).expectation(torch.zeros(5, 5))
+    with pytest.raises(ValueError, match="direction has shape"):
+        DependencyTrees(X).arc_covariances(torch.zeros(2, 5, 5, 3))
+
+
+def test_validate_args_checks_at_once():
+    bad = torch.full((4, 4), -math.inf)
+    DependencyTrees(bad)
+    with pytest.raises(NoTreeError):
+        DependencyTrees(bad, validate_args=True)
+
+
+def test_scores_of_the_caller_are_never_modified():
+    x = X.clone()
+    trees = DependencyTrees(x, lengths=LENGTHS)
+    trees.log_partition(), trees.best_trees(3), trees.sample((3,)), trees.entropy()
+    trees.condition(heads=torch.tensor([[-1, 2, -1, -1, -1], [-1, -1, -1, -1, -1]]))
+    assert torch.equal(x, X)
+    assert not x.requires_grad
+
+
+def test_arc_indicators():
+    heads = torch.tensor([[-1, 2, 0, -1], [-1, 0, 1, 2]])
+    matrices = arc_indicators(heads, dtype=torch.float64)
+    assert matrices.dtype == torch.float64
+    assert matrices.nonzero().tolist() == [[0, 0, 2], [0, 2, 1], [1, 0, 1], [1, 1, 2], [1, 2, 3]]
+
+
+@settings(max_examples=30, deadline=None, derandomize=True)
+@given(
+    batch=st.lists(st.integers(0, 3), max_size=2).map(tuple),
+    sample_shape=st.lists(st.integers(0, 3), max_size=2).map(tuple),
+    size=st.integers(2, 6),
+    dtype=st.sampled_from([torch.float64, torch.float32, torch.bfloat16, torch.float16]),
+    kind=st.sampled_from([SpanningTrees, DependencyTrees]),
+)
+def test_shapes_and_dtypes_of_everything(batch, sample_shape, size, dtype, kind):
+    x = scores(*batch, size, size, dtype=dtype).requires_grad_()
+    trees = kind(x)
+    answer = torch.float64 if dtype == torch.float64 else torch.float32
+    heads = trees.sample(sample_shape)
+    shapes = {
+        "log_partition": (trees.log_partition(), batch),
+        "arc_marginals": (trees.arc_marginals(), (*batch, size, size)),
+        "root_marginals": (trees.root_marginals(), (*batch, size)),
+        "entropy": (trees.entropy(), batch),
+        "log_prob": (trees.log_prob(heads), (*sample_shape, *batch)),
+        "expectation": (trees.expectation(torch.ones_like(x)), batch),
+        "variance": (trees.variance(torch.ones_like(x)), batch),
+        "kl_divergence": (kl_divergence(trees, kind(x.detach())), batch),
+    }
+    assert heads.shape == (*sample_shape, *batch, size)
+    for value, shape in shapes.values():
+        assert value.shape == shape
+        assert value.dtype == answer
+    sum(value.sum() for value, _ in shapes.values()).backward()
+    assert x.grad.dtype == dtype
+    assert x.grad.isfinite().all()

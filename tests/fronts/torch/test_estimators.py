@@ -1,0 +1,221 @@
+"""Estimators with gradients: unbiased in their value and in their gradient.
+
+Values and gradients are compared with those of an enumeration of all trees.  Each check has a fixed
+seed, and together they have one false-alarm budget: see verification/ledger.py.
+"""
+
+import math
+from dataclasses import dataclass
+from functools import partial
+
+import pytest
+import scipy.stats
+import torch
+
+from arborand.torch import DependencyTrees, SpanningTrees, arc_indicators
+from arborand.torch.estimators import (
+    expectation,
+    expectation_without_replacement,
+    relaxed_sample,
+    straight_through_sample,
+    sum_and_sample,
+)
+from tests.fronts.torch.enumerated import Enumerated
+from verification.ledger import NUM_CHECKS, Check, alpha_per_check, require_unique
+
+KINDS = pytest.mark.parametrize("kind", [SpanningTrees, DependencyTrees])
+NUM_REPEATS, NUM_BATCHED = 400, 20_000
+SCORES = torch.randn(4, 4, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+# What a gradient is projected on: a direction in which it is not 0.
+DIRECTION = torch.randn(4, 4, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
+
+
+def height(heads):
+    """Find the longest path to the root, plus 3: no sum over arcs, and far from 0."""
+    node = torch.arange(heads.shape[-1]).expand(heads.shape)
+    depth = torch.zeros_like(heads)
+    for _ in range(heads.shape[-1] - 1):
+        depth += node > 0
+        node = torch.where(node > 0, heads.gather(-1, node), 0)
+    return depth.amax(-1).double() + 3.0
+
+
+def exact(kind):
+    x = SCORES.clone().requires_grad_()
+    law = Enumerated(kind, x, 3)
+    value = (law.log_prob.exp() * height(law.heads)).sum()
+    (gradient,) = torch.autograd.grad(value, x)
+    return value.item(), (gradient * DIRECTION).sum().item()
+
+
+# With replacement, independent estimates are one batch.
+BATCHED = {"leave one out", "no baseline"}
+ESTIMATORS = {
+    "leave one out": lambda d, g: expectation(d, height, 4, generator=g),
+    "no baseline": lambda d, g: expectation(d, height, 4, baseline="none", generator=g),
+    "distinct trees": lambda d, g: expectation_without_replacement(d, height, 4, generator=g),
+    "sum and sample": lambda d, g: sum_and_sample(d, height, 2, 2, generator=g),
+    "sum and sample of one": lambda d, g: sum_and_sample(d, height, 0, 1, generator=g),
+}
+
+
+def repeated(kind, estimate, seed, *, batched):
+    """Return values and projected gradients of independent estimates."""
+    generator = torch.Generator().manual_seed(seed)
+    x = SCORES.expand(NUM_BATCHED if batched else NUM_REPEATS, 4, 4).clone().requires_grad_()
+    values = (
+        estimate(kind(x), generator)
+        if batched
+        else torch.stack([estimate(kind(one), generator) for one in x])
+    )
+    (gradients,) = torch.autograd.grad(values.sum(), x)
+    return values.detach().numpy(), (gradients * DIRECTION).sum((-1, -2)).numpy()
+
+
+def mean_is(sample, expected):
+    """Compare the mean of independent numbers with what it should be: a z test."""
+    spread = sample.std(ddof=1)
+    if spread < 1e-12:
+        return 1.0 if math.isclose(sample.mean(), expected, rel_tol=1e-10) else 0.0
+    z = (sample.mean() - expected) / (spread / math.sqrt(len(sample)))
+    return float(2 * scipy.stats.norm.sf(abs(z)))
+
+
+@dataclass(frozen=True)
+class Means:
+    """Whether the value and the gradient are right on average: a verdict of the ledger's checks."""
+
+    p_value: float
+
+    def report(self):
+        return f"value or gradient is off its mean, p = {self.p_value:.3g}"
+
+
+def judge(kind, estimate, seed, *, batched):
+    pairs = zip(repeated(kind, estimate, seed, batched=batched), exact(kind), strict=True)
+    return Means(2 * min(mean_is(sample, expected) for sample, expected in pairs))
+
+
+REGISTER = [
+    Check(
+        f"torch estimators: {name}, {kind.__name__}",
+        partial(judge, kind, estimate, batched=name in BATCHED),
+    )
+    for name, estimate in ESTIMATORS.items()
+    for kind in (SpanningTrees, DependencyTrees)
+]
+require_unique(REGISTER)
+ALPHA = alpha_per_check(NUM_CHECKS + len(REGISTER))
+
+
+@pytest.mark.parametrize("check", REGISTER, ids=lambda check: check.name)
+def test_values_and_gradients_are_unbiased(check):
+    verdict = check.run()
+    assert verdict.p_value >= ALPHA, verdict.report()
+
+
+def biased_baseline(distribution, generator):
+    """Take the mean of all draws as baseline, their own included: gradients are too small."""
+    heads = distribution.sample((4,), generator=generator)
+    values = height(heads)
+    surrogate = ((values - values.mean(0)) * distribution.log_prob(heads)).mean(0)
+    return values.mean(0) + surrogate - surrogate.detach()
+
+
+def unweighted(distribution, generator):
+    """Distinct trees as if they had been drawn with replacement."""
+    draws = distribution.sample_without_replacement(4, generator=generator)
+    return (height(draws.heads) + 0.0 * distribution.log_prob(draws.heads)).mean()
+
+
+@pytest.mark.parametrize("mutant", [biased_baseline, unweighted])
+def test_biased_estimators_are_rejected(mutant):
+    batched = mutant is biased_baseline
+    assert judge(SpanningTrees, mutant, 0, batched=batched).p_value < 1e-12
+
+
+@KINDS
+@pytest.mark.parametrize(
+    "estimate",
+    [
+        lambda d: expectation_without_replacement(d, height, 100),
+        lambda d: sum_and_sample(d, height, 50, 50),
+    ],
+)
+def test_small_supports_give_exact_values_and_gradients(kind, estimate):
+    x = SCORES.clone().requires_grad_()
+    value = estimate(kind(x))
+    (gradient,) = torch.autograd.grad(value, x)
+    expected = exact(kind)
+    assert value.item() == pytest.approx(expected[0], rel=1e-12)
+    assert (gradient * DIRECTION).sum().item() == pytest.approx(expected[1], rel=1e-11)
+
+
+def test_leave_one_out_is_far_less_noisy():
+    plain, better = (
+        repeated(SpanningTrees, ESTIMATORS[name], 1, batched=True)[1]
+        for name in ("no baseline", "leave one out")
+    )
+    assert better.var() < plain.var() / 10
+
+
+def test_batches_are_estimated_graph_by_graph():
+    x = torch.stack([SCORES, SCORES.sin()]).requires_grad_()
+    value = expectation(DependencyTrees(x), height, 50)
+    assert value.shape == (2,)
+    value.sum().backward()
+    assert x.grad.isfinite().all()
+
+
+def test_gradients_of_the_function_itself_are_kept():
+    scale = torch.tensor(2.0, dtype=torch.float64, requires_grad=True)
+    for estimate in (
+        lambda f: expectation(DependencyTrees(SCORES), f, 5),
+        lambda f: expectation_without_replacement(DependencyTrees(SCORES), f, 5),
+        lambda f: sum_and_sample(DependencyTrees(SCORES), f, 2, 3),
+    ):
+        value = estimate(lambda heads: scale * height(heads))
+        (gradient,) = torch.autograd.grad(value, scale)
+        assert gradient.item() == pytest.approx(value.item() / 2, rel=1e-12)
+
+
+@KINDS
+def test_relaxed_samples_are_marginals_that_become_trees(kind):
+    x = SCORES.clone().requires_grad_()
+    generator = torch.Generator().manual_seed(2)
+    soft = relaxed_sample(kind(x), (5,), temperature=1.0, generator=generator)
+    assert soft.shape == (5, 4, 4)
+    assert torch.allclose(soft.sum(-2)[:, 1:], torch.ones(5, 3).double())
+    soft.square().sum().backward()
+    assert x.grad.any()
+    generator = torch.Generator().manual_seed(2)
+    hard = relaxed_sample(kind(SCORES), (5,), temperature=1e-3, generator=generator)
+    assert torch.allclose(hard, hard.round(), atol=1e-6)
+    assert torch.isfinite(hard).all()
+
+
+def test_straight_through_samples_are_draws_with_the_gradient_of_the_marginals():
+    x = SCORES.clone().requires_grad_()
+    trees = DependencyTrees(x)
+    hard = straight_through_sample(trees, (6,), generator=torch.Generator().manual_seed(3))
+    heads = trees.sample((6,), generator=torch.Generator().manual_seed(3))
+    assert torch.equal(hard.detach(), arc_indicators(heads, dtype=torch.float64))
+    (found,) = torch.autograd.grad((hard * DIRECTION).sum(), x)
+    (expected,) = torch.autograd.grad(6 * trees.expectation(DIRECTION), x)
+    assert torch.allclose(found, expected, rtol=1e-12)
+
+
+def test_wrong_arguments_are_refused():
+    trees = DependencyTrees(SCORES)
+    with pytest.raises(ValueError, match="num_draws is 1: at least 2"):
+        expectation(trees, height, 1)
+    with pytest.raises(ValueError, match="baseline is 'mean'"):
+        expectation(trees, height, 5, baseline="mean")
+    with pytest.raises(TypeError, match="takes one graph"):
+        sum_and_sample(DependencyTrees(SCORES[None]), height, 1, 1)
+    with pytest.raises(ValueError, match="one value per tree"):
+        expectation(trees, lambda heads: height(heads)[0], 5)
+    with pytest.raises(TypeError, match="floating-point"):
+        expectation(trees, lambda heads: heads.sum(-1), 5)
+    with pytest.raises(ValueError, match="temperature is 0"):
+        relaxed_sample(trees, temperature=0)

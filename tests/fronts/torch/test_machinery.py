@@ -1,0 +1,338 @@
+"""What torch's machinery does with the operations: one test for each part of it."""
+
+import copy
+import math
+import pickle
+
+import pytest
+import torch
+from torch import func
+from torch._subclasses import FakeTensorMode
+from torch.utils.checkpoint import checkpoint
+
+from arborand import InvalidTreeError, InvalidWeightsError, NoTreeError
+from arborand.torch import DependencyTrees, SpanningTrees, operations
+from tests.fronts.torch.enumerated import Enumerated
+
+KINDS = pytest.mark.parametrize("kind", [SpanningTrees, DependencyTrees])
+NAMES = pytest.mark.parametrize("name", ["log_partition", "arc_marginals", "entropy"])
+LENGTHS = torch.tensor([4, 3])
+
+
+def scores(*shape, seed=0, dtype=torch.float64):
+    return torch.randn(shape, generator=torch.Generator().manual_seed(seed), dtype=dtype)
+
+
+X = scores(2, 5, 5)
+
+
+# ---- torch.func
+
+
+@NAMES
+def test_func_vmap(name):
+    def one(x, length):
+        return getattr(DependencyTrees(x, lengths=length), name)()
+
+    expected = getattr(DependencyTrees(X, lengths=LENGTHS), name)()
+    assert torch.equal(func.vmap(one)(X, LENGTHS), expected)
+
+
+def test_func_vmap_over_another_axis_and_over_trees():
+    heads = DependencyTrees(X).sample((3,), generator=torch.Generator().manual_seed(0))
+    found = func.vmap(lambda x, h: DependencyTrees(x).log_prob(h), in_dims=(2, 1), out_dims=1)(
+        X.movedim(0, 2), heads
+    )
+    assert torch.equal(found, DependencyTrees(X).log_prob(heads))
+    one = DependencyTrees(X[0])
+    assert torch.equal(func.vmap(one.log_prob)(heads[:, 0]), one.log_prob(heads[:, 0]))
+
+
+@KINDS
+def test_func_grad(kind):
+    found = func.grad(lambda x: kind(x, lengths=LENGTHS).log_partition().sum())(X)
+    assert torch.equal(found, kind(X, lengths=LENGTHS).arc_marginals())
+
+
+@KINDS
+def test_func_vmap_of_grad(kind):
+    found = func.vmap(func.grad(lambda x, n: kind(x, lengths=n).log_partition()))(X, LENGTHS)
+    assert torch.equal(found, kind(X, lengths=LENGTHS).arc_marginals())
+
+
+@KINDS
+def test_func_jacrev_and_jacfwd(kind):
+    def marginals(x):
+        return kind(x).arc_marginals()
+
+    expected = func.jacrev(lambda x: Enumerated(kind, x, 4).arc_marginals())(X[0])
+    assert torch.allclose(func.jacrev(marginals)(X[0]), expected, rtol=1e-11, atol=1e-13)
+    assert torch.allclose(func.jacfwd(marginals)(X[0]), expected, rtol=1e-11, atol=1e-13)
+
+
+@KINDS
+@pytest.mark.parametrize("name", ["log_partition", "entropy"])
+def test_func_jvp(kind, name):
+    direction = scores(5, 5, seed=1)
+    _, found = func.jvp(lambda x: getattr(kind(x), name)(), (X[0],), (direction,))
+    _, exact = func.jvp(lambda x: getattr(Enumerated(kind, x, 4), name)(), (X[0],), (direction,))
+    assert exact.abs() > 1e-3
+    assert torch.allclose(found, exact, rtol=1e-11)
+
+
+@KINDS
+@pytest.mark.parametrize("name", ["log_partition", "entropy"])
+def test_func_hessian(kind, name):
+    found = func.hessian(lambda x: getattr(kind(x), name)())(X[0])
+    exact = func.hessian(lambda x: getattr(Enumerated(kind, x, 4), name)())(X[0])
+    assert torch.allclose(found, exact, rtol=1e-11, atol=1e-13)
+
+
+def test_batched_gradients():
+    x = X.clone().requires_grad_()
+    marginals = DependencyTrees(x).arc_marginals().sum((-1, -2))
+    (found,) = torch.autograd.grad(
+        marginals, x, torch.eye(2, dtype=torch.float64), is_grads_batched=True
+    )
+    # Each tree has four arcs, whatever the scores.
+    assert found.abs().max() < 1e-15
+
+
+# ---- torch.compile
+
+
+def loss(x):
+    trees = DependencyTrees(x, lengths=LENGTHS)
+    divergence = torch.distributions.kl_divergence(trees, SpanningTrees(x.sin(), lengths=LENGTHS))
+    variance = trees.variance(x.cos().detach())
+    return trees.entropy() - trees.log_partition() + divergence + variance
+
+
+@pytest.mark.parametrize("backend", ["aot_eager", "inductor"])
+def test_compile_forward_and_backward_in_one_graph(backend):
+    torch._dynamo.reset()
+    gradients, values = [], []
+    for called in (loss, torch.compile(loss, fullgraph=True, backend=backend)):
+        x = X.clone().requires_grad_()
+        value = called(x)
+        value.sum().backward()
+        values.append(value.detach())
+        gradients.append(x.grad)
+    assert torch.allclose(*values, rtol=1e-13)
+    assert torch.allclose(*gradients, rtol=1e-12, atol=1e-14)
+
+
+def test_compile_log_prob_and_sample():
+    torch._dynamo.reset()
+
+    def draw(x):
+        trees = DependencyTrees(x, lengths=LENGTHS)
+        heads = trees.sample((5,))
+        return heads, trees.log_prob(heads)
+
+    torch.manual_seed(0)
+    x = X.clone().requires_grad_()
+    heads, log_prob = torch.compile(draw, fullgraph=True, backend="aot_eager")(x)
+    trees = DependencyTrees(X, lengths=LENGTHS)
+    assert bool(trees.support.check(heads).all())
+    assert torch.equal(log_prob.detach(), trees.log_prob(heads))
+    log_prob.sum().backward()
+    y = X.clone().requires_grad_()
+    DependencyTrees(y, lengths=LENGTHS).log_prob(heads).sum().backward()
+    assert torch.equal(x.grad, y.grad)
+
+
+def test_compiled_errors_on_values_are_raised_when_it_runs():
+    torch._dynamo.reset()
+    compiled = torch.compile(
+        lambda x: DependencyTrees(x).log_partition(), fullgraph=True, backend="aot_eager"
+    )
+    assert compiled(X).shape == (2,)
+    with pytest.raises(InvalidWeightsError, match=r"log_weights\[0, 0, 1\] is nan"):
+        compiled(torch.full_like(X, math.nan))
+    assert compiled(X).shape == (2,)
+
+
+ARGUMENTS = {
+    "_LogPartition": (),
+    "_ArcMarginals": (),
+    "_ArcCovariances": (scores(2, 5, 5, seed=1),),
+    "_Entropy": (),
+    "_EntropyGradient": (),
+    "_LogProb": (DependencyTrees(X, lengths=LENGTHS).sample((3,)).movedim(0, -2),),
+}
+
+
+@pytest.mark.parametrize("name", ARGUMENTS)
+def test_opcheck(name):
+    x = X.clone().requires_grad_()
+    operator = getattr(operations, name).operator
+    torch.library.opcheck(operator, (x, *ARGUMENTS[name], LENGTHS, True, 1))
+
+
+def test_opcheck_kl_divergence():
+    x, y = X.clone().requires_grad_(), X.sin().requires_grad_()
+    operator = operations._KullbackLeiblerDivergence.operator
+    torch.library.opcheck(operator, (x, y, LENGTHS, LENGTHS, True, False, 1))
+
+
+def test_opcheck_sample():
+    key = torch.tensor([1, 2])
+    torch.library.opcheck(operations._sample, (X, key, LENGTHS, True, 1, 3, None))
+
+
+# ---- modes
+
+
+def test_inference_mode():
+    with torch.inference_mode():
+        trees = DependencyTrees(scores(2, 5, 5))
+        assert trees.arc_marginals().sum().item() == pytest.approx(8)
+        assert trees.log_prob(trees.sample((3,))).shape == (3, 2)
+        assert trees.best_tree().shape == (2, 5)
+
+
+def test_activation_checkpointing_draws_the_same_trees_again():
+    def reward(x):
+        trees = DependencyTrees(x)
+        return trees.log_prob(trees.sample((20,))).sum()
+
+    gradients = []
+    for run in (reward, lambda x: checkpoint(reward, x, use_reentrant=False)):
+        torch.manual_seed(3)
+        x = X.clone().requires_grad_()
+        run(x).backward()
+        gradients.append(x.grad)
+    assert torch.equal(*gradients)
+
+
+def test_autocast():
+    linear = torch.nn.Linear(8, 8)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        x = linear(torch.randn(8, 8, generator=torch.Generator().manual_seed(0)))
+        trees = DependencyTrees(x)
+        answer = trees.log_partition() + trees.entropy()
+    answer.backward()
+    assert x.dtype == torch.bfloat16
+    assert answer.dtype == torch.float32
+    assert linear.weight.grad.dtype == torch.float32
+    assert linear.weight.grad.isfinite().all()
+
+
+# torch's own warning that the mode is slow
+@pytest.mark.filterwarnings("ignore:Anomaly Detection:UserWarning")
+def test_anomaly_detection_finds_nothing():
+    x = X.clone()
+    x[:, 1, 2] = -math.inf
+    x.requires_grad_()
+    with torch.autograd.set_detect_anomaly(True):
+        trees = DependencyTrees(x)
+        total = trees.entropy() + trees.log_partition() + trees.variance(torch.ones_like(x))
+        total.sum().backward()
+    assert x.grad.isfinite().all()
+
+
+def test_meta_tensors():
+    x = torch.empty(2, 3, 5, 5, device="meta", requires_grad=True)
+    trees = DependencyTrees(x)
+    assert trees.log_partition().shape == (2, 3)
+    assert trees.sample((7,)).shape == (7, 2, 3, 5)
+    trees.entropy().sum().backward()
+    assert x.grad.shape == x.shape
+
+
+def test_fake_tensors():
+    with FakeTensorMode():
+        x = torch.empty(2, 5, 5, dtype=torch.bfloat16)
+        trees = DependencyTrees(x, lengths=torch.tensor([4, 3]))
+        assert trees.arc_marginals().dtype == torch.float32
+        assert trees.log_partition().shape == (2,)
+
+
+@KINDS
+def test_empty_batches(kind):
+    x = torch.randn(0, 6, 6, requires_grad=True)
+    trees = kind(x)
+    assert trees.log_partition().shape == (0,)
+    assert trees.arc_marginals().shape == (0, 6, 6)
+    assert trees.sample((3,)).shape == (3, 0, 6)
+    assert trees.log_prob(trees.sample((3,))).shape == (3, 0)
+    assert trees.best_tree().shape == (0, 6)
+    (trees.entropy().sum() + trees.log_partition().sum()).backward()
+    assert x.grad.shape == x.shape
+
+
+def test_transposed_scores():
+    x = scores(2, 5, 5)
+    assert torch.equal(
+        DependencyTrees(x.mT).log_partition(), DependencyTrees(x.mT.contiguous()).log_partition()
+    )
+
+
+# ---- copies and processes
+
+
+@KINDS
+def test_pickling_and_deepcopy(kind):
+    trees = kind(X, lengths=LENGTHS)
+    for other in (pickle.loads(pickle.dumps(trees)), copy.deepcopy(trees)):
+        assert type(other) is kind
+        assert torch.equal(other.entropy(), trees.entropy())
+
+
+class DrawnTrees(torch.utils.data.Dataset):
+    def __len__(self):
+        return 8
+
+    def __getitem__(self, index):
+        return DependencyTrees(torch.zeros(12, 12), workers=2).sample((3,))
+
+
+@pytest.mark.parametrize("start", ["fork", "spawn"])
+# Python's own warning, whoever forks with threads around
+@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
+def test_data_loader_workers_draw_different_trees_and_the_same_again(start):
+    runs = []
+    DependencyTrees(torch.zeros(12, 12), workers=2).sample((3,))  # threads before the fork
+    for _ in range(2):
+        torch.manual_seed(0)
+        loader = torch.utils.data.DataLoader(
+            DrawnTrees(), batch_size=2, num_workers=2, multiprocessing_context=start
+        )
+        runs.append(torch.cat(list(loader)).reshape(-1, 12))
+    assert torch.equal(*runs)
+    assert len(torch.unique(runs[0], dim=0)) == 24
+
+
+# ---- errors on values
+
+
+def no_tree():
+    x = torch.zeros(2, 4, 4)
+    x[1, :, 2] = -math.inf
+    return x
+
+
+@pytest.mark.parametrize("mode", ["eager", "vmap", "compile"])
+def test_errors_on_values_are_raised_in_every_mode(mode):
+    torch._dynamo.reset()
+
+    def log_partition(x):
+        return DependencyTrees(x).log_partition()
+
+    called = {
+        "eager": log_partition,
+        "vmap": func.vmap(log_partition),
+        "compile": torch.compile(log_partition, fullgraph=True, backend="aot_eager"),
+    }[mode]
+    with pytest.raises(NoTreeError, match=r"batch item \[1\] .* node 2"):
+        called(no_tree())
+    x = torch.zeros(2, 4, 4)
+    x[1, 2, 3] = math.nan
+    with pytest.raises(InvalidWeightsError, match=r"log_weights\[1, 2, 3\] is nan"):
+        called(x)
+
+
+def test_log_prob_refuses_what_is_no_tree():
+    with pytest.raises(InvalidTreeError, match="cycle"):
+        DependencyTrees(torch.zeros(4, 4)).log_prob(torch.tensor([-1, 2, 1, 0]))
