@@ -373,6 +373,13 @@ MODULE = (
         SECOND_ORDER,
     ),
     Mutant(
+        "divergences trust what is carried, whatever cancels",
+        "src/arborand/divergence.py",
+        "        if terms <= magnitude[graph]:",
+        "        if terms < 0:",
+        (*SECOND_ORDER, "-k", "masks_that_p_respects"),
+    ),
+    Mutant(
         "a column is not measured from its heaviest arc",
         "src/core/inference/direction.hpp",
         "gauge[j] = at(heaviest, j);",
