@@ -125,8 +125,8 @@ def loss_of(
     if objective == "risk":
         if options.num_draws:
             return torch.stack([estimated_risk(*one, options) for one in each(trees, batch)])
-        right_heads: Tensor = trees.expectation(arc_indicators(batch.heads))
-        return batch.lengths - right_heads
+        risk: Tensor = batch.lengths - trees.expectation(arc_indicators(batch.heads))
+        return risk
     return trees.log_partition() - trees.condition(heads=batch.heads).log_partition()
 
 

@@ -144,7 +144,9 @@ class TreeDistribution(Distribution):
 
     def expand(self, batch_shape: Sequence[int], _instance: Any = None) -> Self:
         """Repeat the distribution over more batch axes, without copying scores."""
-        new: Self = self._get_checked_instance(TreeDistribution, _instance)
+        new: Self = self._get_checked_instance(  # type: ignore[no-untyped-call]
+            TreeDistribution, _instance
+        )
         shape = Size(batch_shape)
         new.log_weights = self.log_weights.expand(*shape, *self.log_weights.shape[-2:])
         new._lengths = None if self._lengths is None else self._lengths.expand(shape)

@@ -233,7 +233,8 @@ class _Operation(Function):
     @classmethod
     def vmap(cls, info: Any, in_dims: tuple[int | None, ...], *arguments: Any) -> Any:
         """Batches are what the core works on: one more axis in front."""
-        return cls.apply(*_with_axis(info, in_dims, arguments)), 0
+        answer = cls.apply(*_with_axis(info, in_dims, arguments))  # type: ignore[no-untyped-call]
+        return answer, 0
 
 
 def _with_axis(info: Any, in_dims: tuple[int | None, ...], arguments: tuple[Any, ...]) -> list[Any]:
@@ -277,7 +278,7 @@ def _call(operation: type[_Operation], operator: Any, *arguments: Any) -> Tensor
         # What torch does around a function takes five times as long as a short sentence.
         answer = operation.compute(*arguments)
     else:
-        answer = operation.apply(*arguments)
+        answer = operation.apply(*arguments)  # type: ignore[no-untyped-call]
     return answer
 
 
