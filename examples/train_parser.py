@@ -121,7 +121,8 @@ def loss_of(
     if objective == "likelihood":
         return -trees.log_prob(batch.heads)
     if objective == "entropy":
-        return -trees.log_prob(batch.heads) - options.strength * trees.entropy()
+        strength: float = options.strength
+        return -trees.log_prob(batch.heads) - strength * trees.entropy()
     if objective == "risk":
         if options.num_draws:
             return torch.stack([estimated_risk(*one, options) for one in each(trees, batch)])

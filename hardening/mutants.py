@@ -290,7 +290,7 @@ MODULE = (
     ),
     Mutant(
         "the global interpreter lock is kept",
-        "src/core/python/module.cpp",
+        "src/core/python/calls.hpp",
         "        nb::gil_scoped_release release;\n",
         "",
         (*THREADS, "-k", "other_threads"),
