@@ -17,6 +17,7 @@ from benchmarks.report import describe_machine
 NAMES = (
     "inference",
     "second_order",
+    "torch_front",
     "sampling",
     "without_replacement",
     "best",

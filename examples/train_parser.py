@@ -121,13 +121,12 @@ def loss_of(
     if objective == "likelihood":
         return -trees.log_prob(batch.heads)
     if objective == "entropy":
-        strength: float = options.strength
-        return -trees.log_prob(batch.heads) - strength * trees.entropy()
+        reward: Tensor = options.strength * trees.entropy()
+        return -trees.log_prob(batch.heads) - reward
     if objective == "risk":
         if options.num_draws:
             return torch.stack([estimated_risk(*one, options) for one in each(trees, batch)])
-        risk: Tensor = batch.lengths - trees.expectation(arc_indicators(batch.heads))
-        return risk
+        return batch.lengths - trees.expectation(arc_indicators(batch.heads))
     return trees.log_partition() - trees.condition(heads=batch.heads).log_partition()
 
 

@@ -1,0 +1,125 @@
+"""Losses in torch with their gradients, against what is usually written with determinants.
+
+One thread, batches of 64 sentences of 39 words.  The usual way is the matrix-tree theorem in
+float64 with torch's own derivatives; its answers are checked, as ours are, before it is timed.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from benchmarks import graphs
+from benchmarks.answers import number_objection, same_objection
+from benchmarks.measure import Settings, Side, compare, compare_workers, duration
+from benchmarks.report import Report
+
+TITLE = "Losses in torch"
+_SHAPE = (64, 40)
+
+
+def run(settings: Settings) -> Report:
+    """Measure log Z and entropy with their gradients, the fixed cost of a call, and two workers."""
+    import torch  # only here, so that the list of benchmarks can be read without it
+
+    torch.set_num_threads(1)
+    report = Report("torch_front", TITLE, settings)
+    count, size = _SHAPE
+    scores = torch.tensor(graphs.random(size - 1, count=count))
+    table = report.table(
+        "value and gradient of a batch of 64 sentences of 39 words",
+        ("loss", "arborand.torch", "by determinants", "ratio"),
+    )
+    for loss, bound in (("log_partition", 0.6), ("entropy", 0.7)):
+        found = compare(_sides(loss, scores), settings)
+        ratio = found.ratio("ours", "determinants")
+        times = (duration(found.median(name)) for name in ("ours", "determinants"))
+        table.rows.append([loss, *times, str(ratio)])
+        report.raw[loss] = found.times
+        report.claim(
+            f"{loss} and its gradient: time over that by determinants", ratio, bound, at_most=True
+        )
+    _add_fixed_cost(report, settings)
+    _add_workers(report, settings, scores)
+    return report
+
+
+def _sides(loss: str, scores: Any) -> dict[str, Side]:
+    from arborand import DependencyTrees
+
+    trees = DependencyTrees(scores.numpy())
+    expected = {"log_partition": trees.arc_marginals, "entropy": trees.entropy_gradient}[loss]()
+    # Determinants in float64 have about nine digits here.
+    objection = {
+        "ours": lambda found: number_objection(found, expected, 1e-12),
+        "determinants": lambda found: number_objection(found, expected, 1e-6),
+    }
+    by = {"ours": _ours, "determinants": _by_determinants}
+    return {
+        name: Side(lambda name=name: by[name](loss, scores), objection[name], len(scores))
+        for name in by
+    }
+
+
+def _ours(loss: str, scores: Any, workers: int = 1) -> Any:
+    from arborand.torch import DependencyTrees
+
+    leaf = scores.detach().requires_grad_()
+    getattr(DependencyTrees(leaf, workers=workers), loss)().sum().backward()
+    return leaf.grad.numpy()
+
+
+def _by_determinants(loss: str, scores: Any) -> Any:
+    """Koo et al. 2007: the root's weights in the place of the Laplacian's first row."""
+    import torch
+
+    leaf = scores.detach().requires_grad_()
+    ignored = torch.eye(leaf.shape[-1], dtype=torch.bool)
+    ignored[:, 0] = True
+    clean = leaf.masked_fill(ignored, -torch.inf)
+    top = clean.detach().amax(-2, keepdim=True)
+    top[..., 0] = 0.0
+    weights = (clean - top).exp()
+    words = weights[:, 1:, 1:]
+    laplacian = torch.diag_embed(words.sum(-2)) - words
+    replaced = torch.cat([weights[:, :1, 1:], laplacian[:, 1:]], 1)
+    log_partition = torch.linalg.slogdet(replaced).logabsdet + top.sum((-1, -2))
+    if loss == "log_partition":
+        log_partition.sum().backward()
+        return leaf.grad.numpy()
+    (marginals,) = torch.autograd.grad(log_partition.sum(), leaf, create_graph=True)
+    mean = (marginals * leaf.masked_fill(ignored, 0.0)).sum((-1, -2))
+    (gradient,) = torch.autograd.grad((log_partition - mean).sum(), leaf)
+    return gradient.numpy()
+
+
+def _add_fixed_cost(report: Report, settings: Settings) -> None:
+    import torch
+
+    from arborand.torch import DependencyTrees
+
+    scores = torch.tensor(graphs.random(5, count=1)[0])
+
+    def call() -> Any:
+        with torch.no_grad():
+            return DependencyTrees(scores).log_partition()
+
+    found = compare({"one call": Side(call, None, 1)}, settings)
+    table = report.table("constructor and log_partition() of one sentence", ("words", "time"))
+    table.rows.append(["5", duration(found.median("one call"))])
+    report.raw["one call"] = found.times
+
+
+def _add_workers(report: Report, settings: Settings, scores: Any) -> None:
+    alone = _ours("log_partition", scores)
+
+    def check(found: Any) -> str | None:
+        return same_objection(found, expected=alone)
+
+    speed_up, details, found = compare_workers(
+        lambda workers: _ours("log_partition", scores, workers),
+        settings,
+        check=check,
+        same_check=check,
+    )
+    report.raw["workers"] = found.times
+    report.claim(f"two workers: times faster than one ({details})", speed_up, 1.7, at_most=False)
