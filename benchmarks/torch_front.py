@@ -6,6 +6,7 @@ float64 with torch's own derivatives; its answers are checked, as ours are, befo
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from benchmarks import graphs
@@ -55,8 +56,7 @@ def _sides(loss: str, scores: Any) -> dict[str, Side]:
     }
     by = {"ours": _ours, "determinants": _by_determinants}
     return {
-        name: Side(lambda name=name: by[name](loss, scores), objection[name], len(scores))
-        for name in by
+        name: Side(partial(by[name], loss, scores), objection[name], len(scores)) for name in by
     }
 
 
