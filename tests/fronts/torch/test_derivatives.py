@@ -172,3 +172,39 @@ def test_trees_outside_the_support_add_nothing_to_gradients(kind):
     (both,) = grad(log_prob.sum(), x)
     (one,) = grad(kind(x).log_prob(heads[1]), x)
     assert torch.equal(both, one)
+
+
+@KINDS
+@pytest.mark.parametrize("name", ["log_partition", "entropy", "log_prob", "kl_divergence"])
+def test_forward_derivatives_do_not_read_tangents_where_there_is_no_arc(kind, name):
+    x, tangent = scores(27, 4, 4).detach(), scores(28, 4, 4).detach()
+    heads = torch.tensor([-1, 0, 1, 2])
+
+    def value(log_weights):
+        trees = kind(log_weights)
+        if name == "log_prob":
+            return trees.log_prob(heads)
+        if name == "kl_divergence":
+            return kl_divergence(trees, kind(x.sin()))
+        return getattr(trees, name)()
+
+    junk = tangent.clone()
+    junk[:, 0] = math.nan
+    junk.diagonal()[:] = math.inf
+    _, expected = torch.func.jvp(value, (x,), (tangent,))
+    _, found = torch.func.jvp(value, (x,), (junk,))
+    assert expected.isfinite()
+    assert torch.equal(found, expected)
+
+
+@KINDS
+def test_an_arc_of_no_tree_may_be_missing_in_the_other_distribution(kind):
+    # Word 2 hangs from word 1 in every tree, so that no tree has the arc 2 -> 1.
+    p = torch.tensor([[0.0, 1.0, -math.inf], [0.0, 0.0, 2.0], [0.0, 3.0, 0.0]], dtype=torch.float64)
+    q = p.clone()
+    q[2, 1] = -math.inf
+    p.requires_grad_()
+    divergence = kl_divergence(kind(p), kind(q))
+    assert divergence.item() == 0.0
+    divergence.backward()
+    assert torch.equal(p.grad, torch.zeros_like(p))
