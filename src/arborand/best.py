@@ -37,8 +37,8 @@ class BestTrees:
 
     Attributes
     ----------
-    heads : ndarray of int32, shape (K, *batch_shape, m)
-    log_prob : ndarray of float64, shape (K, *batch_shape)
+    heads : ndarray of int32, shape ``(K, *batch_shape, m)``
+    log_prob : ndarray of float64, shape ``(K, *batch_shape)``
         The log-probability of each tree.
     num_found : ndarray of int64, shape batch_shape
         How many trees were found of each graph.

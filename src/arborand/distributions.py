@@ -377,7 +377,7 @@ class TreeDistribution:
 
         Parameters
         ----------
-        arc_values : array_like, shape (*batch_shape, m, m) or (*batch_shape, m, m, ...)
+        arc_values : array_like, shape ``(*batch_shape, m, m)`` or ``(*batch_shape, m, m, ...)``
             ``arc_values[head, dependent]``, numbers or arrays of numbers.  Where no tree has the
             arc, anything goes: it is not read.
         workers : int
@@ -385,7 +385,7 @@ class TreeDistribution:
 
         Returns
         -------
-        ndarray of float64, shape (*batch_shape, ...)
+        ndarray of float64, shape ``(*batch_shape, ...)``
             Infinite where a possible arc has the value inf or -inf, NaN where there is one of each.
 
         Raises
@@ -409,7 +409,7 @@ class TreeDistribution:
 
         Parameters
         ----------
-        arc_values : array_like, shape (*batch_shape, m, m)
+        arc_values : array_like, shape ``(*batch_shape, m, m)``
             ``arc_values[head, dependent]``, finite on every arc; other entries are not read.
         workers : int
             Threads that share the graphs of a batch.
@@ -443,7 +443,7 @@ class TreeDistribution:
 
         Parameters
         ----------
-        arc_values, other : array_like, shape (*batch_shape, m, m)
+        arc_values, other : array_like, shape ``(*batch_shape, m, m)``
             ``[head, dependent]``, finite on every arc; other entries are not read.
         workers : int
             Threads that share the graphs of a batch.
@@ -473,7 +473,7 @@ class TreeDistribution:
 
         Parameters
         ----------
-        direction : array_like, shape (*batch_shape, m, m)
+        direction : array_like, shape ``(*batch_shape, m, m)``
             ``direction[head, dependent]``, finite on every arc; other entries are not read.
         workers : int
             Threads that share the graphs of a batch.
@@ -597,10 +597,10 @@ class TreeDistribution:
         ----------
         include, exclude : iterable of (head, dependent)
             Arcs that every tree must contain, and arcs that no tree may contain.  For one graph.
-        heads : array_like of int, shape (*batch_shape, m), optional
+        heads : array_like of int, shape ``(*batch_shape, m)``, optional
             A partial annotation: the head of each word that is decided, -1 where it is open (and
             for the root and padding).
-        allowed : array_like of bool, shape (*batch_shape, m, m), optional
+        allowed : array_like of bool, shape ``(*batch_shape, m, m)``, optional
             ``allowed[head, dependent]``: whether a tree may contain the arc.
 
         Returns
@@ -917,7 +917,7 @@ class TreeDistribution:
 
         Returns
         -------
-        ndarray of int32, shape (*batch_shape, m)
+        ndarray of int32, shape ``(*batch_shape, m)``
             ``heads``: the head of each node, -1 for the root and for padding.
 
         Notes
@@ -1000,7 +1000,7 @@ class TreeDistribution:
 
         Returns
         -------
-        ndarray of int32, shape (*batch_shape, m)
+        ndarray of int32, shape ``(*batch_shape, m)``
             ``heads``, in the support: a tree of the same kind, without forbidden arcs.
 
         Notes
@@ -1024,14 +1024,14 @@ class TreeDistribution:
 
         Parameters
         ----------
-        heads : array_like of int, shape (*draws, *batch_shape, m)
+        heads : array_like of int, shape ``(*draws, *batch_shape, m)``
             Trees.
         workers : int
             Threads that share the graphs of a batch.
 
         Returns
         -------
-        ndarray of float64, shape (*draws, *batch_shape)
+        ndarray of float64, shape ``(*draws, *batch_shape)``
             The mean of the marginals of each tree's arcs, between 0 and 1.
 
         Raises

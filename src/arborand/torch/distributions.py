@@ -40,8 +40,8 @@ class Draws:
 
     Attributes
     ----------
-    heads : Tensor of int64, shape (K, *batch_shape, m)
-    log_prob, log_remaining, perturbed_log_prob : Tensor of float64, shape (K, *batch_shape)
+    heads : Tensor of int64, shape ``(K, *batch_shape, m)``
+    log_prob, log_remaining, perturbed_log_prob : Tensor of float64, shape ``(K, *batch_shape)``
     num_drawn : Tensor of int64, shape batch_shape
     exhausted : Tensor of bool, shape batch_shape
     """
@@ -63,8 +63,8 @@ class BestTrees:
 
     Attributes
     ----------
-    heads : Tensor of int64, shape (K, *batch_shape, m)
-    log_prob : Tensor of float64, shape (K, *batch_shape)
+    heads : Tensor of int64, shape ``(K, *batch_shape, m)``
+    log_prob : Tensor of float64, shape ``(K, *batch_shape)``
     num_found : Tensor of int64, shape batch_shape
     exhausted : Tensor of bool, shape batch_shape
     """
@@ -213,12 +213,12 @@ class TreeDistribution(Distribution):
 
         Parameters
         ----------
-        value : Tensor of int, shape (*draws, *batch_shape, m)
+        value : Tensor of int, shape ``(*draws, *batch_shape, m)``
             Heads, as `sample` returns them; the axes before the last are broadcast with the batch.
 
         Returns
         -------
-        Tensor, shape (*draws, *batch_shape)
+        Tensor, shape ``(*draws, *batch_shape)``
             -inf for a tree outside the support, which then adds nothing to any gradient.
 
         Raises
@@ -244,12 +244,12 @@ class TreeDistribution(Distribution):
 
         Parameters
         ----------
-        arc_values : Tensor, shape (*batch_shape, m, m) or (*batch_shape, m, m, ...)
+        arc_values : Tensor, shape ``(*batch_shape, m, m)`` or ``(*batch_shape, m, m, ...)``
             ``arc_values[head, dependent]``.  Where no tree has the arc, anything goes.
 
         Returns
         -------
-        Tensor, shape (*batch_shape, ...)
+        Tensor, shape ``(*batch_shape, ...)``
 
         Examples
         --------
@@ -288,7 +288,7 @@ class TreeDistribution(Distribution):
 
         Parameters
         ----------
-        arc_values, other : Tensor, shape (*batch_shape, m, m)
+        arc_values, other : Tensor, shape ``(*batch_shape, m, m)``
             ``[head, dependent]``, finite on every arc; other entries are not read.
         """
         self._check_values(arc_values, "arc_values")
@@ -369,7 +369,7 @@ class TreeDistribution(Distribution):
 
         Returns
         -------
-        Tensor of int64, shape (*sample_shape, *batch_shape, m)
+        Tensor of int64, shape ``(*sample_shape, *batch_shape, m)``
 
         Examples
         --------
@@ -433,7 +433,7 @@ class TreeDistribution(Distribution):
 
         Returns
         -------
-        Tensor of int64, shape (K, *batch_shape, m), or (K, 1, ..., 1, m) where not expanded
+        Tensor of int64, shape ``(K, *batch_shape, m)``, or (K, 1, ..., 1, m) where not expanded
             Trees that use a forbidden arc are among them, with probability 0.
 
         Raises
@@ -479,7 +479,7 @@ class TreeDistribution(Distribution):
 
         Returns
         -------
-        Tensor of int64, shape (*batch_shape, m)
+        Tensor of int64, shape ``(*batch_shape, m)``
         """
         return self._integers(self._in_numpy().best_tree(workers=self.workers))
 
@@ -539,7 +539,7 @@ class SpanningTrees(TreeDistribution):
 
     Parameters
     ----------
-    log_weights : Tensor of floats, shape (*batch_shape, m, m)
+    log_weights : Tensor of floats, shape ``(*batch_shape, m, m)``
         ``log_weights[head, dependent]``; node 0 is the root.  Any finite scores; -inf means no arc.
         Column 0, the diagonal and padding are ignored, whatever they hold.
     lengths : Tensor of int, shape batch_shape, optional
@@ -569,7 +569,7 @@ class DependencyTrees(TreeDistribution):
 
     Parameters
     ----------
-    log_weights : Tensor of floats, shape (*batch_shape, m, m)
+    log_weights : Tensor of floats, shape ``(*batch_shape, m, m)``
         ``log_weights[head, dependent]``; node 0 is the root.  Any finite scores; -inf means no arc.
         Column 0, the diagonal and padding are ignored, whatever they hold.
     lengths : Tensor of int, shape batch_shape, optional

@@ -42,7 +42,7 @@ def expectation(
     distribution : SpanningTrees or DependencyTrees
         A graph or a batch.
     function : callable
-        From heads, shape (K, *batch_shape, m), to values, shape (K, *batch_shape).
+        From heads, shape ``(K, *batch_shape, m)``, to values, shape ``(K, *batch_shape)``.
     num_draws : int
         How many trees to draw of each graph.
     baseline : {"leave_one_out", "none"}
@@ -190,7 +190,7 @@ def relaxed_sample(
 
     Returns
     -------
-    Tensor, shape (*sample_shape, *batch_shape, m, m)
+    Tensor, shape ``(*sample_shape, *batch_shape, m, m)``
         ``[head, dependent]``: each word's heads sum to 1.
 
     Examples
@@ -236,7 +236,7 @@ def straight_through_sample(
 
     Returns
     -------
-    Tensor, shape (*sample_shape, *batch_shape, m, m)
+    Tensor, shape ``(*sample_shape, *batch_shape, m, m)``
         What `arc_indicators` makes of draws.
 
     Examples
