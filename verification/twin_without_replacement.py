@@ -120,7 +120,8 @@ class DistinctTrees:
         self.key, self.graph = key, graph
         self.switch_below, self.switch_after = switch_below, switch_after
         if most_repeats is None:
-            most_repeats = int(min(PATIENCE / switch_below, MOST_REPEATS))
+            is_bounded = switch_below * MOST_REPEATS > PATIENCE
+            most_repeats = int(PATIENCE / switch_below) if is_bounded else MOST_REPEATS
         self.most_repeats = most_repeats
         self.sampler = TreeSampler(log_weights, single_root=single_root, method="wilson")
         self.column_shift, self.root_shift = shifts(log_weights, single_root=single_root)

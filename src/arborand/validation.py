@@ -339,7 +339,8 @@ def _warn_if_suspicious(given: Given, graphs: Graphs, stacklevel: int) -> None:
 
 def _suspicion(suspicion: int, matrix: NDArray[np.float64], given: Given) -> str | None:
     if suspicion == _PADDING:
-        flat = [j for j in range(1, len(matrix)) if np.ptp(np.delete(matrix[:, j], j)) == 0]
+        columns = [np.delete(matrix[:, j], j) for j in range(len(matrix))]
+        flat = [j for j in range(1, len(matrix)) if columns[j].min() == columns[j].max()]
         masked = [j for j in flat if matrix[0, j] <= _MASK]
         return (
             f"scores all heads of node{'s' if len(masked) > 1 else ''} "

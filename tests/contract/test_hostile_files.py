@@ -714,7 +714,6 @@ def test_every_command_that_writes_says_what_it_wrote(arborand, tmp_path):
     [
         (("sample", SCORES, "-k", 10**30), "less than or equal to 2147483647"),
         (("sample", SCORES, "--workers", 10**30), "less than or equal to 1024"),
-        (("entropy", SCORES, "--num-draws", 10**30), "less than or equal to 2147483647"),
         (("show", SCORES, "--num-draws", 10**30, "-o", "x.html"), "less than or equal to"),
     ],
 )

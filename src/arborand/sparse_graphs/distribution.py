@@ -657,7 +657,7 @@ class SparseSpanningTrees:
         --------
         >>> trees, nodes = SparseSpanningTrees.from_edges([1, 1], [0, 2], root=1).to_dense()
         >>> trees, nodes
-        (SpanningTrees(2 words), [1, 0, 2])
+        (SpanningTrees(2 words, 2 arcs), [1, 0, 2])
         """
         edges = self._graph.edges
         root = self._graph.walk_root if self._graph.root is None else self._graph.root
