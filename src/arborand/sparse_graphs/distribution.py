@@ -499,7 +499,7 @@ class SparseSpanningTrees:
 
         Returns
         -------
-        ndarray of int32, shape (*size, num_nodes)
+        ndarray of int32, shape ``(*size, num_nodes)``
             ``heads``: the index of the head of each node; -1 at the root, at all roots of a forest,
             and where no root was asked for at the node that the walks end in.
 
@@ -544,7 +544,7 @@ class SparseSpanningTrees:
 
         Returns
         -------
-        ndarray of int32, shape (*size, num_nodes)
+        ndarray of int32, shape ``(*size, num_nodes)``
             For each node the index of the edge to its head, in the order of the input: of the
             arrays given, of ``graph.edges`` (with keys), of ``matrix.tocoo()``; -1 where it has no
             head.  Of parallel edges one is drawn in proportion to the weights.
