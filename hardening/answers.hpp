@@ -109,9 +109,9 @@ class Interview {
             ask_draws(methods[m], graph_.num_words,
                       std::string("draws by ") + names[m] + ", small budget");
         }
-        ask_distinct({0.5, -1}, "distinct trees");
-        ask_distinct({0.05, 2}, "distinct trees, subspaces after two");
-        ask_distinct({1.0, 0}, "distinct trees, subspaces at once");
+        ask_distinct({0.5, -1, -1}, "distinct trees");
+        ask_distinct({0.05, 2, -1}, "distinct trees, subspaces after two");
+        ask_distinct({1.0, 0, -1}, "distinct trees, subspaces at once");
         return answers_;
     }
 
@@ -223,7 +223,10 @@ class Interview {
                 expect(is_tree(graph_, tree), "a draw is no tree");
                 if (!has_partition_) continue;
                 double log_prob = 0.0;
-                kernels_.log_prob(graph_, partition_, tree, 0, 1, &log_prob, 0);
+                Index num_trees = 0;
+                kernels_.log_prob(graph_, partition_, workspace_.scratch, tree,
+                                  static_cast<Index>(size_), 1, &log_prob, 1, num_trees);
+                expect(num_trees == 1, "a draw is no tree to log_prob");
                 expect(log_prob <= 0, "a log-probability is positive or not a number");
                 digest.add(log_prob);
             }
