@@ -205,7 +205,8 @@ class Interview {
     void ask_draws(Method method, std::int64_t budget, const std::string& question) {
         Digest digest;
         SampleCounts counts;
-        std::vector<std::int32_t> heads(size_ * static_cast<std::size_t>(num_draws_), -9);
+        // Padding is -1, as callers leave it.
+        std::vector<std::int32_t> heads(size_ * static_cast<std::size_t>(num_draws_), -1);
         Status status = kernels_.prepare(graph_, method, budget, workspace_.prepared,
                                          workspace_.scratch, interrupt_);
         if (status == Status::ok) {
