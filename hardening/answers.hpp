@@ -1,6 +1,7 @@
 // Everything the core can say about one graph, through its border, as one digest per question.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
@@ -205,8 +206,7 @@ class Interview {
     void ask_draws(Method method, std::int64_t budget, const std::string& question) {
         Digest digest;
         SampleCounts counts;
-        // Padding is -1, as callers leave it.
-        std::vector<std::int32_t> heads(size_ * static_cast<std::size_t>(num_draws_), -1);
+        std::vector<std::int32_t> heads(size_ * static_cast<std::size_t>(num_draws_), -9);
         Status status = kernels_.prepare(graph_, method, budget, workspace_.prepared,
                                          workspace_.scratch, interrupt_);
         if (status == Status::ok) {
@@ -225,8 +225,11 @@ class Interview {
                 if (!has_partition_) continue;
                 double log_prob = 0.0;
                 Index num_trees = 0;
-                kernels_.log_prob(graph_, partition_, workspace_.scratch, tree,
-                                  static_cast<Index>(size_), 1, &log_prob, 1, num_trees);
+                // Rows of heads are as long as those of the graph, with -1 for padding.
+                std::vector<std::int32_t> row(static_cast<std::size_t>(graph_.stride), -1);
+                std::copy(tree, tree + size_, row.begin());
+                kernels_.log_prob(graph_, partition_, workspace_.scratch, row.data(), graph_.stride,
+                                  1, &log_prob, 1, num_trees);
                 expect(num_trees == 1, "a draw is no tree to log_prob");
                 expect(log_prob <= 0, "a log-probability is positive or not a number");
                 digest.add(log_prob);
