@@ -190,10 +190,11 @@ def test_a_signal_handler_cannot_change_the_results():
     old = signal.signal(signal.SIGALRM, handler)
     with environment("nearest"):  # takes back what the handler sets
         try:
-            signal.setitimer(signal.ITIMER_REAL, 0.06, 0.01)
-            found = DependencyTrees(scores).arc_marginals()
+            signal.setitimer(signal.ITIMER_REAL, 0.005, 0.005)
+            # Until the clock has rung in the middle of some call: how soon is the machine's affair.
+            while len(handled) < 20:
+                found = DependencyTrees(scores).arc_marginals()
+                np.testing.assert_array_equal(found, expected)
         finally:
             signal.setitimer(signal.ITIMER_REAL, 0)
             signal.signal(signal.SIGALRM, old)
-    assert handled
-    np.testing.assert_array_equal(found, expected)
