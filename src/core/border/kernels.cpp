@@ -39,8 +39,10 @@ Status run(const Graph& graph, Scratch& scratch, const Interrupt& interrupt, Wor
 
 Status log_partition(const Graph& graph, Scratch& scratch, const Interrupt& interrupt,
                      PartitionOutput& output) {
+    const FloatingPointGuard guard;
     LogPartition work{output};
-    return run(graph, scratch, interrupt, work);
+    Arena arena(scratch);
+    return solve_as_a_whole(graph, work, arena, interrupt);
 }
 
 Status log_prob(const Graph& graph, const PartitionOutput& partition, Scratch& scratch,
@@ -146,17 +148,18 @@ Status mean_hitting_time(const Graph& graph, Scratch& scratch, const Interrupt& 
     return status;
 }
 
-Status prepare(const Graph& graph, Method method, std::int64_t budget, Scratch& memory,
+Status prepare(const Graph& graph, Method method, const DrawRule& rule, Prepared& memory,
                Scratch& work, const Interrupt& interrupt) {
     const FloatingPointGuard guard;
-    return Sampler::prepare(graph, method, budget, memory, work, interrupt);
+    return Sampler::prepare(graph, method, rule, memory, work, interrupt);
 }
 
-Status draw(const Scratch& memory, const StreamKey& key, const DrawRange& range,
-            std::int32_t* heads, Index stride, Scratch& work, const Interrupt& interrupt,
-            SampleCounts& counts) {
+Status draw(const Prepared& memory, const StreamKey& key, const DrawRange& range,
+            std::int32_t* heads, Index stride, Scratch& work, Remembered& remembered,
+            const Interrupt& interrupt, SampleCounts& counts) {
     const FloatingPointGuard guard;
-    return draw_trees(Sampler::in(memory), key, range, heads, stride, work, interrupt, counts);
+    return draw_trees(Sampler::in(memory), key, range, heads, stride, work, remembered, interrupt,
+                      counts);
 }
 
 void* make_distinct(const Graph& graph, const StreamKey& key, std::uint64_t graph_index,

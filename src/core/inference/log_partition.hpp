@@ -36,6 +36,25 @@ inline double log_partition_of(const PartitionOutput& output, Index n) {
     return exact.value();
 }
 
+// Z alone, as the partition of the problem.
+struct Partition {
+    template <class Scalar>
+    static std::size_t workspace(Index) {
+        return 0;
+    }
+
+    template <class Scalar>
+    bool operator()(Problem<Scalar>& problem) const {
+        const Index n = problem.graph.num_words;
+        Pivots pivots;
+        censor(Rows<Scalar>{problem.walk, n, n, n + num_root_columns, walk_stride(n)}, pivots,
+               problem.interrupt);
+        problem.partition = pivots.product;
+        if (problem.interrupt.requested(n)) return false;
+        return !pivots.dead_end && pivots.first_order == (problem.graph.single_root ? 1 : 0);
+    }
+};
+
 struct LogPartition {
     PartitionOutput& output;
 
@@ -48,19 +67,15 @@ struct LogPartition {
     template <class Scalar>
     bool operator()(Problem<Scalar>& problem) {
         const Index n = problem.graph.num_words;
-        Pivots pivots;
-        censor(Rows<Scalar>{problem.walk, n, n, n + num_root_columns, walk_stride(n)}, pivots,
-               problem.interrupt);
-        problem.partition = pivots.product;
-        const Logarithm reduced = log_parts(pivots.product);
+        const bool finished = Partition()(problem);
+        const Logarithm reduced = log_parts(problem.partition);
         output.reduced = reduced.high;
         // Every dependency tree has one root arc: the rest of its shift is the same for all.
         output.reduced_error = reduced.low + problem.shift.root_rest;
         output.root_shift = problem.shift.root;
         for (Index j = 0; j <= n; ++j) output.column_shift[j] = problem.shift.column[j];
         output.log_partition = log_partition_of(output, n);
-        if (problem.interrupt.requested(n)) return false;
-        return !pivots.dead_end && pivots.first_order == (problem.graph.single_root ? 1 : 0);
+        return finished;
     }
 
     // Scores that are far apart are measured from those of one tree: log Z is its score minus its
