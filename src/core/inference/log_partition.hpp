@@ -52,6 +52,7 @@ struct LogPartition {
         Pivots pivots;
         censor(Rows<Scalar>{problem.walk, n, n, n + num_root_columns, walk_stride(n)}, pivots,
                problem.interrupt);
+        problem.partition = pivots.product;
         const Logarithm reduced = log_parts(pivots.product);
         output.reduced = reduced.high;
         // Every dependency tree has one root arc: the rest of its shift is the same for all.
