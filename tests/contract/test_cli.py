@@ -287,7 +287,9 @@ def test_conllu_out_keeps_the_corpus_and_fills_heads(arborand, tmp_path):
     scores = list(read_scores(SCORES))
     for i, block in enumerate(written):
         original = source[i // 3]
-        assert block.metadata["sent_id"] == original.metadata["sent_id"]
+        sent_id = original.metadata["sent_id"]
+        assert block.metadata["sent_id"] == (sent_id if i % 3 == 0 else f"{sent_id}#{i % 3 + 1}")
+        assert block.metadata.get("source_sent_id", sent_id) == sent_id
         assert block.metadata["text"] == original.metadata["text"]
         assert int(block.metadata["sample"]) == i % 3 + 1
         words = [token for token in block if isinstance(token["id"], int)]
@@ -295,7 +297,11 @@ def test_conllu_out_keeps_the_corpus_and_fills_heads(arborand, tmp_path):
         log_prob = DependencyTrees(scores[i // 3].log_weights).log_prob(heads)
         np.testing.assert_allclose(float(block.metadata["log_prob"]), log_prob, rtol=1e-9)
         for token, before in zip(block, original, strict=True):
-            assert {**token, "head": None} == {**before, "head": None}
+            if token["head"] == before["head"]:
+                assert token == before
+            else:
+                relation = "root" if token["head"] == 0 else "_"
+                assert token == {**before, "head": token["head"], "deprel": relation}
 
 
 def test_scores_without_ids_are_matched_in_order(arborand, corpus, tmp_path):
