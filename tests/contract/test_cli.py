@@ -367,6 +367,26 @@ def test_check_says_what_is_wrong_where(arborand, corpus, tmp_path):
     assert "cannot reach node 1" in text
 
 
+@pytest.mark.parametrize("has_ids", [True, False])
+def test_check_says_in_one_line_that_a_conllu_file_is_smaller(has_ids, arborand, tmp_path):
+    corpus = random_corpus(50)
+    smaller = corpus._replace(sent_ids=corpus.sent_ids[:20], matrices=corpus.matrices[:20])
+    (tmp_path / "smaller.conllu").write_text(conllu_of(smaller))
+    scores = corpus.save(tmp_path / "scores.npz")
+    if not has_ids:
+        np.savez(scores, lengths=corpus.lengths, scores=corpus.flat)
+    result = arborand("check", scores, "--conllu", tmp_path / "smaller.conllu")
+    assert result.status == 1
+    heading, line = result.out.decode().splitlines()[5:]
+    assert heading == "30 of 50 sentences cannot be used:"
+    names, reason = (
+        ("s-20, s-21, s-22", "no (further) sentence with this sent_id")
+        if has_ids
+        else ("21, 22, 23", "only 20 sentences")
+    )
+    assert line == f"  30 sentences ({names}, ...): smaller.conllu has {reason}"
+
+
 def test_check_reports_a_file_in_which_nothing_is_right(arborand, tmp_path):
     np.save(tmp_path / "nan.npy", np.full((2, 3, 3), np.nan))
     result = arborand("check", tmp_path / "nan.npy")

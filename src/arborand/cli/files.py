@@ -11,7 +11,7 @@ import typer
 from rich.markup import escape
 
 from arborand.cli import computing, options
-from arborand.cli.messages import list_skipped, say_written
+from arborand.cli.messages import by_reason, list_skipped, say_written
 from arborand.cli.options import OnError
 from arborand.cli.running import open_corpus, process
 from arborand.cli.streams import check_streams, chosen_format
@@ -243,8 +243,8 @@ def check(
     out.print(table)
     if problems:
         out.print(f"{len(problems)} of {layout.num_sentences} sentences cannot be used:")
-        for sent_id, reason in problems:
-            out.print(escape(f"  {visible(sent_id)}: {visible(reason)}"), soft_wrap=True)
+        for line in by_reason(problems):
+            out.print(escape(line), soft_wrap=True)
     else:
         out.print(f"all sentences have {trees} trees")
     if doubled:
