@@ -63,9 +63,9 @@ class TableOutput:
             else:
                 numbers = [rows.columns[name][span][0] for name in self._layout.columns]
                 cells = [
-                    _percent(math.exp(number))
+                    plain_percent(math.exp(number))
                     if name == "best_log_prob"
-                    else _percent(number)
+                    else plain_percent(number)
                     if name == "single_root_share"
                     else f"{number:.6g}"
                     for name, number in zip(self._layout.columns, numbers, strict=True)
@@ -107,7 +107,7 @@ class TableOutput:
         names = ["ROOT", *(tokens or map(str, range(1, heads.shape[1] + 1)))]
         for sample, number, tree in zip(samples, log_prob.tolist(), heads.tolist(), strict=True):
             arcs = "  ".join(f"{names[head]}→{names[j]}" for j, head in enumerate(tree, 1))
-            table.add_row(str(sample), _percent(math.exp(number)), escape(arcs))
+            table.add_row(str(sample), plain_percent(math.exp(number)), escape(arcs))
         self._console.print(table)
 
     def _print_marginals(
@@ -123,7 +123,7 @@ class TableOutput:
         for j in range(1, size):
             best = np.argsort(-marginals[:, j], kind="stable")[:_MOST_HEADS]
             heads = "  ".join(
-                f"{names[i]} {_percent(marginals[i, j])}"
+                f"{names[i]} {plain_percent(marginals[i, j])}"
                 for i in best.tolist()
                 if marginals[i, j] >= _LEAST
             )
@@ -158,6 +158,6 @@ def new_table(right: tuple[str, ...] = (), *, show_header: bool = True) -> Table
     return table
 
 
-def _percent(probability: float) -> str:
+def plain_percent(probability: float) -> str:
     """Write a probability as on the pages, with plain spaces."""
     return percent(probability).replace("\u00a0", " ")
