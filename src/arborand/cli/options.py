@@ -13,7 +13,7 @@ import typer
 from arborand.methods import DEFAULT_METHOD, WITH_REPLACEMENT, WITHOUT_REPLACEMENT, names
 
 _SCORES = "Scores"
-_DRAWING = "Drawing"
+RANDOM_TREES = "Random trees"
 _OUTPUT = "Output"
 _RUNNING = "Running"
 
@@ -82,14 +82,14 @@ Seed = Annotated[
         "--seed",
         min=0,
         help="The same seed gives the same trees. Without one, a fresh seed is taken and recorded.",
-        rich_help_panel=_DRAWING,
+        rich_help_panel=RANDOM_TREES,
         show_default=False,
     ),
 ]
 FixedSeed = Annotated[
     int,
     typer.Option(
-        "--seed", min=0, help="The same seed gives the same trees.", rich_help_panel=_DRAWING
+        "--seed", min=0, help="The same seed gives the same trees.", rich_help_panel=RANDOM_TREES
     ),
 ]
 Retired = Annotated[int | None, typer.Option("--num-draws", hidden=True)]

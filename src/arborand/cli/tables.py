@@ -34,6 +34,10 @@ _TITLES = {
     "best_log_prob": "best tree",
     "single_root_share": "single-root share",
 }
+_ENTROPY = (
+    "entropy 0: one tree has all the probability; 0.69: as unsure as between two equally probable "
+    "trees; 2.3: as between ten"
+)
 
 
 class TableOutput:
@@ -80,8 +84,10 @@ class TableOutput:
         """Nothing to note: a terminal cannot be continued."""
 
     def finish(self) -> None:
-        """Print what is left, and where it comes from."""
+        """Print what is left, what its numbers mean, and where it comes from."""
         self._print_lines()
+        if "entropy" in self._layout.columns:
+            self._console.print(_ENTROPY, style="dim", soft_wrap=True)
         record = self._provenance
         parts = [f"arborand {record['version']}", record["command"]]
         parts += [f"{key} {record[key]}" for key in ("method",) if key in record]
@@ -102,7 +108,8 @@ class TableOutput:
         tokens: list[str] | None,
     ) -> None:
         self._console.print(escape(title), style="italic", soft_wrap=True)
-        table = new_table((self._layout.numbering, "probability"))
+        numbering = "tree" if self._layout.numbering == "sample" else self._layout.numbering
+        table = new_table((numbering, "probability"))
         table.add_column("head → word", overflow="fold")
         names = ["ROOT", *(tokens or map(str, range(1, heads.shape[1] + 1)))]
         for sample, number, tree in zip(samples, log_prob.tolist(), heads.tolist(), strict=True):
