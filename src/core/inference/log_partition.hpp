@@ -1,4 +1,4 @@
-// log Z, and the log-probability of a tree.
+// log Z, alone or with its gradient, and the log-probability of a tree.
 #pragma once
 
 #include <cmath>
@@ -6,6 +6,7 @@
 
 #include "elimination/censoring.hpp"
 #include "inference/greedy_tree.hpp"
+#include "inference/marginals.hpp"
 #include "numbers/exact_difference.hpp"
 #include "numbers/exact_sum.hpp"
 #include "numbers/logarithm.hpp"
@@ -77,6 +78,22 @@ struct LogPartition {
         output.reduced_error = 0.0;
         output.log_partition = log_partition_of(output, n);
         return true;
+    }
+};
+
+// The gradient of log Z is the marginals: both from one look at the scores.
+struct LogPartitionAndMarginals {
+    LogPartition log_partition;
+    ArcMarginals marginals;
+
+    template <class Scalar>
+    static std::size_t workspace(Index n) {
+        return LogPartition::workspace<Scalar>(n) + ArcMarginals::workspace<Scalar>(n);
+    }
+
+    template <class Scalar>
+    bool operator()(Problem<Scalar>& problem) {
+        return marginals(problem) && log_partition(problem);  // which takes the walk apart
     }
 };
 

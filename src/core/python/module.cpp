@@ -1,8 +1,10 @@
 // Dense graphs between Python and the core: it wires, and loops over batches.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/tuple.h>
 
+#include <optional>
 #include <stdexcept>
 #include <tuple>
 
@@ -109,14 +111,17 @@ nb::ndarray<nb::numpy, const Number> frozen(Contiguous<Number> array) {
     return {array.data(), array.ndim(), shape, owner};
 }
 
-// parts[graph]: log Z, and the numbers of PartitionOutput that log_prob needs.
+// parts[graph]: log Z, and the numbers of PartitionOutput that log_prob needs.  Marginals as well,
+// if there is room for them.
 void log_partition(LogWeights log_weights, Lengths lengths, bool single_root, int workers,
-                   Array<double, 2> parts, Array<double, 2> column_shift) {
+                   Array<double, 2> parts, Array<double, 2> column_shift,
+                   std::optional<Array<double, 3>> marginals) {
     const Batch batch(log_weights, lengths, single_root);
     run(batch.count, workers, [&](Index g, Workspace& workspace, const Interrupt& interrupt) {
         PartitionOutput output{0, 0, 0, 0, column_shift.data() + g * batch.size};
-        const Status status =
-            kernels->log_partition(batch[g], workspace.scratch, interrupt, output);
+        double* arcs = marginals ? marginals->data() + g * batch.size * batch.size : nullptr;
+        const Status status = kernels->log_partition(batch[g], workspace.scratch, interrupt, output,
+                                                     arcs, batch.size);
         double* part = parts.data() + g * 4;
         part[0] = output.log_partition;
         part[1] = output.reduced;
@@ -551,7 +556,8 @@ NB_MODULE(_core, m) {
     m.def("frozen", &frozen<double>, nb::arg("array"));
     m.def("frozen", &frozen<std::int32_t>, nb::arg("array"));
     m.def("log_partition", &log_partition, nb::arg("log_weights"), nb::arg("lengths"),
-          nb::arg("single_root"), nb::arg("workers"), nb::arg("parts"), nb::arg("column_shift"));
+          nb::arg("single_root"), nb::arg("workers"), nb::arg("parts"), nb::arg("column_shift"),
+          nb::arg("marginals") = nb::none());
     m.def("log_prob", &log_prob, nb::arg("log_weights"), nb::arg("lengths"), nb::arg("single_root"),
           nb::arg("parts"), nb::arg("column_shift"), nb::arg("heads"), nb::arg("out"));
     m.def("arc_marginals", &arc_marginals, nb::arg("log_weights"), nb::arg("lengths"),
