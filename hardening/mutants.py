@@ -395,6 +395,20 @@ MODULE = (
         (*MASKS, "-k", "hitting_times"),
     ),
     Mutant(
+        "the entropy of a nearly certain tree is taken from Z",
+        "src/core/inference/entropy.hpp",
+        "        return magnitude <= 64.0 * entropy;\n",
+        "        return entropy > 0;\n",
+        ("tests/oracle/test_extreme_scores.py", "-k", "entropy"),
+    ),
+    Mutant(
+        "log Z beside marginals forgets the shift of the columns",
+        "src/core/inference/log_partition.hpp",
+        "        output.log_partition = log_partition_of(output, n);\n    }\n\n    // Scores",
+        "        output.log_partition = output.reduced;\n    }\n\n    // Scores",
+        ("tests/oracle/test_extreme_scores.py", "-x"),
+    ),
+    Mutant(
         "the smaller part's rate counts fully",
         "src/core/numbers/with_tangent.hpp",
         "y.rate + share_x * (x.rate - y.rate)",
