@@ -67,15 +67,15 @@ PACKAGE = (
     Mutant(
         "graphs are not frozen",
         "src/arborand/validation.py",
-        "                object.__setattr__(self, name, _core.frozen(array))\n",
-        "                pass\n",
+        '            object.__setattr__(self, "log_weights", _core.frozen(self.log_weights))\n',
+        "            pass\n",
         ("tests/contract/test_gate.py", "-k", "frozen"),
     ),
     Mutant(
         "graphs can be thawed",
         "src/arborand/validation.py",
-        "                object.__setattr__(self, name, _core.frozen(array))\n",
-        "                array.flags.writeable = False\n",
+        '            object.__setattr__(self, "log_weights", _core.frozen(self.log_weights))\n',
+        "            self.log_weights.flags.writeable = False\n",
         ("tests/contract/test_gate.py", "-k", "thawed"),
     ),
     Mutant(
@@ -452,6 +452,20 @@ MODULE = (
         "        Scalar total(0.0);\n",
         "        problem.partition = UnboundedDouble(1.0);\n        Scalar total(0.0);\n",
         (*MASKS, "-k", "hitting_times"),
+    ),
+    Mutant(
+        "the entropy of a nearly certain tree is taken from Z",
+        "src/core/inference/entropy.hpp",
+        "        return magnitude <= 64.0 * entropy;\n",
+        "        return entropy > 0;\n",
+        ("tests/oracle/test_extreme_scores.py", "-k", "entropy"),
+    ),
+    Mutant(
+        "log Z beside marginals forgets the shift of the columns",
+        "src/core/inference/log_partition.hpp",
+        "        output.log_partition = log_partition_of(output, n);\n    }\n\n    // Scores",
+        "        output.log_partition = output.reduced;\n    }\n\n    // Scores",
+        ("tests/oracle/test_extreme_scores.py", "-x"),
     ),
     Mutant(
         "the smaller part's rate counts fully",

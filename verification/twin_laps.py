@@ -218,4 +218,4 @@ class LeavesOneStepLate(JumpingSampler):
 
     def exit_weights(self, cycle: tuple[int, ...]) -> FloatArray:
         """Give every node the weight of the one before it."""
-        return np.roll(super().exit_weights(cycle), 1)
+        return np.asarray(np.roll(super().exit_weights(cycle), 1), dtype=np.float64)

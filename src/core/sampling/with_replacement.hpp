@@ -51,9 +51,11 @@ Status draw_ancestral_in(const Sampler& sampler, AncestralDraw& draw, Scratch& w
 }
 
 // Complete heads, of which only that of the root's child is decided, if it was drawn.
-inline Status draw_ancestral(const Sampler& sampler, Stream& stream, std::int32_t* heads,
-                             Index child, Scratch& work, Remembered& remembered,
-                             const Interrupt& interrupt) {
+// A call: it is seldom made, and would only be in the way of the walks.
+__attribute__((noinline)) inline Status draw_ancestral(const Sampler& sampler, Stream& stream,
+                                                       std::int32_t* heads, Index child,
+                                                       Scratch& work, Remembered& remembered,
+                                                       const Interrupt& interrupt) {
     const Index n = sampler.graph.num_words;
     PrefixMemory memory(remembered, sampler.id, n + 1);
     const Stream start = stream;
@@ -98,8 +100,8 @@ inline std::size_t room_of_walk(const Sampler& sampler) {
 // Draw the root's child, if it is to be drawn, and walk until there is a tree or the budget is
 // spent.
 template <class Nodes>
-inline WalkEnd walk_to_tree(const Sampler& sampler, Stream& stream, std::int32_t* heads, char* room,
-                            Index& child, SampleCounts& counts) {
+ARBORAND_INLINE WalkEnd walk_to_tree(const Sampler& sampler, Stream& stream, std::int32_t* heads,
+                                     char* room, Index& child, SampleCounts& counts) {
     const Index num_nodes = sampler.graph.num_words + 1;
     const WalkTables tables{sampler.slots, num_nodes};
     const bool rejects = sampler.method == Method::wilson_reject;
