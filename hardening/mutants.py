@@ -443,7 +443,7 @@ MODULE = (
         "src/core/best_trees/best_tree.hpp",
         "lead_of(best, heads) > 0.5 * grid.floor;",
         "lead_of(best, heads) < 1.0;",
-        (*BEST, "masks"),
+        (*MASKS, "-k", "one_low_arc"),
     ),
     Mutant(
         "hitting times leave arcs out",
