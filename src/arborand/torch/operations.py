@@ -368,7 +368,7 @@ class _LogPartitionAndMarginals(Function):
         ctx.set_materialize_grads(False)
 
     @staticmethod
-    def backward(ctx: Any, grad: Tensor | None, grad_of_marginals: Tensor | None) -> Any:  # type: ignore[override]
+    def backward(ctx: Any, grad: Tensor | None, grad_of_marginals: Tensor | None) -> Any:
         log_weights, lengths, marginals = ctx.saved_tensors
         answer: Any = None
         if grad is not None:

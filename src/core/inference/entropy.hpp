@@ -24,7 +24,7 @@ struct EntropyFromScores {
     template <class Scalar>
     static std::size_t workspace(Index n) {
         return Arena::rounded<double>(n * (n + 1)) + Arena::rounded<Scalar>(n + 1) +
-               Arena::rounded<Scalar>(n * walk_stride(n)) + GreedyTree::workspace<Scalar>(n) +
+               GreedyTree::workspace<Scalar>(n) +
                Recursion<Scalar, MarginalLeaf<Scalar>>::workspace(n);
     }
 
@@ -36,8 +36,7 @@ struct EntropyFromScores {
         const std::size_t mark = problem.arena.mark();
         if (!marginals_by_dependent(problem, marginals, n + 1)) return false;
         problem.arena.release(mark);
-        if (find_from_log_partition(problem, marginals)) return true;
-        problem.arena.release(mark);
+        if (find_from_partition(problem, marginals)) return true;
         GreedyTree tree;
         if (!tree.find(problem)) return false;
         CompensatedSum total;
@@ -65,23 +64,15 @@ struct EntropyFromScores {
     }
 
   private:
-    // Without any tree: with Z' the summed weights of the shifted graph, H is log Z' minus the mean
-    // of a tree's shifted score.  A third of the time, and good unless one tree has much of the
-    // mass: log Z' is right to 2^-50 n.  False: not good enough, or not in double.
-    bool find_from_log_partition(Problem<double>& problem, const double* marginals) {
+    // Without any tree: with Z' the summed weights of the shifted graph, which the marginals came
+    // with, H is log Z' minus the mean of a tree's shifted score.  Half the time, and good unless
+    // one tree has much of the mass: log Z' is right to 2^-50 n.  False: not good enough, or not in
+    // double.
+    bool find_from_partition(const Problem<double>& problem, const double* marginals) {
         const Graph& graph = problem.graph;
-        const Index n = graph.num_words, size = n * walk_stride(n);
-        double* walk = problem.arena.template take<double>(size);
-        for (Index i = 0; i < size; ++i) walk[i] = problem.walk[i];
-        Pivots pivots;
-        censor(Rows<double>{walk, n, n, n + num_root_columns, walk_stride(n)}, pivots,
-               problem.interrupt);
-        if (pivots.dead_end || pivots.first_order != (graph.single_root ? 1 : 0) ||
-            problem.interrupt.requested(n)) {
-            return false;
-        }
+        const Index n = graph.num_words;
         CompensatedSum total;
-        const Logarithm log_partition = log_parts(pivots.product);
+        const Logarithm log_partition = log_parts(problem.partition);
         total.add(log_partition.high);
         total.add(log_partition.low);
         magnitude = std::fabs(log_partition.high) + static_cast<double>(n);
@@ -99,7 +90,7 @@ struct EntropyFromScores {
     }
 
     template <class Scalar>
-    bool find_from_log_partition(Problem<Scalar>&, const double*) {
+    bool find_from_partition(const Problem<Scalar>&, const double*) {
         return false;
     }
 

@@ -52,15 +52,23 @@ struct LogPartition {
         Pivots pivots;
         censor(Rows<Scalar>{problem.walk, n, n, n + num_root_columns, walk_stride(n)}, pivots,
                problem.interrupt);
-        const Logarithm reduced = log_parts(pivots.product);
+        problem.partition = pivots.product;
+        report(problem);
+        if (problem.interrupt.requested(n)) return false;
+        return !pivots.dead_end && pivots.first_order == (problem.graph.single_root ? 1 : 0);
+    }
+
+    // From Z of the walk.
+    template <class Scalar>
+    void report(const Problem<Scalar>& problem) {
+        const Index n = problem.graph.num_words;
+        const Logarithm reduced = log_parts(problem.partition);
         output.reduced = reduced.high;
         // Every dependency tree has one root arc: the rest of its shift is the same for all.
         output.reduced_error = reduced.low + problem.shift.root_rest;
         output.root_shift = problem.shift.root;
         for (Index j = 0; j <= n; ++j) output.column_shift[j] = problem.shift.column[j];
         output.log_partition = log_partition_of(output, n);
-        if (problem.interrupt.requested(n)) return false;
-        return !pivots.dead_end && pivots.first_order == (problem.graph.single_root ? 1 : 0);
     }
 
     // Scores that are far apart are measured from those of one tree: log Z is its score minus its
@@ -81,7 +89,7 @@ struct LogPartition {
     }
 };
 
-// The gradient of log Z is the marginals: both from one look at the scores.
+// The gradient of log Z is the marginals, on the way to which Z is found.
 struct LogPartitionAndMarginals {
     LogPartition log_partition;
     ArcMarginals marginals;
@@ -93,7 +101,13 @@ struct LogPartitionAndMarginals {
 
     template <class Scalar>
     bool operator()(Problem<Scalar>& problem) {
-        return marginals(problem) && log_partition(problem);  // which takes the walk apart
+        if (!marginals(problem)) return false;
+        log_partition.report(problem);
+        return true;
+    }
+
+    bool operator()(Problem<ExactlyScaled>& problem) {
+        return marginals(problem) && log_partition(problem);
     }
 };
 
