@@ -4,7 +4,6 @@ Skipped where there is no Chromium; with ARBORAND_REQUIRE_CHROMIUM set, that is 
 """
 
 import base64
-import os
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +13,6 @@ from arborand import DependencyTrees, SpanningTrees
 from arborand.paper.illustrations import conditioning_steps, loop_erased_walk
 from arborand.pictures import Picture, page
 from examples.first_trees import FOLDER, pictures, read_corpus
-from tests.chromium import Browser, find_chromium
 
 LONG = 75
 HOSTILE = [
@@ -34,18 +32,6 @@ WIDE = [
     "m\u0301" * 12,
 ]
 HEBREW = ["שלום", "לכולם", "אנחנו", "קוראים", "ספר", "ישן"]
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory):
-    path = find_chromium()
-    if path is None:
-        reason = "no Chromium found: install chromium, or name one in $ARBORAND_CHROMIUM"
-        if os.environ.get("ARBORAND_REQUIRE_CHROMIUM"):
-            pytest.fail(reason)
-        pytest.skip(reason)
-    with Browser(path, tmp_path_factory.mktemp("profile")) as running:
-        yield running
 
 
 @pytest.fixture(scope="module")
