@@ -1,7 +1,7 @@
 """The page computes what the library computes: pictures/trees.js in a real browser against NumPy.
 
-$ARBORAND_REAL_SCORES may name an .npz file of a parser's scores (`lengths` and `scores`, matrices one
-after the other); its first 300 sentences are then taken instead of generated ones.
+$ARBORAND_REAL_SCORES may name an .npz file of a parser's scores (`lengths` and `scores`, matrices
+one after the other); its first 300 sentences are then taken instead of generated ones.
 """
 
 import base64
@@ -19,6 +19,21 @@ from tests.kinds import KINDS, is_single_root, trees_of
 
 # Both sides lose a few units in the last place for each word; scores themselves are exact.
 CLOSE = 1e-9
+SOLVE_ONE = """({ n, single, scores, fixed, forbidden }) => {
+    const bytes = Uint8Array.from(atob(scores), (c) => c.charCodeAt(0));
+    const graph = { n, single, scores: new Float64Array(bytes.buffer) };
+    const before = graph.scores.slice();
+    const found = trees.solve(graph, fixed, forbidden);
+    if (graph.scores.some((x, i) => !Object.is(x, before[i]))) throw Error("changed");
+    if (found.leftOut) return found;
+    return {
+        ...found,
+        share: trees.share(found, trees.solve(graph)),
+        heads: [...found.heads],
+        safest: [...trees.minimumRisk(graph, found)],
+        marginals: [...found.marginals],
+    };
+}"""
 
 
 @pytest.fixture(scope="module")
@@ -41,23 +56,8 @@ def solve(browser, tmp_path_factory):
         ]
         answers = []
         for start in range(0, len(sent), 20):  # each answer well within the browser's patience
-            answers += browser.evaluate(
-                """JSON.parse(%s).map(({ n, single, scores, fixed, forbidden }) => {
-                const bytes = Uint8Array.from(atob(scores), (c) => c.charCodeAt(0));
-                const graph = { n, single, scores: new Float64Array(bytes.buffer) };
-                const before = graph.scores.slice();
-                const found = trees.solve(graph, fixed, forbidden);
-                if (graph.scores.some((x, i) => !Object.is(x, before[i]))) throw Error("changed");
-                if (found.leftOut) return found;
-                return {
-                    ...found,
-                    share: trees.share(found, trees.solve(graph)),
-                    heads: [...found.heads],
-                    marginals: [...found.marginals],
-                };
-            })"""
-                % json.dumps(json.dumps(sent[start : start + 20]))
-            )
+            part = json.dumps(json.dumps(sent[start : start + 20]))
+            answers += browser.evaluate(f"JSON.parse({part}).map({SOLVE_ONE})")
         return answers
 
     return solved
@@ -106,6 +106,8 @@ def check(solve, graphs, counts=(0, 1, 4), seed=0):
         heads = np.array(found["heads"])
         best = float(trees.log_prob(trees.best_tree()))
         assert float(trees.log_prob(heads)) == pytest.approx(best, rel=CLOSE, abs=CLOSE)
+        safest = trees.expected_attachment_score(trees.minimum_risk_tree())
+        assert trees.expected_attachment_score(found["safest"]) == pytest.approx(safest, abs=CLOSE)
         assert found["bestProbability"] == pytest.approx(np.exp(best), rel=1e-8, abs=1e-300)
     return len(cases)
 

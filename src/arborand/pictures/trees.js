@@ -303,14 +303,16 @@ const trees = (() => {
   // as many, it is the one with the higher score.  No penalty has to be large enough.
   const bestTree = ({ n, single, scores }) => {
     const heads = (size, score, roots) => {
-      const isBetter = (p, q) =>
-        roots[p] < roots[q] || (roots[p] === roots[q] && score[p] > score[q]);
-      const best = new Int32Array(size).fill(-1);
-      for (let j = 1; j < size; ++j) {
-        best[j] = 0;
-        for (let i = 1; i < size; ++i)
-          if (i !== j && isBetter(i * size + j, best[j] * size + j)) best[j] = i;
-      }
+      const best = new Int32Array(size), bestRoots = roots.slice(0, size), bestScore = score.slice(0, size);
+      best[0] = -1;
+      for (let i = 1, arc = size; i < size; ++i)
+        for (let j = 0; j < size; ++j, ++arc) {
+          if (j === 0 || i === j || roots[arc] > bestRoots[j]) continue;
+          if (roots[arc] === bestRoots[j] && score[arc] <= bestScore[j]) continue;
+          best[j] = i;
+          bestRoots[j] = roots[arc];
+          bestScore[j] = score[arc];
+        }
       const cycle = cycleIn(best);
       if (!cycle) return best;
 
@@ -321,27 +323,28 @@ const trees = (() => {
       const smallScore = new Float64Array(small * small).fill(-Infinity);
       const smallRoots = new Float64Array(small * small).fill(Infinity);
       const entersAt = new Int32Array(small), leavesFrom = new Int32Array(small);
-      const offer = (at, score, roots, note) => {
-        if (roots > smallRoots[at]) return;
-        if (roots === smallRoots[at] && score <= smallScore[at]) return;
+      // Keeps the better of an arc of the smaller graph and what it has there already.
+      const offer = (at, score, roots) => {
+        if (roots > smallRoots[at]) return false;
+        if (roots === smallRoots[at] && score <= smallScore[at]) return false;
         smallRoots[at] = roots;
         smallScore[at] = score;
-        note();
+        return true;
       };
       for (let i = 0; i < last; ++i)
         for (let j = 1; j < last; ++j) {
           const arc = nodes[i] * size + nodes[j];
-          offer(i * small + j, score[arc], roots[arc], () => {});
+          smallScore[i * small + j] = score[arc];
+          smallRoots[i * small + j] = roots[arc];
         }
       for (let c = 1; c < size; ++c) {
         if (!cycle[c]) continue;
         const own = best[c] * size + c;
         for (let i = 0; i < last; ++i) {
           const into = nodes[i] * size + c, out = c * size + nodes[i];
-          offer(i * small + last, score[into] - score[own], roots[into] - roots[own], () => {
+          if (offer(i * small + last, score[into] - score[own], roots[into] - roots[own]))
             entersAt[i] = c;
-          });
-          if (i) offer(last * small + i, score[out], roots[out], () => (leavesFrom[i] = c));
+          if (i && offer(last * small + i, score[out], roots[out])) leavesFrom[i] = c;
         }
       }
       const inner = heads(small, smallScore, smallRoots);
@@ -418,5 +421,9 @@ const trees = (() => {
     return Math.min(toDouble(ratio, 0), 1);
   };
 
-  return { solve, share };
+  // The tree with the highest expected number of right heads.
+  const minimumRisk = ({ n, single }, { marginals }) =>
+    bestTree({ n, single, scores: marginals.map((p) => (p > 0 ? p : -Infinity)) });
+
+  return { solve, share, minimumRisk };
 })();
