@@ -130,7 +130,7 @@ class Interview {
         column_shift_.assign(size_, 0.0);
         partition_ = {0, 0, 0, 0, column_shift_.data()};
         const Status status =
-            kernels_.log_partition(graph_, workspace_.scratch, interrupt_, partition_);
+            kernels_.log_partition(graph_, workspace_.scratch, interrupt_, partition_, nullptr, 0);
         has_partition_ = status == Status::ok;
         Digest digest;
         if (has_partition_) {

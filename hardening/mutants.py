@@ -30,6 +30,7 @@ THREADS = ("tests/contract/test_threads.py",)
 BEST = ("tests/oracle/test_best_trees.py", "-x", "-k")
 CERTIFICATE = ("tests/negative/test_best_mutants.py", "-k", "certificate")
 SECOND_ORDER = ("tests/oracle/test_second_order.py",)
+MASKS = ("tests/oracle/test_masks.py",)
 
 PACKAGE = (
     Mutant(
@@ -357,6 +358,55 @@ MODULE = (
         "        row[i] = nothing;\n",
         "",
         ("tests/contract/test_gate.py", "-k", "ignored"),
+    ),
+    Mutant(
+        "arcs are left out whatever the trees without them weigh",
+        "src/core/walk/negligible.hpp",
+        "    const double log_partition = log_of(partition);\n",
+        "    const double log_partition = 0.0;\n",
+        (*MASKS, "-k", "as_improbable"),
+    ),
+    Mutant(
+        "arcs are left out where no other tree is left",
+        "src/core/elimination/recursion.hpp",
+        "visited_first_ && pivots_.first_order <= 1",
+        "visited_first_",
+        (*MASKS, "-k", "every_tree_needs"),
+    ),
+    Mutant(
+        "arcs are left out that a subnormal number could tell",
+        "src/core/walk/negligible.hpp",
+        "negligible_log_probability = -800.0;",
+        "negligible_log_probability = -690.0;",
+        (*MASKS, "-k", "below_the_normal_doubles"),
+    ),
+    Mutant(
+        "no arc is ever left out",
+        "src/core/walk/negligible.hpp",
+        "    if (!is_positive(partition)) return false;\n",
+        "    return false;\n",
+        (*MASKS, "-k", "without_the_masked_arcs"),
+    ),
+    Mutant(
+        "hitting times leave arcs out",
+        "src/core/inference/hitting_times.hpp",
+        "        Scalar total(0.0);\n",
+        "        problem.partition = UnboundedDouble(1.0);\n        Scalar total(0.0);\n",
+        (*MASKS, "-k", "hitting_times"),
+    ),
+    Mutant(
+        "the entropy of a nearly certain tree is taken from Z",
+        "src/core/inference/entropy.hpp",
+        "        return magnitude <= 64.0 * entropy;\n",
+        "        return entropy > 0;\n",
+        ("tests/oracle/test_extreme_scores.py", "-k", "entropy"),
+    ),
+    Mutant(
+        "log Z beside marginals forgets the shift of the columns",
+        "src/core/inference/log_partition.hpp",
+        "        output.log_partition = log_partition_of(output, n);\n    }\n\n    // Scores",
+        "        output.log_partition = output.reduced;\n    }\n\n    // Scores",
+        ("tests/oracle/test_extreme_scores.py", "-x"),
     ),
     Mutant(
         "the smaller part's rate counts fully",

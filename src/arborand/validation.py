@@ -8,8 +8,9 @@ and decides (``_core.inspect``); this module turns what it finds into errors tha
 
 from __future__ import annotations
 
+import functools
+import math
 import warnings
-from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -21,10 +22,10 @@ from arborand.errors import InvalidWeightsError, NoTreeError, SuspiciousWeightsW
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
-# What _core.inspect finds; the order of enum class Finding in src/core/python/inspection.hpp.
+# What _core.inspect finds wrong; the order of enum class Finding in src/core/python/inspection.hpp.
 _NONE, _NOT_A_NUMBER, _PLUS_INFINITY, _UNREACHABLE, _NO_SINGLE_ROOT, _NEGATIVE = range(6)
-# What _core.suspect finds; the order of enum class Suspicion in src/core/python/suspicion.hpp.
-_SOUND, _PADDING, _ADJACENCY, _TRANSPOSED = range(4)
+# What it finds odd; the order of enum class Suspicion in src/core/python/suspicion.hpp.
+_PADDING, _ADJACENCY, _TRANSPOSED = range(_NEGATIVE + 1, _NEGATIVE + 4)
 _MASK = -1000.0  # mask_score there
 
 # What the last two axes of a matrix stand for.
@@ -83,10 +84,12 @@ def check_log_weights(
     With a `stacklevel` (counted from the caller of this function as 1), warn about what is sound
     but looks like a mistake.
     """
-    given = Given(_as_array(log_weights, name), name, orientation, are_logarithms=True)
-    graphs = _check(given, lengths, single_root=single_root)
-    if stacklevel is not None:
-        _warn_if_suspicious(given, graphs, stacklevel + 1)
+    given = Given(_as_array(log_weights, name), name, orientation, True)
+    if stacklevel is None:
+        return _check(given, lengths, single_root)[0]
+    graphs, suspicion, graph = _check(given, lengths, single_root, report_oddities=True)
+    if suspicion != _NONE or given.array.shape == (3, 3):
+        _warn_if_suspicious(given, graphs, suspicion, graph, stacklevel + 1)
     return graphs
 
 
@@ -98,8 +101,8 @@ def check_weights(
     orientation: str = HEAD_DEPENDENT,
 ) -> Graphs:
     """Let plain weights through the gate, as log-weights."""
-    given = Given(_as_array(weights, "weights"), "weights", orientation, are_logarithms=False)
-    return _check(given, lengths, single_root=single_root)
+    given = Given(_as_array(weights, "weights"), "weights", orientation, False)
+    return _check(given, lengths, single_root)[0]
 
 
 def has_tree(
@@ -114,7 +117,7 @@ def has_tree(
     return bool(_core.inspect(conditioned[None], lengths, single_root)[0] == _NONE)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Given:
     """An array as the caller gave it: for the copy, and to speak about it in the caller's terms."""
 
@@ -141,10 +144,10 @@ class Given:
 
     def copy(self) -> NDArray[np.float64]:
         """Make a fresh float64 array of it, [..., head, dependent]."""
-        # Long doubles beyond the range become inf, which is named.
-        is_long = self.array.dtype.itemsize > 8
-        with np.errstate(over="ignore") if is_long else nullcontext():
+        if self.array.dtype.itemsize <= 8:
             return np.array(self.by_head, dtype=np.float64, order="C", copy=True)
+        with np.errstate(over="ignore"):  # long doubles beyond the range become inf, which is named
+            return self.by_head.astype(np.float64, order="C")
 
     def entry(self, batch_index: tuple[int, ...], head: int, dependent: int) -> str:
         """Name the entry of an arc, and say what it holds."""
@@ -203,15 +206,17 @@ def _wrong_shape(array: NDArray[Any], *, are_logarithms: bool) -> str | None:
     return None
 
 
-def _check(given: Given, lengths: ArrayLike | None, *, single_root: bool) -> Graphs:
-    """Check a fresh copy, and freeze it."""
-    batch_shape, size = given.array.shape[:-2], given.array.shape[-1]
-    flat_lengths = _check_lengths(lengths, given.array.shape).reshape(-1)
+def _check(
+    given: Given, lengths: ArrayLike | None, single_root: bool, *, report_oddities: bool = False
+) -> tuple[Graphs, int, int]:
+    """Check a fresh copy, and freeze it; beside it what is odd, and about which graph."""
+    *batch_shape, size, _ = given.array.shape
+    flat_lengths = _check_lengths(lengths, given.array.shape)
     flat = given.copy().reshape(-1, size, size)
     finding, graph, head, dependent = _core.inspect(
-        flat, flat_lengths, single_root, not given.are_logarithms
+        flat, flat_lengths, single_root, not given.are_logarithms, report_oddities
     )
-    if finding != _NONE:
+    if _NONE < finding <= _NEGATIVE:
         index = tuple(int(i) for i in np.unravel_index(graph, batch_shape))
         if finding in (_NOT_A_NUMBER, _PLUS_INFINITY):
             raise _bad_entry(given, index, head, dependent)
@@ -222,14 +227,22 @@ def _check(given: Given, lengths: ArrayLike | None, *, single_root: bool) -> Gra
             )
         nodes = int(flat_lengths[graph]) + 1
         raise _no_tree(given, flat[graph, :nodes, :nodes], index, has_lengths=lengths is not None)
-    return Graphs(flat, flat_lengths, batch_shape, single_root)
+    return Graphs(flat, flat_lengths, tuple(batch_shape), single_root), finding, graph
+
+
+@functools.lru_cache(maxsize=1024)
+def _length_of_one(num_words: int) -> NDArray[np.int32]:
+    """Return the lengths of a single graph, made once: most distributions are of one."""
+    return np.asarray(_core.frozen(np.array([num_words], dtype=np.int32)))
 
 
 def _check_lengths(lengths: ArrayLike | None, shape: tuple[int, ...]) -> NDArray[np.int32]:
-    """Return the number of words of each graph, in the batch's shape."""
+    """Return the number of words of each graph, in one row."""
     batch_shape, size = shape[:-2], shape[-1]
     if lengths is None:
-        return np.full(batch_shape, size - 1, dtype=np.int32)
+        if not batch_shape:
+            return _length_of_one(size - 1)
+        return np.full(math.prod(batch_shape), size - 1, dtype=np.int32)
     array: NDArray[Any] = np.asarray(lengths)
     if array.size == 0 and array.dtype.kind == "f":  # an empty list
         array = array.astype(np.int32)
@@ -254,7 +267,7 @@ def _check_lengths(lengths: ArrayLike | None, shape: tuple[int, ...]) -> NDArray
             f"{size - 1} words (the root is not counted)"
             + ("; pass lengths - 1 if yours counts the root" if counts_root else "")
         )
-    return array.astype(np.int32)
+    return array.astype(np.int32).reshape(-1)
 
 
 def _brackets(index: tuple[int, ...]) -> str:
@@ -319,10 +332,11 @@ def _no_tree(
 # ---- sound, but probably not meant
 
 
-def _warn_if_suspicious(given: Given, graphs: Graphs, stacklevel: int) -> None:
-    suspicion, graph = _core.suspect(graphs.log_weights, graphs.lengths)
-    if suspicion == _SOUND:
-        if given.array.shape == (3, 3) and recognition.edge_list(given.array):
+def _warn_if_suspicious(
+    given: Given, graphs: Graphs, suspicion: int, graph: int, stacklevel: int
+) -> None:
+    if suspicion == _NONE:
+        if recognition.edge_list(given.array):
             edges = (
                 "may be a list of edges (node, node, weight): a matrix of scores has one row and "
                 "one column for each node"

@@ -11,7 +11,7 @@ import typer
 from typer.core import TyperGroup
 
 from arborand import __version__
-from arborand.cli import commands, files, show
+from arborand.cli import commands, evaluate, files, show
 from arborand.cli.messages import note
 from arborand.errors import ArborandError
 from arborand.formats.characters import visible
@@ -92,6 +92,8 @@ def arborand(
 
       [cyan]arborand entropy scores.npz[/cyan]
 
+      [cyan]arborand evaluate scores.npz --conllu gold.conllu[/cyan]
+
       [cyan]arborand show scores.npz --conllu corpus.conllu -o corpus.html[/cyan]
     """
     del version
@@ -103,6 +105,7 @@ for _command in (
     commands.marginals,
     commands.logz,
     commands.entropy,
+    evaluate.evaluate,
     show.show,
     files.convert,
     files.check,

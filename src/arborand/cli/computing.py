@@ -14,6 +14,7 @@ import numpy as np
 
 from arborand.distributions import DependencyTrees, SpanningTrees
 from arborand.errors import ArborandError, BiasedSamplerWarning, NoTreeError
+from arborand.evaluation import Summary, evaluate
 from arborand.formats.characters import visible
 from arborand.formats.rows import Rows
 
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
 
 # How many heads of one sentence are drawn at a time.
 DRAW_VALUES = 1 << 19
+# How many sentences of a kind are named.
+_NAMED = 3
 
 
 @dataclass(frozen=True)
@@ -271,6 +274,50 @@ class Entropy:
             except NoTreeError:
                 continue
         return answer
+
+
+class Named:
+    """How many sentences there are of some kind, and the first ones."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.first: list[str] = []
+
+    def add(self, run: Sentences, which: NDArray[np.bool_]) -> None:
+        """Add the marked sentences of a run."""
+        self.count += int(which.sum())
+        for i in np.flatnonzero(which)[: _NAMED - len(self.first)].tolist():
+            self.first.append(run.sent_ids[i])
+
+
+class Comparison:
+    """The comparison with gold heads: of each sentence, and, as it goes, of all together."""
+
+    def __init__(self, setting: Setting) -> None:
+        self._setting = setting
+        self.summary = Summary()
+        self.no_trees, self.impossible = Named(), Named()
+
+    def __call__(self, run: Sentences, first_draw: int) -> Iterator[tuple[Rows, int]]:
+        """Compare a run with what its CoNLL-U file gives as heads."""
+        del first_draw
+        distribution = self._setting.distribution(run)
+        gold = _given_heads(run, distribution.log_weights.shape[-1])
+        found = evaluate(distribution, gold, workers=self._setting.workers)
+        # Nothing fails from here on: what is added up has passed.
+        self.summary = self.summary.plus(found)
+        self.no_trees.add(run, ~found.is_tree)
+        self.impossible.add(run, found.log_prob == -np.inf)
+        columns = {
+            "gold_words": found.num_words,
+            "best_right": found.best_right,
+            "minimum_risk_right": found.minimum_risk_right,
+            "expected_right": found.expected_right,
+            "claimed_right": found.claimed_right,
+            "gold_log_prob": found.log_prob,
+        }
+        numbers = {name: column.astype(np.float64) for name, column in columns.items()}
+        yield _sentence_rows(run, numbers), 0
 
 
 @dataclass(frozen=True)

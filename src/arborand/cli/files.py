@@ -11,10 +11,10 @@ import typer
 from rich.markup import escape
 
 from arborand.cli import computing, options
-from arborand.cli.messages import list_skipped, say_written
+from arborand.cli.messages import by_reason, list_skipped, say_written
 from arborand.cli.options import OnError
 from arborand.cli.running import open_corpus, process
-from arborand.cli.streams import check_streams, chosen_format
+from arborand.cli.streams import NoOutput, check_streams, chosen_format
 from arborand.cli.tables import console, new_table
 from arborand.formats.characters import visible
 from arborand.formats.conllu import open_annotations
@@ -26,8 +26,6 @@ from arborand.formats.rows import TREES, Rows, scores_layout
 from arborand.formats.trees import holds_trees, layout_of, open_trees
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from arborand.formats.conllu import Annotation, AnnotationFile
     from arborand.formats.inputs import InputFile
     from arborand.formats.scores import ScoresFile
@@ -175,12 +173,11 @@ def _annotated(
     return answer, last
 
 
-class _Tally:
-    """Counts what passes; see :class:`arborand.formats.outputs.Output`."""
+class _Tally(NoOutput):
+    """Counts what passes."""
 
     def __init__(self) -> None:
-        self.position: Position = START
-        self.skipped: list[list[str]] = []
+        super().__init__()
         self.sentences = self.words = self.longest = 0
         self.shortest: int | None = None
 
@@ -190,15 +187,6 @@ class _Tally:
         self.words += sum(lengths)
         self.longest = max(self.longest, *lengths)
         self.shortest = min([*lengths, *([] if self.shortest is None else [self.shortest])])
-
-    def reached(self, position: Position, skipped: Sequence[list[str]]) -> None:
-        pass
-
-    def finish(self) -> None:
-        pass
-
-    def abandon(self) -> bool:
-        return False
 
 
 def check(
@@ -243,8 +231,8 @@ def check(
     out.print(table)
     if problems:
         out.print(f"{len(problems)} of {layout.num_sentences} sentences cannot be used:")
-        for sent_id, reason in problems:
-            out.print(escape(f"  {visible(sent_id)}: {visible(reason)}"), soft_wrap=True)
+        for line in by_reason(problems):
+            out.print(escape(line), soft_wrap=True)
     else:
         out.print(f"all sentences have {trees} trees")
     if doubled:

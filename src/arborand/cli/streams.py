@@ -8,11 +8,14 @@ from typing import TYPE_CHECKING
 import typer
 
 from arborand.formats.creating import OutputError
+from arborand.formats.journal import START, Position
 from arborand.formats.outputs import is_stream, output_format
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from arborand.cli.options import Format
-    from arborand.formats.rows import Layout
+    from arborand.formats.rows import Layout, Rows
 
 
 def check_streams(scores: str, conllu: str | None, output: str | None = None) -> None:
@@ -54,3 +57,24 @@ def chosen_format(
         return output_format(output, format_, layout)
     except OutputError as error:
         raise typer.BadParameter(str(error), param_hint="--output / --format") from error
+
+
+class NoOutput:
+    """Takes rows and keeps nothing of them; see :class:`arborand.formats.outputs.Output`."""
+
+    def __init__(self) -> None:
+        self.position: Position = START
+        self.skipped: list[list[str]] = []
+
+    def write(self, rows: Rows) -> None:
+        """Let rows pass."""
+
+    def reached(self, position: Position, skipped: Sequence[list[str]]) -> None:
+        """Nothing to note."""
+
+    def finish(self) -> None:
+        """Nothing to complete."""
+
+    def abandon(self) -> bool:
+        """Stop: there is nothing to continue."""
+        return False

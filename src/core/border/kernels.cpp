@@ -38,9 +38,10 @@ Status run(const Graph& graph, Scratch& scratch, const Interrupt& interrupt, Wor
 }
 
 Status log_partition(const Graph& graph, Scratch& scratch, const Interrupt& interrupt,
-                     PartitionOutput& output) {
-    LogPartition work{output};
-    return run(graph, scratch, interrupt, work);
+                     PartitionOutput& output, double* marginals, Index stride) {
+    LogPartitionAndMarginals both{{output}, {marginals, stride}};
+    if (marginals != nullptr) return run(graph, scratch, interrupt, both);
+    return run(graph, scratch, interrupt, both.log_partition);
 }
 
 Status log_prob(const Graph& graph, const PartitionOutput& partition, Scratch& scratch,

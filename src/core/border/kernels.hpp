@@ -27,7 +27,9 @@ struct Kernels {
     const char* name;
     // x[i] becomes its logarithm.
     void (*logarithms)(double* x, Index count);
-    Status (*log_partition)(const Graph&, Scratch&, const Interrupt&, PartitionOutput&);
+    // marginals[head * stride + dependent] as well, unless null
+    Status (*log_partition)(const Graph&, Scratch&, const Interrupt&, PartitionOutput&,
+                            double* marginals, Index stride);
     // The log-probabilities of `count` trees with heads[tree * stride + node], out[tree *
     // out_stride]; -inf for one outside the support.  Stops at the first that is no tree, and sets
     // num_trees to the number before it.

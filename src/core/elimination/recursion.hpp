@@ -30,6 +30,7 @@
 #include "numbers/four_doubles.hpp"
 #include "numbers/matrix_product.hpp"
 #include "types/interrupt.hpp"
+#include "walk/problem.hpp"
 #include "walk/rows.hpp"
 
 namespace arborand {
@@ -67,9 +68,7 @@ class Recursion {
           landing_stride_(padded(num_nodes)),
           leaf_(leaf),
           arena_(arena),
-          interrupt_(interrupt) {
-        pivots_.wants_product = false;  // of many eliminations it means nothing
-    }
+          interrupt_(interrupt) {}
 
     // Scratch memory that `run` takes from the arena.
     static std::size_t workspace(Index num_nodes) {
@@ -97,6 +96,14 @@ class Recursion {
         if (leaf_.wants(0, n_)) descend(0, n_, walk_, nullptr);
         // Matrix products of large graphs also stop when asked to, and leave it to us to notice.
         return !pivots_.dead_end && !interrupted_ && !interrupt_.requested(n_);
+    }
+
+    // Z of the walk, after a run that visited the first node: on the way to it all others were
+    // censored, once each, so Z is the product of their pivots and of what is left to that node.
+    // 0 after any other run, and where there is no tree: a second pivot of order epsilon says that
+    // no dependency tree has a single root arc.
+    UnboundedDouble partition() const {
+        return visited_first_ && pivots_.first_order <= 1 ? pivots_.product : UnboundedDouble();
     }
 
   private:
@@ -134,6 +141,7 @@ class Recursion {
         for (Index j = 0; j < split.num_censored; ++j) {
             fill_censored(split, split.censored + j, rows, landing, dropped[j], others, stride);
         }
+        pivots_.wants_product = split.kept == 0;
         absorb(dropped, pivots_, interrupt_);
         fill_kept_rows(split, rows, dropped, kept_rows);
         if (Leaf::needs_landing) fill_kept_landing(split, landing, dropped, kept_landing);
@@ -244,6 +252,8 @@ class Recursion {
             Scalar chance[group][largest_small_set];
             for (Index r = 0; r < group; ++r)
                 survivors[r].node = first + r < size ? first + r : first;
+            pivots_.wants_product = begin + first == 0;
+            visited_first_ |= pivots_.wants_product;
             censor_all_but_one<Number>(steps, size, survivors, chance, pivots_);
             if (pivots_.dead_end) return;
             const Index num_survivors = size - first < group ? size - first : group;
@@ -288,6 +298,7 @@ class Recursion {
     Scalar* decided_row_ = nullptr;   // room for steps_of
     Scalar* root_landing_ = nullptr;  // h of the leaves being visited, one row each
     Pivots pivots_;
+    bool visited_first_ = false;
     bool interrupted_ = false;
 };
 
@@ -313,6 +324,16 @@ struct DecidingLeaf {
         return false;
     }
 };
+
+// Run the recursion on the walk of a problem, or on one of other numbers made of it.
+template <class Number, class Leaf, class Scalar>
+bool recurse(const Number* walk, Leaf& leaf, Problem<Scalar>& problem) {
+    Recursion<Number, Leaf> recursion(walk, problem.graph.num_words, leaf, problem.arena,
+                                      problem.interrupt);
+    const bool finished = recursion.run();
+    problem.partition = recursion.partition();
+    return finished;
+}
 
 }  // namespace ARBORAND_ISA
 }  // namespace arborand

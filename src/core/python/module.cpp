@@ -1,8 +1,10 @@
 // Dense graphs between Python and the core: it wires, and loops over batches.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/tuple.h>
 
+#include <optional>
 #include <stdexcept>
 #include <tuple>
 
@@ -65,43 +67,36 @@ void logarithms(Array<double, 1> numbers) {
 
 // Clean every graph in place, and take the logarithms of weights; the first finding as (code,
 // graph, head, dependent).  A graph with a bad entry is left as it was but for what is never read.
+// If nothing is wrong and oddities are asked for, the first suspicion is what is found.
 std::tuple<int, Index, Index, Index> inspect(Array<double, 3> log_weights, Lengths lengths,
-                                             bool single_root, bool are_weights) {
+                                             bool single_root, bool are_weights,
+                                             bool report_oddities) {
     const Index count = static_cast<Index>(log_weights.shape(0));
     const Index size = static_cast<Index>(log_weights.shape(1));
     Inspection first;
-    Index graph = 0;
+    Suspicion suspicion = Suspicion::none;
+    Index bad = 0, odd = 0;
     run(count, 1, [&](Index g, Workspace&, const Interrupt&) {
         if (first.finding != Finding::none) return Status::ok;
         double* data = log_weights.data() + g * size * size;
         const Index n = lengths.data()[g];
         first = are_weights ? clean_weights(data, size, n) : clean(data, size, n);
-        if (first.finding == Finding::none) {
-            if (are_weights) {
-                kernels->logarithms(data, size * size);
-                clear_unread(data, size, n, -HUGE_VAL);
-            }
-            first.finding = find_trees(Graph{data, size, n, single_root});
+        bad = g;
+        if (first.finding != Finding::none) return Status::ok;
+        if (are_weights) {
+            kernels->logarithms(data, size * size);
+            clear_unread(data, size, n, -HUGE_VAL);
         }
-        graph = g;
+        const Graph graph{data, size, n, single_root};
+        first.finding = find_trees(graph);
+        if (report_oddities && suspicion == Suspicion::none) {
+            suspicion = suspect(graph);
+            odd = g;
+        }
         return Status::ok;
     });
-    if (first.finding == Finding::none) return {0, 0, 0, 0};
-    return {static_cast<int>(first.finding), graph, first.head, first.dependent};
-}
-
-// The first suspicion about clean graphs as (code, graph).
-std::tuple<int, Index> find_suspicion(LogWeights log_weights, Lengths lengths) {
-    const Batch batch(log_weights, lengths, false);
-    Suspicion first = Suspicion::none;
-    Index graph = 0;
-    run(batch.count, 1, [&](Index g, Workspace&, const Interrupt&) {
-        if (first != Suspicion::none) return Status::ok;
-        first = suspect(batch[g]);
-        graph = g;
-        return Status::ok;
-    });
-    return {static_cast<int>(first), graph};
+    if (first.finding == Finding::none) return {static_cast<int>(suspicion), odd, 0, 0};
+    return {static_cast<int>(first.finding), bad, first.head, first.dependent};
 }
 
 // The same memory, as an array that nobody can make writable: its owner is not reachable from
@@ -116,14 +111,17 @@ nb::ndarray<nb::numpy, const Number> frozen(Contiguous<Number> array) {
     return {array.data(), array.ndim(), shape, owner};
 }
 
-// parts[graph]: log Z, and the numbers of PartitionOutput that log_prob needs.
+// parts[graph]: log Z, and the numbers of PartitionOutput that log_prob needs.  Marginals as well,
+// if there is room for them.
 void log_partition(LogWeights log_weights, Lengths lengths, bool single_root, int workers,
-                   Array<double, 2> parts, Array<double, 2> column_shift) {
+                   Array<double, 2> parts, Array<double, 2> column_shift,
+                   std::optional<Array<double, 3>> marginals) {
     const Batch batch(log_weights, lengths, single_root);
     run(batch.count, workers, [&](Index g, Workspace& workspace, const Interrupt& interrupt) {
         PartitionOutput output{0, 0, 0, 0, column_shift.data() + g * batch.size};
-        const Status status =
-            kernels->log_partition(batch[g], workspace.scratch, interrupt, output);
+        double* arcs = marginals ? marginals->data() + g * batch.size * batch.size : nullptr;
+        const Status status = kernels->log_partition(batch[g], workspace.scratch, interrupt, output,
+                                                     arcs, batch.size);
         double* part = parts.data() + g * 4;
         part[0] = output.log_partition;
         part[1] = output.reduced;
@@ -554,12 +552,12 @@ NB_MODULE(_core, m) {
         nb::arg("name"), "Choose the kernels by name; for tests that compare instruction sets.");
     m.def("logarithms", &logarithms, nb::arg("numbers"));
     m.def("inspect", &inspect, nb::arg("log_weights"), nb::arg("lengths"), nb::arg("single_root"),
-          nb::arg("are_weights") = false);
-    m.def("suspect", &find_suspicion, nb::arg("log_weights"), nb::arg("lengths"));
+          nb::arg("are_weights") = false, nb::arg("report_oddities") = false);
     m.def("frozen", &frozen<double>, nb::arg("array"));
     m.def("frozen", &frozen<std::int32_t>, nb::arg("array"));
     m.def("log_partition", &log_partition, nb::arg("log_weights"), nb::arg("lengths"),
-          nb::arg("single_root"), nb::arg("workers"), nb::arg("parts"), nb::arg("column_shift"));
+          nb::arg("single_root"), nb::arg("workers"), nb::arg("parts"), nb::arg("column_shift"),
+          nb::arg("marginals") = nb::none());
     m.def("log_prob", &log_prob, nb::arg("log_weights"), nb::arg("lengths"), nb::arg("single_root"),
           nb::arg("parts"), nb::arg("column_shift"), nb::arg("heads"), nb::arg("out"));
     m.def("arc_marginals", &arc_marginals, nb::arg("log_weights"), nb::arg("lengths"),

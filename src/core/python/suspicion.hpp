@@ -7,12 +7,18 @@
 
 #include <cmath>
 
+#include "python/inspection.hpp"
 #include "types/graph.hpp"
 
 namespace arborand {
 
-// The order is that of validation.py.
-enum class Suspicion { none, padding, adjacency, transposed };
+// Counted on from Finding; the order is that of validation.py.
+enum class Suspicion {
+    none = 0,
+    padding = static_cast<int>(Finding::negative) + 1,
+    adjacency,
+    transposed
+};
 
 // No model scores an arc this low, but people who forbid one by a large number do.
 constexpr double mask_score = -1000.0;

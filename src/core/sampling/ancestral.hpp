@@ -53,9 +53,7 @@ struct AncestralDraw {
         }
         stream = start;
         DrawingLeaf<Scalar> leaf{{drawn}, n, problem.arena.template take<Scalar>(n + 1), stream};
-        return Recursion<Scalar, DrawingLeaf<Scalar>>(problem.walk, n, leaf, problem.arena,
-                                                      problem.interrupt)
-            .run();
+        return recurse(problem.walk, leaf, problem);
     }
 };
 

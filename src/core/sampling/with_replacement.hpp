@@ -75,7 +75,7 @@ inline Status Sampler::prepare(const Graph& graph, Method method, std::int64_t b
     Graph walked = graph;
     if (method == Method::wilson_reject) walked.single_root = false;
     compute_shift(walked, shift);
-    sampler.fits = fill_walk(walked, shift, sampler.rows, buffer);
+    sampler.fits = fill_walk(walked, shift, sampler.rows, buffer) == none_lost;
     sampler.slots = nullptr;
     if (!walks) return Status::ok;
 
@@ -104,7 +104,7 @@ inline Status Sampler::prepare(const Graph& graph, Method method, std::int64_t b
         }
         for (Index j = 1; j <= n; ++j) {
             const Difference d = exact_difference(graph.score(0, j), best);
-            if (weights[j] > 0) convert(false, d, weights[j]);
+            if (weights[j] > 0) weights[j] = weight_of(d);
         }
     }
     build_alias(weights, num_nodes, sampler.slots, room);

@@ -9,6 +9,7 @@
 #include "types/graph.hpp"
 #include "types/interrupt.hpp"
 #include "types/status.hpp"
+#include "walk/negligible.hpp"
 #include "walk/rows.hpp"
 #include "walk/shift.hpp"
 
@@ -22,6 +23,10 @@ struct Problem {
     Scalar* walk;  // num_words rows, walk_stride(num_words) apart
     Arena& arena;
     const Interrupt& interrupt;
+    double highest_lost = none_lost;  // of the shifted scores of arcs that the walk lacks
+    // Z of the walk, which the work writes here.  Work whose results are no ratios of sums over
+    // trees does not: then nothing may be lost.
+    UnboundedDouble partition{};
 };
 
 // A Work has `template <class Scalar> static std::size_t workspace(Index num_words)` and a call
@@ -33,8 +38,13 @@ Status finish(Problem<Scalar>& problem, Work& work) {
     // With UnboundedDouble, flags tell of conversions of tiny results to double, which do not
     // matter.
     if (std::is_same<Scalar, double>::value && left_range(&work)) return Status::left_range;
-    if (finished) return Status::ok;
-    return problem.interrupt.requested() ? Status::interrupted : Status::no_tree;
+    if (!finished && problem.interrupt.requested()) return Status::interrupted;
+    if (problem.highest_lost > none_lost) {
+        const bool is_right = finished && is_negligible(problem.highest_lost, problem.partition,
+                                                        problem.graph.num_words);
+        return is_right ? Status::ok : Status::left_range;
+    }
+    return finished ? Status::ok : Status::no_tree;
 }
 
 template <class Scalar, class Work>
@@ -48,7 +58,8 @@ Status attempt(const Graph& graph, Work& work, Arena& arena, const Interrupt& in
     Scalar* buffer = arena.take<Scalar>(n);
     problem.walk = arena.take<Scalar>(n * walk_stride(n));
     compute_shift(graph, problem.shift);
-    if (!fill_walk(graph, problem.shift, problem.walk, buffer)) return Status::left_range;
+    problem.highest_lost = fill_walk(graph, problem.shift, problem.walk, buffer);
+    if (problem.highest_lost == HUGE_VAL) return Status::left_range;
     return finish(problem, work);
 }
 
