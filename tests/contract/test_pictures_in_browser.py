@@ -96,27 +96,6 @@ def focused(browser):
     })()""")
 
 
-def settle(browser):
-    """Wait until the page has drawn what has happened."""
-    browser.evaluate("new Promise(r => requestAnimationFrame(() => requestAnimationFrame(r)))")
-
-
-def open_live(browser, path, **options):
-    """Open a page, and wait until the script has taken over its first sentence."""
-    browser.open(path, **options)
-    browser.evaluate("""new Promise((done) => {
-        const look = () => document.querySelector(".sentence.live") ? done()
-            : requestAnimationFrame(look);
-        look();
-    })""")
-
-
-def open_all(browser):
-    """Let the script take over every sentence, as before printing, in view or not."""
-    browser.evaluate("dispatchEvent(new Event('beforeprint'))")
-    settle(browser)
-
-
 # Relative luminance and contrast as the Web Content Accessibility Guidelines define them.
 CONTRAST = """
 const canvas = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
@@ -183,7 +162,7 @@ def test_the_policy_stops_scripts_that_are_not_the_pages_own(browser, corpus_pag
 def test_words_do_not_run_into_each_other_or_off_the_picture(browser, request, name):
     path = request.getfixturevalue(name)
     browser.open(path)
-    open_all(browser)
+    browser.open_all()
     found = browser.evaluate("""[...document.querySelectorAll("svg.arcs")].flatMap((svg) => {
         const view = svg.viewBox.baseVal, lines = new Map();
         for (const text of svg.querySelectorAll("text.form")) {
@@ -205,7 +184,7 @@ def test_words_do_not_run_into_each_other_or_off_the_picture(browser, request, n
 
 def test_right_to_left_sentences_begin_at_the_right(browser, hard_page):
     browser.open(hard_page, width=560)
-    open_all(browser)
+    browser.open_all()
     places = browser.evaluate("""["s4", "s5"].map((id) => {
         const pane = document.querySelector(`#${id} .main`).getBoundingClientRect();
         return [...document.querySelectorAll(`#${id} .main .word`)].map((word) => {
@@ -247,7 +226,7 @@ def test_all_writing_has_enough_contrast(browser, corpus_page, steps_pages, sche
 
 def test_marked_words_stay_legible(browser, corpus_page):
     for scheme in ("light", "dark"):
-        open_live(browser, corpus_page, prefers_color_scheme=scheme)
+        browser.open_live(corpus_page, prefers_color_scheme=scheme)
         worst = browser.evaluate(
             """(() => {CONTRAST
             const mix = (over, share) => "rgb(" + rgb(paper).map(
@@ -268,7 +247,7 @@ def test_marked_words_stay_legible(browser, corpus_page):
 
 def test_paper_gets_light_colours_whole_diagrams_and_no_buttons(browser, hard_page):
     browser.open(hard_page, prefers_color_scheme="dark")
-    open_all(browser)
+    browser.open_all()
     browser.emulate("print", prefers_color_scheme="dark")
     found = browser.evaluate("""(() => {
         const display = (selector) => getComputedStyle(document.querySelector(selector)).display;
@@ -315,7 +294,7 @@ def test_paper_gets_whole_diagrams_without_a_script_too(browser, hard_page):
 
 
 def test_arrow_keys_do_what_the_legend_says(browser, corpus_page):
-    open_live(browser, corpus_page)
+    browser.open_live(corpus_page)
     assert focused(browser) is None
     browser.press("ArrowRight")
     assert focused(browser) == ["s1", "word", 1]
@@ -348,7 +327,7 @@ def test_arrow_keys_do_what_the_legend_says(browser, corpus_page):
 def test_in_scripts_from_right_to_left_the_arrows_follow_the_eye(browser, hard_page):
     browser.open(hard_page)
     browser.evaluate("document.querySelector('#s4').scrollIntoView()")
-    open_all(browser)
+    browser.open_all()
     browser.evaluate("document.querySelector('#s4 .word[tabindex=\"0\"]').focus()")
     browser.press("ArrowLeft")
     assert focused(browser) == ["s4", "word", 2]
@@ -357,9 +336,9 @@ def test_in_scripts_from_right_to_left_the_arrows_follow_the_eye(browser, hard_p
 
 
 def test_a_tree_that_has_the_focus_is_traced_in_the_large_diagram(browser, corpus_page):
-    open_live(browser, corpus_page)
+    browser.open_live(corpus_page)
     browser.evaluate("document.querySelectorAll('#s1 button.tree-head')[1].focus()")
-    settle(browser)
+    browser.settle()
     data = json.loads(browser.evaluate("document.querySelector('#s1 script').textContent"))
     heads = list(data["best"])
     for word, head in data["trees"][1][1]:
@@ -385,7 +364,7 @@ def test_a_tree_that_has_the_focus_is_traced_in_the_large_diagram(browser, corpu
 
 
 def test_tab_reaches_everything_and_the_focus_can_be_seen(browser, corpus_page):
-    open_live(browser, corpus_page)
+    browser.open_live(corpus_page)
     stops = []
     for _ in range(12):
         browser.press("Tab")
@@ -425,7 +404,7 @@ def test_the_list_of_sentences_leads_to_them(browser, corpus_page):
     assert 0.0 < min(shares) < 0.9
     browser.evaluate("document.querySelector('.sentences').open = true")
     browser.evaluate("document.querySelectorAll('.sentences a')[4].click()")
-    settle(browser)
+    browser.settle()
     top = browser.evaluate("document.querySelector('#s5').getBoundingClientRect().top")
     assert 0 <= top < 120
     assert browser.evaluate("document.activeElement.closest('.sentence').id") == "s5"
@@ -466,7 +445,7 @@ def test_a_screen_reader_is_told_what_there_is(browser, corpus_page, steps_pages
             assert all(roles.get(role, ["x"])), role
         assert roles["image"]
         assert roles["button"]
-    open_live(browser, corpus_page)
+    browser.open_live(corpus_page)
     labels = browser.evaluate("""[
         document.querySelector("#s1 button.tree-head").getAttribute("aria-label"),
         document.querySelector("#s1 .card svg").getAttribute("aria-label"),

@@ -42,6 +42,7 @@ _MARGIN = 10
 _ROOT_ROOM = 34  # above the highest arc, for the beginnings of root arcs and their labels
 _WORD_ROOM, _ENTROPY_ROOM = 30, 14  # below the arcs
 _OUT, _IN = 7, 2.5  # how far beside a word's middle arcs begin and end
+_LEAST_LABELLED = 0.1  # where an SVG is to be short
 # Words whose head has less entropy than this are settled: a head of 97 % and one of 3 % have 0.13.
 UNCERTAIN_NATS = 0.2
 
@@ -258,32 +259,31 @@ def render_bare(
             rows[-1].append(f'<tspan x="{x:.0f}">{entropy:.1f} nats</tspan>')
             marks.append(
                 f'<rect x="{x - half:.0f}" y="{ground + 4:.0f}" width="{2 * half:.0f}" '
-                f'height="23" rx="4" fill-opacity="{_heat(entropy):.2f}"/>'
+                f'fill-opacity="{_heat(entropy):.2f}"/>'
             )
     direction = ' direction="rtl"' if right_to_left else ""
     texts = [
         f'<text class="{"below" if number else "form"}" y="{ground + y:.0f}"'
         f"{'' if number else direction}>{''.join(row)}</text>"
         for number, (row, y) in enumerate(zip(rows, (20, 39, 52, 65), strict=False))
+        if row
     ]
     lines: dict[str, list[str]] = {}
     for arc in arcs:
-        (x0, y0), (x1, y1), (x2, y2), (x3, y3) = _curve(arc, middles, ground)
-        way = (
-            f"V{y3:.0f}"
-            if arc.head == 0
-            else f"C{x1:.0f} {y1:.0f} {x2:.0f} {y2:.0f} {x3:.0f} {y3:.0f}"
-        )
+        (x, y), (_, top), _, (end, ground) = _curve(arc, middles, ground)
+        up, far = round(y) - round(top), round(end) - round(x)
+        way = f"c0-{up} {far}-{up} {far} 0" if arc.head else f"V{ground:.0f}"
         faint = ""
         if arc.role == "candidate":
             faint = f' opacity="{0.14 + 0.86 * (arc.probability or 0.0):.2f}"'
         lines.setdefault(arc.role, []).append(
-            f'<path{faint} d="M{x0:.0f} {y0:.0f}{way}m-3-7l3 7 3-7"/>'
+            f'<path{faint} d="M{x:.0f} {y:.0f}{way}m-3-7l3 7 3-7"/>'
         )
     groups = (f'<g class="arc {role}">{"".join(paths)}</g>' for role, paths in lines.items())
     labels = (
         f'<text x="{x:.0f}" y="{y:.0f}">{escape(words)}</text>'
-        for x, y, words, _ in _labels(arcs, middles, ground, _LABEL_SIZE)
+        for x, y, words, arc in _labels(arcs, middles, ground, _LABEL_SIZE)
+        if arc.head == 0 or (arc.probability or 0.0) >= _LEAST_LABELLED
     )
     svg = (
         f'<svg class="arcs bare" role="img" aria-label="{escape(label)}" width="{width:.0f}" '

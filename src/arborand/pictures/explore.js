@@ -306,14 +306,14 @@ const explore = (() => {
       const rows = [];
       for (let head = 0; head < size; ++head) {
         const p = P(head, j, table);
-        if (head !== j && (p > 0 || isForbidden(head, j))) rows.push([p, head]);
+        if (head !== j && (P(head, j, whole) > 0 || isForbidden(head, j))) rows.push([p, head]);
       }
       rows.sort((a, b) => b[0] - a[0]);
       const isListed = ([p, head], rank) =>
         showAll || rank < FEWEST_ROWS || p >= 0.01 || head === marked ||
-        isForbidden(head, j) || (gold && gold[j] === head);
+        isForbidden(head, j) || fixed.get(j) === head || (gold && gold[j] === head);
       const listed = rows.filter(isListed), hidden = rows.filter((...row) => !isListed(...row));
-      const isOnly = rows.filter(([, head]) => !isForbidden(head, j)).length === 1;
+      const isOnly = rows.filter(([p, head]) => p > 0 && !isForbidden(head, j)).length === 1;
       const kinds = sentence.below.map((line) => line[j - 1]).filter((word) => word !== "_" && word);
       panel.setAttribute("aria-label", `Heads of ${names[j]}`);
       panel.replaceChildren(
@@ -347,7 +347,7 @@ const explore = (() => {
           gold && gold[j] === head ? html("span", { class: "gold-mark" }, "gold") : null),
         html("button", {
             type: "button", class: "forbid", "data-key": `forbid-${head}`, "aria-pressed": String(isOut),
-            "aria-label": `${isOut ? "Allow" : "Forbid"} ${names[head]}`, disabled: isOnly && !isOut,
+            "aria-label": `${isOut ? "Allow" : "Forbid"} ${names[head]}`, disabled: isOnly && p > 0 && !isOut,
             onclick: () => forbid(head, j),
           }, isOut ? "allow" : "forbid"));
     };

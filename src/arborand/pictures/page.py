@@ -50,9 +50,10 @@ _SCRIPTS = ("trees.js", "diagram.js", "explore.js", "page.js")
 _MOST_WORDS_LISTED = 6
 _MOST_HEADS_LISTED = 4
 _MOST_CHANGES_LISTED = 6
-# The static diagram is a stand-in for the one that the script draws: arcs of less than this are left
-# to the latter, except for those of the best tree and of the gold tree.
-_LEAST_PROBABILITY = 0.05
+_LEAST_SHARE = 0.05
+# The static diagram stands in for the one that the script draws: arcs of less than this are left to
+# the latter, except for those of the best tree and of the gold tree.
+_LEAST_PROBABILITY = 0.1
 # A static diagram wider than a sheet of paper is printed in several lines, which overlap a little.
 _SHEET, _OVERLAP = 1100, 60
 # Beyond this many words, a choice would take the page half a second and more.
@@ -193,8 +194,8 @@ def page(
 _LEGEND = """<details class="legend" open><summary>How to read this page</summary><ul>
 <li><svg viewBox="0 0 66 18" width="66" height="18" aria-hidden="true">
 <path class="arc candidate" opacity=".3" d="M2 9h18"/><path class="arc candidate" opacity=".65"
-d="M24 9h18"/><path class="arc candidate" d="M46 9h18"/></svg> An arc goes from a word to a word that
-may depend on it. The more probable an arc is, the stronger is its line.</li>
+d="M24 9h18"/><path class="arc candidate" d="M46 9h18"/></svg> An arc goes from a word to a word
+that may depend on it. The more probable an arc is, the stronger is its line.</li>
 <li><svg viewBox="0 0 30 18" width="30" height="18" aria-hidden="true"><path class="arc tree"
 d="M2 9h26"/></svg> The arcs of the best tree, the most probable of all, are black.</li>
 <li class="gold-key"><svg viewBox="0 0 30 18" width="30" height="18" aria-hidden="true"><path
@@ -204,9 +205,9 @@ does not have.</li>
 0 means certain, 0.7 is a toss-up between two heads, 1.1 between three.</li>
 <li class="needs-script"><b>Choose a word</b> to see its possible heads. Fix or forbid one, and all
 numbers follow.</li></ul>
-<p class="keys needs-script">Keys: <kbd>Tab</kbd> goes to the words, then to the trees of a sentence.
-<kbd>←</kbd> <kbd>→</kbd> go through them. On a word, <kbd>Enter</kbd> lists its heads; there
-<kbd>↑</kbd> <kbd>↓</kbd> choose one, <kbd>Enter</kbd> fixes it, <kbd>Delete</kbd> forbids it,
+<p class="keys needs-script">Keys: <kbd>Tab</kbd> goes to the words, then to the trees of a
+sentence. <kbd>←</kbd> <kbd>→</kbd> go through them. On a word, <kbd>Enter</kbd> lists its heads;
+there <kbd>↑</kbd> <kbd>↓</kbd> choose one, <kbd>Enter</kbd> fixes it, <kbd>Delete</kbd> forbids it,
 <kbd>Esc</kbd> closes the list. On a tree, <kbd>↑</kbd> <kbd>↓</kbd> go to other sentences.
 <kbd>Ctrl</kbd> <kbd>Z</kbd> takes the last choice back.</p></details>"""
 
@@ -411,7 +412,7 @@ def _uncertain_words(sentence: _Sentence) -> str:
         heads = ", ".join(
             f"<bdi>{escape(names[h])}</bdi> {percent(float(column[h]))}"
             for h in order
-            if column[h] >= 0.005
+            if column[h] >= _LEAST_SHARE
         )
         rows.append(
             f"<tr><th><mark><bdi>{escape(names[dependent])}</bdi></mark> "
