@@ -64,15 +64,15 @@ PACKAGE = (
     Mutant(
         "graphs are not frozen",
         "src/arborand/validation.py",
-        "                object.__setattr__(self, name, _core.frozen(array))\n",
-        "                pass\n",
+        '            object.__setattr__(self, "log_weights", _core.frozen(self.log_weights))\n',
+        "            pass\n",
         ("tests/contract/test_gate.py", "-k", "frozen"),
     ),
     Mutant(
         "graphs can be thawed",
         "src/arborand/validation.py",
-        "                object.__setattr__(self, name, _core.frozen(array))\n",
-        "                array.flags.writeable = False\n",
+        '            object.__setattr__(self, "log_weights", _core.frozen(self.log_weights))\n',
+        "            self.log_weights.flags.writeable = False\n",
         ("tests/contract/test_gate.py", "-k", "thawed"),
     ),
     Mutant(

@@ -30,6 +30,17 @@ void logarithms(double* x, Index count) {
     take_logarithms(x, count);
 }
 
+bool has_zero_or_low(const double* x, Index count, double low) {
+    const auto is_found = [low](FourDoubles numbers) {
+        return (numbers == 0.0) | ((numbers <= low) & (numbers > -HUGE_VAL));
+    };
+    FourIntegers found = {0, 0, 0, 0};
+    Index i = 0;
+    for (; i + vector_length <= count; i += vector_length) found |= is_found(load(x + i));
+    for (; i < count; ++i) found |= is_found(broadcast(x[i]));
+    return (found[0] | found[1] | found[2] | found[3]) != 0;
+}
+
 template <class Work>
 Status run(const Graph& graph, Scratch& scratch, const Interrupt& interrupt, Work& work) {
     const FloatingPointGuard guard;
@@ -200,6 +211,7 @@ void free_best_trees(void* sequence) { delete static_cast<BestTrees*>(sequence);
 const Kernels& kernels() {
     static const Kernels table = {ARBORAND_NAME(ARBORAND_ISA),
                                   logarithms,
+                                  has_zero_or_low,
                                   log_partition,
                                   log_prob,
                                   arc_marginals,

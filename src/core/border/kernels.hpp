@@ -27,6 +27,8 @@ struct Kernels {
     const char* name;
     // x[i] becomes its logarithm.
     void (*logarithms)(double* x, Index count);
+    // Whether some number is 0, or finite and at most `low`; none is NaN.
+    bool (*has_zero_or_low)(const double* x, Index count, double low);
     // marginals[head * stride + dependent] as well, unless null
     Status (*log_partition)(const Graph&, Scratch&, const Interrupt&, PartitionOutput&,
                             double* marginals, Index stride);

@@ -89,7 +89,8 @@ std::tuple<int, Index, Index, Index> inspect(Array<double, 3> log_weights, Lengt
         }
         const Graph graph{data, size, n, single_root};
         first.finding = find_trees(graph);
-        if (report_oddities && suspicion == Suspicion::none) {
+        if (report_oddities && suspicion == Suspicion::none &&
+            kernels->has_zero_or_low(data, size * size, mask_score)) {
             suspicion = suspect(graph);
             odd = g;
         }
