@@ -31,6 +31,9 @@ BEST = ("tests/oracle/test_best_trees.py", "-x", "-k")
 CERTIFICATE = ("tests/negative/test_best_mutants.py", "-k", "certificate")
 SECOND_ORDER = ("tests/oracle/test_second_order.py",)
 MASKS = ("tests/oracle/test_masks.py",)
+EXTREME = ("tests/oracle/test_extreme_scores.py",)
+SHARP = ("tests/contract/test_sharp_draws.py",)
+LAPS = ("tests/reference/test_twin.py",)
 
 PACKAGE = (
     Mutant(
@@ -386,6 +389,62 @@ MODULE = (
         "    if (!is_positive(partition)) return false;\n",
         "    return false;\n",
         (*MASKS, "-k", "without_the_masked_arcs"),
+    ),
+    Mutant(
+        "draws without replacement never come back to masked arcs",
+        "src/core/sampling/without_replacement.hpp",
+        "        if (lacks_arcs_ && is_nearly_exhausted()) {\n",
+        "        if (lacks_arcs_ && !is_positive(masses_.total()) && num_trees_ < 0) {\n",
+        (*MASKS, "-k", "last_tree"),
+    ),
+    Mutant(
+        "double is trusted whatever was lost",
+        "src/core/walk/negligible.hpp",
+        "    return log_sums + lost + count + 1.0 - tolerated - log_of(partition);\n",
+        "    return log_sums < 0 ? lost + count - tolerated : -1.0;\n",
+        (*EXTREME, "-x"),
+    ),
+    Mutant(
+        "prefixes are remembered without the root's child",
+        "src/core/sampling/with_replacement.hpp",
+        "memory.first_word(child, type)",
+        "memory.first_word(0, type)",
+        (*SHARP, "-k", "remembered"),
+    ),
+    Mutant(
+        "prefixes are remembered without their graph",
+        "src/core/sampling/prefix_memory.hpp",
+        "remembered.owner == owner",
+        "remembered.owner > 0",
+        (*SHARP, "-k", "neighbours"),
+    ),
+    Mutant(
+        "flags of other words decide",
+        "src/core/elimination/recursion.hpp",
+        "        flags.restore();\n        arena_.release(mark);\n",
+        "        arena_.release(mark);\n",
+        (*SHARP, "-k", "remembered"),
+    ),
+    Mutant(
+        "jumps forget that others are in the way",
+        "src/core/sampling/laps.hpp",
+        "num_taken_[cycle] == 1",
+        "num_taken_[cycle] >= 1",
+        (*LAPS, "-k", "with_jumps"),
+    ),
+    Mutant(
+        "the budget counts laps",
+        "src/core/sampling/laps.hpp",
+        "    return is_lap ? 0 : length;\n",
+        "    return is_lap ? length : length;\n",
+        (*LAPS, "-k", "side_doors"),
+    ),
+    Mutant(
+        "cycles are left one step late",
+        "src/core/sampling/near_closed_cycles.hpp",
+        "            Index at = j;\n",
+        "            Index at = next_[j];\n",
+        (*LAPS, "-k", "with_jumps"),
     ),
     Mutant(
         "hitting times leave arcs out",

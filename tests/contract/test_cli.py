@@ -387,6 +387,25 @@ def test_check_says_in_one_line_that_a_conllu_file_is_smaller(has_ids, arborand,
     assert line == f"  30 sentences ({names}, ...): smaller.conllu has {reason}"
 
 
+@pytest.mark.parametrize(
+    "command", [("check",), ("entropy",), ("best", "--trees", "spanning"), ("sample", "-k", 3)]
+)
+def test_odd_scores_are_one_plain_line(command, arborand, tmp_path, monkeypatch):
+    matrices = [np.random.default_rng(i).normal(size=(6, 6)) for i in range(9)]
+    for matrix in matrices[2:]:
+        matrix[:, 4:] = -1e9  # padding whose lengths were forgotten
+    path = Corpus([f"s-{i}" for i in range(9)], matrices).save(tmp_path / "odd.npz")
+    for values in (1 << 18, 1):  # one run of sentences, and one for each
+        monkeypatch.setattr("arborand.formats.sentences.RUN_VALUES", values)
+        result = arborand(command[0], path, *command[1:])
+        assert result.status == 0
+        assert result.err == (
+            "arborand: sentence 's-2' (number 3) scores all heads of nodes 4, 5 alike, at -1e+09: "
+            "padding gets heads too, unless lengths leaves it out (the root is not counted); other "
+            "sentences may look odd, too\n"
+        )
+
+
 def test_check_reports_a_file_in_which_nothing_is_right(arborand, tmp_path):
     np.save(tmp_path / "nan.npy", np.full((2, 3, 3), np.nan))
     result = arborand("check", tmp_path / "nan.npy")

@@ -226,6 +226,7 @@ def test_mean_hitting_times_rest_on_the_rarest_steps():
         return DependencyTrees(scores).mean_hitting_time()
 
     assert time(-709.0) / time(-707.0) == pytest.approx(np.exp(2.0), rel=1e-12)
+    assert time(-1e9) == np.inf
 
 
 @pytest.mark.parametrize("order", [0.0, 0.1, 0.5])

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import sys
+import warnings
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
 import typer
 from typer.core import TyperGroup
@@ -13,7 +14,7 @@ from typer.core import TyperGroup
 from arborand import __version__
 from arborand.cli import commands, evaluate, files, show
 from arborand.cli.messages import note
-from arborand.errors import ArborandError
+from arborand.errors import ArborandError, SuspiciousWeightsWarning
 from arborand.formats.characters import visible
 from arborand.paper import commands as paper
 
@@ -125,7 +126,8 @@ def run() -> None:
     with suppress(AttributeError):
         sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
     try:
-        typer.main.get_command(app)(prog_name="arborand")
+        with _one_line_about_odd_scores():
+            typer.main.get_command(app)(prog_name="arborand")
     except (ArborandError, ModuleNotFoundError) as error:
         if isinstance(error, ModuleNotFoundError) and "arborand[cli]" not in str(error):
             raise
@@ -136,6 +138,31 @@ def run() -> None:
         where = f"{os.fsdecode(error.filename)}: " if error.filename else ""
         _abandon_standard_output()
         _fail(f"{where}{error.strerror or error}")
+
+
+@contextmanager
+def _one_line_about_odd_scores() -> Iterator[None]:
+    """Say at most once, in plain words, that scores look like something else."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", SuspiciousWeightsWarning)
+        show_others = warnings.showwarning
+
+        def show(
+            message: Warning | str,
+            category: type[Warning],
+            filename: str,
+            lineno: int,
+            file: TextIO | None = None,
+            line: str | None = None,
+        ) -> None:
+            if issubclass(category, SuspiciousWeightsWarning):
+                note(f"{message}; other sentences may look odd, too")
+                warnings.simplefilter("ignore", SuspiciousWeightsWarning)
+            else:
+                show_others(message, category, filename, lineno, file, line)
+
+        warnings.showwarning = show
+        yield
 
 
 def _abandon_standard_output() -> None:

@@ -7,13 +7,19 @@ words, never over padding, and draws are counted by the sentence's place in the 
 from __future__ import annotations
 
 import warnings
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from arborand.distributions import DependencyTrees, SpanningTrees
-from arborand.errors import ArborandError, BiasedSamplerWarning, NoTreeError
+from arborand.errors import (
+    ArborandError,
+    BiasedSamplerWarning,
+    NoTreeError,
+    SuspiciousWeightsWarning,
+)
 from arborand.evaluation import Summary, evaluate
 from arborand.formats.characters import visible
 from arborand.formats.rows import Rows
@@ -50,7 +56,8 @@ class Setting:
         heads = _given_heads(run, padded.shape[-1]) if self.keep_heads else None
 
         def made(which: Any) -> TreeDistribution:
-            distribution = make(padded[which], lengths=run.lengths[which])
+            with _naming_sentences(run):
+                distribution = make(padded[which], lengths=run.lengths[which])
             return distribution if heads is None else distribution.condition(heads=heads[which])
 
         try:
@@ -62,6 +69,21 @@ class Setting:
                 except NoTreeError as error:
                     raise _with_words(error, run.tokens[0]) from error
             raise
+
+
+@contextmanager
+def _naming_sentences(run: Sentences) -> Iterator[None]:
+    """Let what looks odd in a batch be said of the sentence, by its name."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", SuspiciousWeightsWarning)
+        yield
+    for warning in caught:
+        odd = warning.message
+        if isinstance(odd, SuspiciousWeightsWarning):
+            place = odd.batch_index[0] if odd.batch_index else 0
+            name = f"sentence {run.sent_ids[place]!r} (number {run.first + place + 1})"
+            odd = SuspiciousWeightsWarning(f"{name} {odd.finding}", odd.finding, odd.batch_index)
+        warnings.warn(odd, stacklevel=1)
 
 
 def _given_heads(run: Sentences, size: int) -> NDArray[np.int32]:

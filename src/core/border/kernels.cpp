@@ -52,7 +52,9 @@ Status log_partition(const Graph& graph, Scratch& scratch, const Interrupt& inte
                      PartitionOutput& output, double* marginals, Index stride) {
     LogPartitionAndMarginals both{{output}, {marginals, stride}};
     if (marginals != nullptr) return run(graph, scratch, interrupt, both);
-    return run(graph, scratch, interrupt, both.log_partition);
+    const FloatingPointGuard guard;
+    Arena arena(scratch);
+    return solve_as_a_whole(graph, both.log_partition, arena, interrupt);
 }
 
 Status log_prob(const Graph& graph, const PartitionOutput& partition, Scratch& scratch,
@@ -158,17 +160,18 @@ Status mean_hitting_time(const Graph& graph, Scratch& scratch, const Interrupt& 
     return status;
 }
 
-Status prepare(const Graph& graph, Method method, std::int64_t budget, Scratch& memory,
+Status prepare(const Graph& graph, Method method, const DrawRule& rule, Prepared& memory,
                Scratch& work, const Interrupt& interrupt) {
     const FloatingPointGuard guard;
-    return Sampler::prepare(graph, method, budget, memory, work, interrupt);
+    return Sampler::prepare(graph, method, rule, memory, work, interrupt);
 }
 
-Status draw(const Scratch& memory, const StreamKey& key, const DrawRange& range,
-            std::int32_t* heads, Index stride, Scratch& work, const Interrupt& interrupt,
-            SampleCounts& counts) {
+Status draw(const Prepared& memory, const StreamKey& key, const DrawRange& range,
+            std::int32_t* heads, Index stride, Scratch& work, Remembered& remembered,
+            const Interrupt& interrupt, SampleCounts& counts) {
     const FloatingPointGuard guard;
-    return draw_trees(Sampler::in(memory), key, range, heads, stride, work, interrupt, counts);
+    return draw_trees(Sampler::in(memory), key, range, heads, stride, work, remembered, interrupt,
+                      counts);
 }
 
 void* make_distinct(const Graph& graph, const StreamKey& key, std::uint64_t graph_index,

@@ -24,9 +24,12 @@
 // of scratch memory.  Nodes are numbered from 0 here: node j is word j + 1, and `root` is -1.
 #pragma once
 
+#include <type_traits>
+
 #include "elimination/censoring.hpp"
 #include "elimination/small_sets.hpp"
 #include "memory/arena.hpp"
+#include "numbers/floating_point_guard.hpp"
 #include "numbers/four_doubles.hpp"
 #include "numbers/matrix_product.hpp"
 #include "types/interrupt.hpp"
@@ -107,6 +110,9 @@ class Recursion {
     }
 
   private:
+    // A leaf that asks sees the flags of the work that led to it, whatever was visited before.
+    using Flags = std::conditional_t<Leaf::asks_range, RangeFlags, NoRangeFlags>;
+
     // Of the current nodes [begin, begin + size), where those that stay and those to be censored
     // begin, and how many they are.
     struct Split {
@@ -126,6 +132,7 @@ class Recursion {
         if (interrupted_ || (interrupted_ = interrupt_.requested(split.size))) return;
         if (!leaf_.wants(split.kept, split.kept + split.num_kept)) return;
         const std::size_t mark = arena_.mark();
+        const Flags flags;
         Scalar* kept_rows = arena_.take<Scalar>(split.num_kept * walk_stride(split.num_kept));
         Scalar* kept_landing = nullptr;
         if (Leaf::needs_landing) {
@@ -147,6 +154,7 @@ class Recursion {
         if (Leaf::needs_landing) fill_kept_landing(split, landing, dropped, kept_landing);
         arena_.release(scratch);
         descend(split.kept, split.num_kept, kept_rows, kept_landing);
+        flags.restore();
         arena_.release(mark);
     }
 
@@ -241,8 +249,10 @@ class Recursion {
     void visit_small_set(Index begin, Index size, const Scalar* rows, const Scalar* landing) {
         using Number = typename AtOnce<Scalar, Leaf::decides>::Number;
         constexpr Index group = choices_at_once<Number>;
+        const Flags flags;
         for (Index first = 0; first < size; first += group) {
             if (!leaf_.wants(begin + first, begin + first + 1)) continue;
+            flags.restore();
             Scalar decided[largest_small_set][small_set_columns];
             const Scalar* steps[largest_small_set];
             for (Index j = 0; j < size; ++j) {
@@ -306,6 +316,7 @@ class Recursion {
 struct ReadingLeaf {
     static constexpr bool decides = false;
     static constexpr bool needs_landing = true;
+    static constexpr bool asks_range = false;
     static Index head(Index) { return undecided; }
     static bool wants(Index, Index) { return true; }
 };
@@ -314,6 +325,7 @@ struct ReadingLeaf {
 struct DecidingLeaf {
     static constexpr bool decides = true;
     static constexpr bool needs_landing = true;
+    static constexpr bool asks_range = false;
     Index* heads;  // of all nodes; `undecided` where the leaf has to be visited
 
     Index head(Index j) const { return heads[j]; }

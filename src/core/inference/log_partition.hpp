@@ -37,6 +37,25 @@ inline double log_partition_of(const PartitionOutput& output, Index n) {
     return exact.value();
 }
 
+// Z alone, as the partition of the problem.
+struct Partition {
+    template <class Scalar>
+    static std::size_t workspace(Index) {
+        return 0;
+    }
+
+    template <class Scalar>
+    bool operator()(Problem<Scalar>& problem) const {
+        const Index n = problem.graph.num_words;
+        Pivots pivots;
+        censor(Rows<Scalar>{problem.walk, n, n, n + num_root_columns, walk_stride(n)}, pivots,
+               problem.interrupt);
+        problem.partition = pivots.product;
+        if (problem.interrupt.requested(n)) return false;
+        return !pivots.dead_end && pivots.first_order == (problem.graph.single_root ? 1 : 0);
+    }
+};
+
 struct LogPartition {
     PartitionOutput& output;
 
@@ -48,14 +67,9 @@ struct LogPartition {
 
     template <class Scalar>
     bool operator()(Problem<Scalar>& problem) {
-        const Index n = problem.graph.num_words;
-        Pivots pivots;
-        censor(Rows<Scalar>{problem.walk, n, n, n + num_root_columns, walk_stride(n)}, pivots,
-               problem.interrupt);
-        problem.partition = pivots.product;
+        const bool finished = Partition()(problem);
         report(problem);
-        if (problem.interrupt.requested(n)) return false;
-        return !pivots.dead_end && pivots.first_order == (problem.graph.single_root ? 1 : 0);
+        return finished;
     }
 
     // From Z of the walk.

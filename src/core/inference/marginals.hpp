@@ -80,6 +80,7 @@ struct SpanningRootMarginals {
     struct Leaf {
         static constexpr bool needs_landing = false;
         static constexpr bool decides = false;
+        static constexpr bool asks_range = false;
         Index n;
         SpanningRootMarginals& out;
         static Index head(Index) { return undecided; }
