@@ -539,7 +539,7 @@ def test_version_and_help(arborand):
         (["logz", SCORES, "-o", "-", "--format", "jsonl", "--resume"], "cannot be continued"),
         (["logz", SCORES, "-o", "x.npz", "--resume", "--restart"], "continued or discarded"),
         (["sample", "-", "--conllu", "-"], "not both"),
-        (["show", SCORES, "-o", "page.pdf"], "neither .html nor .svg"),
+        (["show", SCORES, "-o", "page.txt"], "neither a page (.html) nor a diagram"),
     ],
 )
 def test_what_is_not_understood_ends_with_status_2(arguments, message, arborand, tmp_path):
