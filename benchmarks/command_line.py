@@ -1,7 +1,7 @@
 """Throughput of the command line: trees for every sentence of a corpus, from file to Parquet.
 
 The claim: at least half of the time goes into the core, although every tree is read from a file of
-scores, checked, drawn, given its probability, logged for ``--resume`` and encoded as Parquet.
+scores, checked, drawn, given its probability and encoded as Parquet.
 
 Each round is one run in this process, from opening the file to the renamed output; start-up is
 reported on its own.  Two shares are given.  *Of the elapsed time*: the part in which no call into

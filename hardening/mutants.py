@@ -35,7 +35,7 @@ PACKAGE = (
     Mutant(
         "a digest of the first MiB only",
         "src/arborand/formats/inputs.py",
-        "                digest.update(chunk)\n                chunk = file.read(_CHUNK)\n",
+        "                digest.update(chunk)\n                chunk = file.read(CHUNK)\n",
         "                digest.update(chunk)\n                chunk = b''\n",
         ("tests/contract/test_formats.py", "-k", "digests"),
     ),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Annotated, Any
@@ -80,7 +81,8 @@ def arborand(
     CoNLL-U, .parquet, .jsonl or .npz, or as a table on the terminal; numbers also
     as .csv or .tsv.
     Memory does not grow with the corpus. An output appears under its name
-    when it is complete; an interrupted run is continued with [cyan]--resume[/cyan].
+    when it is complete. A folder (-o trees/) gets a part for each file of scores;
+    after an interruption, the same command again goes on.
 
     [bold]Examples[/bold]
 
@@ -106,6 +108,7 @@ for _command in (
     show.show,
     files.convert,
     files.check,
+    files.status,
     paper.experiment,
     paper.illustrate,
 ):
@@ -122,6 +125,7 @@ def run() -> None:
     with suppress(AttributeError):
         sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
     try:
+        signal.signal(signal.SIGTERM, _terminated)
         typer.main.get_command(app)(prog_name="arborand")
     except (ArborandError, ModuleNotFoundError) as error:
         if isinstance(error, ModuleNotFoundError) and "arborand[cli]" not in str(error):
@@ -133,6 +137,13 @@ def run() -> None:
         where = f"{os.fsdecode(error.filename)}: " if error.filename else ""
         _abandon_standard_output()
         _fail(f"{where}{error.strerror or error}")
+
+
+def _terminated(number: int, frame: object) -> None:
+    """End as after Ctrl-C: what is half-written is removed, and workers end."""
+    del frame
+    note("terminated")
+    sys.exit(128 + number)
 
 
 def _abandon_standard_output() -> None:

@@ -14,7 +14,7 @@ from arborand.formats.characters import visible
 from arborand.formats.outputs import is_stream
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
 # How many skipped sentences are listed by name.
 _LISTED = 10_000
@@ -32,13 +32,13 @@ def say_written(path: str | os.PathLike[str]) -> None:
         print(f"written: {visible(os.fspath(path))}", flush=True)
 
 
-def list_skipped(skipped: list[list[str]]) -> None:
+def list_skipped(skipped: Sequence[Sequence[Any]]) -> None:
     """List the sentences that were left out."""
     if not skipped:
         return
     count = len(skipped)
     lines = [f"{count} sentence{'s' if count > 1 else ''} skipped:"]
-    lines += [f"  {visible(sent_id)}: {visible(reason)}" for sent_id, reason in skipped[:_LISTED]]
+    lines += [f"  {visible(one[0])}: {visible(one[-1])}" for one in skipped[:_LISTED]]
     lines += [f"  ... and {count - _LISTED} more"] if count > _LISTED else []
     note("\n".join(lines))
 
