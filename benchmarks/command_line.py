@@ -174,7 +174,7 @@ def _rounds(settings: Settings, file: Path, corpus: Sentences, out: Path) -> lis
     rounds = []
     for _ in range(settings.min_rounds):
         one = Round()
-        with _watched(one):
+        with watched(one):
             begin, processor = time.perf_counter(), time.process_time()
             call()
             one.elapsed = time.perf_counter() - begin - one.disk
@@ -198,7 +198,7 @@ def _silent(call: Callable[[], Any]) -> Callable[[], None]:
 
 
 @contextlib.contextmanager
-def _watched(one: Round) -> Iterator[None]:
+def watched(one: Round) -> Iterator[None]:
     """Time every call into the compiled core, and every wait for the disk.
 
     All calls come from one thread, and with one worker the core runs in that thread.

@@ -301,6 +301,16 @@ def test_a_damaged_marker_is_no_marker(content, whole, tmp_path):
     assert marker.read_text() == good
 
 
+def test_a_marker_of_another_job_is_no_marker(whole, tmp_path):
+    corpus.run("logz", tmp_path / "shards", tmp_path / "out")
+    marker = tmp_path / "out" / "_arborand" / "part-1.parquet.done"
+    good = marker.read_text()
+    marker.write_text(good.replace(json.loads(good)["job"], "0" * 16))
+    assert len(corpus.read_status(str(tmp_path / "out")).done) == 6
+    corpus.run("logz", tmp_path / "shards", tmp_path / "out")
+    assert marker.read_text() == good
+
+
 def test_names_that_would_collide_are_refused(whole, tmp_path):
     np.save(tmp_path / "shards" / "part-1.npy", np.zeros((3, 3)))
     with pytest.raises(OutputError, match=r"part-1\.npy and part-1\.npz would both become"):

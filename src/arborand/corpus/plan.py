@@ -145,7 +145,8 @@ def _files_of(where: str, endings: tuple[str, ...]) -> tuple[str, list[str]]:
     """Find the files of one input: a folder, and names in it."""
     if not is_remote(where) and os.path.isfile(where):
         return split(where)[0], [split(where)[1]]
-    if open_folder(where).is_folder():
+    is_pattern = re.search(r"[*?\[]" if not is_remote(where) else r"[*\[]", where) is not None
+    if not (is_pattern and is_remote(where)) and open_folder(where).is_folder():
         folder = open_folder(where)
         sizes = folder.sizes()
         names = [n for n in sizes if not is_hidden(n) and n.lower().endswith(endings)]
@@ -156,7 +157,7 @@ def _files_of(where: str, endings: tuple[str, ...]) -> tuple[str, list[str]]:
                 f"{where} is the output of a job that is not finished: arborand status {where}"
             )
         return folder.where, names
-    if not re.search(r"[*?\[]", where):
+    if not is_pattern:
         return split(where)[0], [split(where)[1]]
     fixed = re.split(r"[*?\[]", where, maxsplit=1)[0].rpartition("/")[0] or "."
     if is_remote(where):
