@@ -27,7 +27,7 @@ def run(settings: Settings) -> Report:
     count, size = _SHAPE
     scores = torch.tensor(graphs.random(size - 1, count=count))
     table = report.table(
-        "value and gradient of a batch of 64 sentences of 39 words",
+        "Value and gradient of a batch of 64 sentences of 39 words",
         ("loss", "arborand.torch", "by determinants", "ratio"),
     )
     for loss, bound in (("log_partition", 0.6), ("entropy", 0.7)):
@@ -39,6 +39,7 @@ def run(settings: Settings) -> Report:
         report.claim(
             f"{loss} and its gradient: time over that by determinants", ratio, bound, at_most=True
         )
+    _add_peers(report, settings, scores)
     _add_fixed_cost(report, settings)
     _add_workers(report, settings, scores)
     return report
@@ -92,6 +93,79 @@ def _by_determinants(loss: str, scores: Any) -> Any:
     return gradient.numpy()
 
 
+def _add_peers(report: Report, settings: Settings, scores: Any) -> None:
+    table = report.table(
+        "log Z and its gradient, in other libraries", ("who", "time", "ours / theirs")
+    )
+    expected = _ours("log_partition", scores)
+    for name, make, tolerance in (
+        ("torch-struct", _by_torch_struct, 1e-3),  # it adds 1e-5 to all weights
+        ("supar", _by_supar, 1e-6),
+    ):
+        text = f"log Z and its gradient: time over {name}'s"
+        try:
+            theirs = make(scores)
+        except ImportError:
+            report.skip(text, 0.5, f"{name} is not installed", at_most=True)
+            continue
+        sides = {
+            "ours": Side(partial(_ours, "log_partition", scores), None, len(scores)),
+            name: Side(theirs, partial(_objection, expected, tolerance), len(scores)),
+        }
+        found = compare(sides, settings)
+        if name in found.wrong:
+            report.skip(text, 0.5, f"{name} is wrong: {found.wrong[name]}", at_most=True)
+            continue
+        ratio = found.ratio("ours", name)
+        table.rows.append([name, duration(found.median(name)), str(ratio)])
+        report.raw[name] = found.times
+        report.claim(text, ratio, 0.5, at_most=True)
+
+
+def _objection(expected: Any, tolerance: float, found: Any) -> str | None:
+    return number_objection(found, expected, tolerance)
+
+
+def _by_torch_struct(scores: Any) -> Any:
+    """Its root arcs are on the diagonal."""
+    import torch
+    from torch_struct import NonProjectiveDependencyCRF
+
+    word = torch.arange(scores.shape[-1] - 1)
+    potentials = scores[:, 1:, 1:].clone()
+    potentials[:, word, word] = scores[:, 0, 1:]
+
+    def call() -> Any:
+        leaf = potentials.detach().requires_grad_()
+        NonProjectiveDependencyCRF(leaf, multiroot=False).partition.sum().backward()
+        gradient = torch.zeros_like(scores)
+        gradient[:, 1:, 1:] = leaf.grad
+        gradient[:, 0, 1:] = leaf.grad[:, word, word]
+        gradient[:, word + 1, word + 1] = 0.0
+        return gradient.numpy()
+
+    return call
+
+
+def _by_supar(scores: Any) -> Any:
+    """Its scores are [dependent, head]."""
+    import torch
+    from supar.structs import MatrixTree
+
+    size = scores.shape[-1]
+    turned = scores.transpose(-1, -2).contiguous()
+    # What is never read has to be finite all the same: a gradient goes through it.
+    turned[~turned.isfinite()] = -100.0
+    lengths = torch.full((len(scores),), size - 1)
+
+    def call() -> Any:
+        leaf = turned.detach().requires_grad_()
+        MatrixTree(leaf, lengths, multiroot=False).log_partition.sum().backward()
+        return leaf.grad.transpose(-1, -2).numpy()
+
+    return call
+
+
 def _add_fixed_cost(report: Report, settings: Settings) -> None:
     import torch
 
@@ -104,7 +178,7 @@ def _add_fixed_cost(report: Report, settings: Settings) -> None:
             return DependencyTrees(scores).log_partition()
 
     found = compare({"one call": Side(call, None, 1)}, settings)
-    table = report.table("constructor and log_partition() of one sentence", ("words", "time"))
+    table = report.table("Constructor and log_partition() of one sentence", ("words", "time"))
     table.rows.append(["5", duration(found.median("one call"))])
     report.raw["one call"] = found.times
 

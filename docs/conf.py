@@ -130,6 +130,7 @@ CONTENTS = {
             "/docs/api/best_trees",
             "/docs/api/errors",
             "/docs/api/trees",
+            "/docs/api/evaluation",
             "/docs/api/estimators",
             "/docs/api/torch",
             "/docs/api/pictures",

@@ -106,9 +106,11 @@ class Interview {
                                   Method::wilson_rc};
         const char* const names[] = {"wilson", "colbourn", "wilson_reject", "wilson_rc"};
         for (int m = 0; m < (graph_.single_root ? 4 : 2); ++m) {
-            ask_draws(methods[m], -1, std::string("draws by ") + names[m]);
-            ask_draws(methods[m], graph_.num_words,
-                      std::string("draws by ") + names[m] + ", small budget");
+            const std::string draws = std::string("draws by ") + names[m];
+            ask_draws(methods[m], DrawRule{}, draws);
+            ask_draws(methods[m], DrawRule{graph_.num_words}, draws + ", small budget");
+            ask_draws(methods[m], DrawRule{graph_.num_words, Jumps::always},
+                      draws + ", with jumps");
         }
         ask_distinct({0.5, -1, -1}, "distinct trees");
         ask_distinct({0.05, 2, -1}, "distinct trees, subspaces after two");
@@ -130,7 +132,7 @@ class Interview {
         column_shift_.assign(size_, 0.0);
         partition_ = {0, 0, 0, 0, column_shift_.data()};
         const Status status =
-            kernels_.log_partition(graph_, workspace_.scratch, interrupt_, partition_);
+            kernels_.log_partition(graph_, workspace_.scratch, interrupt_, partition_, nullptr, 0);
         has_partition_ = status == Status::ok;
         Digest digest;
         if (has_partition_) {
@@ -203,16 +205,16 @@ class Interview {
         record("mean hitting time", status, times);
     }
 
-    void ask_draws(Method method, std::int64_t budget, const std::string& question) {
+    void ask_draws(Method method, const DrawRule& rule, const std::string& question) {
         Digest digest;
         SampleCounts counts;
         std::vector<std::int32_t> heads(size_ * static_cast<std::size_t>(num_draws_), -9);
-        Status status = kernels_.prepare(graph_, method, budget, workspace_.prepared,
+        Status status = kernels_.prepare(graph_, method, rule, workspace_.prepared,
                                          workspace_.scratch, interrupt_);
         if (status == Status::ok) {
-            status =
-                kernels_.draw(workspace_.prepared, key, DrawRange{3, 5, num_draws_}, heads.data(),
-                              static_cast<Index>(size_), workspace_.scratch, interrupt_, counts);
+            status = kernels_.draw(workspace_.prepared, key, DrawRange{3, 5, num_draws_},
+                                   heads.data(), static_cast<Index>(size_), workspace_.scratch,
+                                   workspace_.remembered, interrupt_, counts);
         }
         if (status == Status::ok) {
             digest.add(heads);

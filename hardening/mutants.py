@@ -30,6 +30,10 @@ THREADS = ("tests/contract/test_threads.py",)
 BEST = ("tests/oracle/test_best_trees.py", "-x", "-k")
 CERTIFICATE = ("tests/negative/test_best_mutants.py", "-k", "certificate")
 SECOND_ORDER = ("tests/oracle/test_second_order.py",)
+MASKS = ("tests/oracle/test_masks.py",)
+EXTREME = ("tests/oracle/test_extreme_scores.py",)
+SHARP = ("tests/contract/test_sharp_draws.py",)
+LAPS = ("tests/reference/test_twin.py",)
 
 JOBS = ("tests/contract/test_corpus_jobs.py", "-k")
 
@@ -122,15 +126,15 @@ PACKAGE = (
     Mutant(
         "graphs are not frozen",
         "src/arborand/validation.py",
-        "                object.__setattr__(self, name, _core.frozen(array))\n",
-        "                pass\n",
+        '            object.__setattr__(self, "log_weights", _core.frozen(self.log_weights))\n',
+        "            pass\n",
         ("tests/contract/test_gate.py", "-k", "frozen"),
     ),
     Mutant(
         "graphs can be thawed",
         "src/arborand/validation.py",
-        "                object.__setattr__(self, name, _core.frozen(array))\n",
-        "                array.flags.writeable = False\n",
+        '            object.__setattr__(self, "log_weights", _core.frozen(self.log_weights))\n',
+        "            self.log_weights.flags.writeable = False\n",
         ("tests/contract/test_gate.py", "-k", "thawed"),
     ),
     Mutant(
@@ -416,6 +420,111 @@ MODULE = (
         "        row[i] = nothing;\n",
         "",
         ("tests/contract/test_gate.py", "-k", "ignored"),
+    ),
+    Mutant(
+        "arcs are left out whatever the trees without them weigh",
+        "src/core/walk/negligible.hpp",
+        "    const double log_partition = log_of(partition);\n",
+        "    const double log_partition = 0.0;\n",
+        (*MASKS, "-k", "as_improbable"),
+    ),
+    Mutant(
+        "arcs are left out where no other tree is left",
+        "src/core/elimination/recursion.hpp",
+        "visited_first_ && pivots_.first_order <= 1",
+        "visited_first_",
+        (*MASKS, "-k", "every_tree_needs"),
+    ),
+    Mutant(
+        "arcs are left out that a subnormal number could tell",
+        "src/core/walk/negligible.hpp",
+        "negligible_log_probability = -800.0;",
+        "negligible_log_probability = -690.0;",
+        (*MASKS, "-k", "below_the_normal_doubles"),
+    ),
+    Mutant(
+        "no arc is ever left out",
+        "src/core/walk/negligible.hpp",
+        "    if (!is_positive(partition)) return false;\n",
+        "    return false;\n",
+        (*MASKS, "-k", "without_the_masked_arcs"),
+    ),
+    Mutant(
+        "draws without replacement never come back to masked arcs",
+        "src/core/sampling/without_replacement.hpp",
+        "        if (lacks_arcs_ && is_nearly_exhausted()) {\n",
+        "        if (lacks_arcs_ && !is_positive(masses_.total()) && num_trees_ < 0) {\n",
+        (*MASKS, "-k", "last_tree"),
+    ),
+    Mutant(
+        "double is trusted whatever was lost",
+        "src/core/walk/negligible.hpp",
+        "    return log_sums + lost + count + 1.0 - tolerated - log_of(partition);\n",
+        "    return log_sums < 0 ? lost + count - tolerated : -1.0;\n",
+        (*EXTREME, "-x"),
+    ),
+    Mutant(
+        "prefixes are remembered without the root's child",
+        "src/core/sampling/with_replacement.hpp",
+        "memory.first_word(child, type)",
+        "memory.first_word(0, type)",
+        (*SHARP, "-k", "remembered"),
+    ),
+    Mutant(
+        "prefixes are remembered without their graph",
+        "src/core/sampling/prefix_memory.hpp",
+        "remembered.owner == owner",
+        "remembered.owner > 0",
+        (*SHARP, "-k", "neighbours"),
+    ),
+    Mutant(
+        "flags of other words decide",
+        "src/core/elimination/recursion.hpp",
+        "        flags.restore();\n        arena_.release(mark);\n",
+        "        arena_.release(mark);\n",
+        (*SHARP, "-k", "remembered"),
+    ),
+    Mutant(
+        "jumps forget that others are in the way",
+        "src/core/sampling/laps.hpp",
+        "num_taken_[cycle] == 1",
+        "num_taken_[cycle] >= 1",
+        (*LAPS, "-k", "with_jumps"),
+    ),
+    Mutant(
+        "the budget counts laps",
+        "src/core/sampling/laps.hpp",
+        "    return is_lap ? 0 : length;\n",
+        "    return is_lap ? length : length;\n",
+        (*LAPS, "-k", "side_doors"),
+    ),
+    Mutant(
+        "cycles are left one step late",
+        "src/core/sampling/near_closed_cycles.hpp",
+        "            Index at = j;\n",
+        "            Index at = next_[j];\n",
+        (*LAPS, "-k", "with_jumps"),
+    ),
+    Mutant(
+        "hitting times leave arcs out",
+        "src/core/inference/hitting_times.hpp",
+        "        Scalar total(0.0);\n",
+        "        problem.partition = UnboundedDouble(1.0);\n        Scalar total(0.0);\n",
+        (*MASKS, "-k", "hitting_times"),
+    ),
+    Mutant(
+        "the entropy of a nearly certain tree is taken from Z",
+        "src/core/inference/entropy.hpp",
+        "        return magnitude <= 64.0 * entropy;\n",
+        "        return entropy > 0;\n",
+        ("tests/oracle/test_extreme_scores.py", "-k", "entropy"),
+    ),
+    Mutant(
+        "log Z beside marginals forgets the shift of the columns",
+        "src/core/inference/log_partition.hpp",
+        "        output.log_partition = log_partition_of(output, n);\n    }\n\n    // Scores",
+        "        output.log_partition = output.reduced;\n    }\n\n    // Scores",
+        ("tests/oracle/test_extreme_scores.py", "-x"),
     ),
     Mutant(
         "the smaller part's rate counts fully",

@@ -35,6 +35,7 @@ def draw(
     single_root: bool,
     method: str | None,
     step_budget: int | None = None,
+    jumps: str = "where they pay",
 ) -> tuple[HeadsArray, Counts]:
     """Draw trees with replacement, and count what it took."""
     return sampling.sample(
@@ -43,6 +44,7 @@ def draw(
         method=method,
         key=stream_key(seed),
         step_budget=step_budget,
+        jumps=jumps,
     )
 
 
@@ -68,7 +70,13 @@ def draw_distinct(
     )
 
 
-def sampler(method: str | None, *, single_root: bool, step_budget: int | None = None) -> Sampler:
+def sampler(
+    method: str | None,
+    *,
+    single_root: bool,
+    step_budget: int | None = None,
+    jumps: str = "where they pay",
+) -> Sampler:
     """Make a sampler with replacement of a method.
 
     Parameters
@@ -79,6 +87,8 @@ def sampler(method: str | None, *, single_root: bool, step_budget: int | None = 
         Whether it draws dependency trees.
     step_budget : int, optional
         The number of steps after which a walk is given up; 0 never walks.
+    jumps : str, optional
+        Whether walks jump over laps.
 
     Returns
     -------
@@ -94,6 +104,7 @@ def sampler(method: str | None, *, single_root: bool, step_budget: int | None = 
             single_root=single_root,
             method=method,
             step_budget=step_budget,
+            jumps=jumps,
         )
         return heads
 

@@ -38,6 +38,7 @@ from verification.judges import (
     judge_inclusion,
     judge_perturbed,
 )
+from verification.lap_checks import lap_trial
 from verification.laws import law_of
 from verification.library import ENDLESS
 from verification.sparse_checks import graph_trial, judge_edges
@@ -53,6 +54,12 @@ from verification.twin_faults import (
     twin_distinct,
     twin_ordered_sampler,
     twin_sampler,
+)
+from verification.twin_laps import (
+    CountsLaps,
+    IgnoresThePath,
+    JumpingSampler,
+    LeavesOneStepLate,
 )
 from verification.twin_sparse import (
     CountsArcs,
@@ -127,6 +134,13 @@ def _perturbed(seed: int, *, kind: type[DistinctTrees]) -> Verdict:
         target.log_weights, 400, law.num_trees, seed, single_root=True, switch_after=1, kind=kind
     )
     return judge_perturbed(draws.heads, draws.perturbed, law)
+
+
+def _jumps(kind: type[JumpingSampler], target: Graph, *, step_budget: int, num_draws: int) -> Trial:
+    made = twin_sampler(
+        "wilson", single_root=False, step_budget=step_budget, kind=partial(kind, jumps="always")
+    )
+    return lap_trial(made, target, single_root=False, num_draws=num_draws)
 
 
 def _sparse(
@@ -408,6 +422,25 @@ MUTANTS: tuple[Mutant, ...] = (
         "each tree's noise has the right law, but not given the order of the trees",
         partial(_perturbed, kind=PerturbsAfterwards),
         partial(_perturbed, kind=DistinctTrees),
+    ),
+    Mutant(
+        "laps counted",
+        "which laps are jumped over and which are walked depends on where the walk came in, and so "
+        "on the tree: a budget that counts them is spent more often for some trees",
+        _jumps(CountsLaps, SIDE_DOORS_4, step_budget=2, num_draws=10_000),
+        _jumps(JumpingSampler, SIDE_DOORS_4, step_budget=2, num_draws=10_000),
+    ),
+    Mutant(
+        "laps through the path",
+        "a cycle with a node on the path has no laps: a step to that node closes another loop",
+        _jumps(IgnoresThePath, TWO_PAIRS_4, step_budget=40, num_draws=10_000),
+        _jumps(JumpingSampler, TWO_PAIRS_4, step_budget=40, num_draws=10_000),
+    ),
+    Mutant(
+        "cycles left one step late",
+        "the weights of the exits belong to the nodes that are left",
+        _jumps(LeavesOneStepLate, TWO_PAIRS_4, step_budget=40, num_draws=4_000),
+        _jumps(JumpingSampler, TWO_PAIRS_4, step_budget=40, num_draws=4_000),
     ),
     Mutant(
         "jumps onto the path",

@@ -13,6 +13,8 @@ into them (:mod:`verification.twin_faults`).
     Censoring, the recursion over the words, ancestral draws, the root's child.
 ``twin_walks``
     Alias tables, Wilson's algorithm with a budget, the four methods.
+``twin_laps``
+    Walks that jump over laps round near-closed cycles.
 ``twin_without_replacement``
     Rejection, and the partition of what is left.
 
@@ -28,8 +30,9 @@ import numpy as np
 import numpy.typing as npt
 
 from verification.laws import FloatArray, HeadsArray
+from verification.twin_laps import JumpingSampler, Jumps
 from verification.twin_numbers import Key, Stream
-from verification.twin_walks import Method, TreeSampler
+from verification.twin_walks import Method
 from verification.twin_without_replacement import DistinctTrees, Draw
 
 
@@ -44,6 +47,7 @@ def sample(
     first_graph: int = 0,
     first_draw: int = 0,
     step_budget: int | None = None,
+    jumps: Jumps = "where they pay",
 ) -> HeadsArray:
     """Draw with replacement from a padded batch.
 
@@ -65,6 +69,8 @@ def sample(
         Where the call stands in a larger one.
     step_budget : int, optional
         How many steps the walks for one tree may take.
+    jumps : str, optional
+        Whether walks jump over laps.
 
     Returns
     -------
@@ -74,11 +80,12 @@ def sample(
     heads = np.full((num_draws, len(lengths), log_weights.shape[-1]), -1, dtype=np.int32)
     for graph, length in enumerate(lengths):
         nodes = slice(int(length) + 1)
-        sampler = TreeSampler(
+        sampler = JumpingSampler(
             log_weights[graph, nodes, nodes],
             single_root=single_root,
             method=method,
             step_budget=step_budget,
+            jumps=jumps,
         )
         for draw in range(num_draws):
             stream = Stream(key, first_graph + graph, first_draw + draw)

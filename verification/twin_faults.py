@@ -6,6 +6,7 @@ same slip in the core would be. Each class replaces one decision; everything els
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -54,7 +55,7 @@ def twin_sampler(
     *,
     single_root: bool,
     step_budget: int | None = None,
-    kind: type[TreeSampler] = TreeSampler,
+    kind: Callable[..., TreeSampler] = TreeSampler,
 ) -> Sampler:
     """Make a sampler with replacement of the twin, or of the twin with a fault.
 
@@ -66,8 +67,8 @@ def twin_sampler(
         Whether it draws dependency trees.
     step_budget : int, optional
         How many steps the walks for one tree may take.
-    kind : type, optional
-        The class that draws.
+    kind : callable, optional
+        The class that draws, from its keyword arguments.
 
     Returns
     -------

@@ -153,6 +153,8 @@ def check_order(order: object) -> float:
 
 def check_workers(workers: object) -> int:
     """Let a number of threads through."""
+    if type(workers) is int and workers == 1:  # nearly always, and short work should stay short
+        return 1
     number = check_integer(workers, "workers")
     if number < 1:
         raise ValueError(f"workers is {number}: at least one thread has to work; use 1 or more")

@@ -51,18 +51,20 @@ class Condition:
         return [(int(row[j]), int(j)) for j in np.flatnonzero(row >= 0)]
 
 
-def check_heads(heads: ArrayLike | None, graphs: Graphs) -> NDArray[np.intp] | None:
+def check_heads(
+    heads: ArrayLike | None, graphs: Graphs, name: str = "heads"
+) -> NDArray[np.intp] | None:
     """Let partial annotations through: the head of each word, or -1."""
     if heads is None:
         return None
     array: NDArray[Any] = np.asarray(heads)
     if array.dtype.kind not in "iu":
-        raise TypeError(f"heads must be integers, but their dtype is {array.dtype}")
+        raise TypeError(f"{name} must be integers, but their dtype is {array.dtype}")
     expected = (*graphs.batch_shape, graphs.size)
     if array.shape != expected:
         raise InvalidTreeError(
-            f"heads has shape {array.shape}: expected {expected}, one entry for each node, with -1 "
-            "where the head is open"
+            f"{name} has shape {array.shape}: expected {expected}, one entry for each node, with "
+            "-1 where the head is open"
         )
     flat = array.astype(np.intp).reshape(-1, graphs.size)
     node = np.arange(graphs.size)
@@ -72,7 +74,7 @@ def check_heads(heads: ArrayLike | None, graphs: Graphs) -> NDArray[np.intp] | N
     if bad.any():
         graph, dependent = (int(i) for i in np.argwhere(bad)[0])
         index = (*(int(i) for i in np.unravel_index(graph, graphs.batch_shape)), dependent)
-        where = f"heads[{', '.join(map(str, index))}] is {int(flat[graph, dependent])}"
+        where = f"{name}[{', '.join(map(str, index))}] is {int(flat[graph, dependent])}"
         num_words = int(graphs.lengths[graph])
         if not 1 <= dependent <= num_words:
             what = "the root (node 0)" if dependent == 0 else "a padding node"

@@ -55,9 +55,10 @@ class Graphs:
     def __post_init__(self) -> None:
         # The core relies on what was checked: nobody may be able to change it later, not by
         # `setflags` and not by way of `base`.
-        for name, array in (("log_weights", self.log_weights), ("lengths", self.lengths)):
-            if array.flags.writeable:
-                object.__setattr__(self, name, _core.frozen(array))
+        if self.log_weights.flags.writeable:
+            object.__setattr__(self, "log_weights", _core.frozen(self.log_weights))
+        if self.lengths.flags.writeable:
+            object.__setattr__(self, "lengths", _core.frozen(self.lengths))
 
     @property
     def size(self) -> int:
@@ -127,7 +128,7 @@ class Given:
     are_logarithms: bool
 
     def __post_init__(self) -> None:
-        if self.orientation not in ORIENTATIONS:
+        if self.orientation is not HEAD_DEPENDENT and self.orientation not in ORIENTATIONS:
             raise ValueError(
                 f"orientation is {self.orientation!r}: use {HEAD_DEPENDENT!r} for "
                 f"{self.name}[head, dependent], or {DEPENDENT_HEAD!r}"
@@ -379,11 +380,8 @@ def _suspicion(suspicion: int, matrix: NDArray[np.float64], given: Given) -> str
 
 
 def _warn(given: Given, index: tuple[int, ...], found: str, stacklevel: int) -> None:
-    warnings.warn(
-        f"{given.name}{_brackets(index)} {found}",
-        SuspiciousWeightsWarning,
-        stacklevel=stacklevel + 1,
-    )
+    message = f"{given.name}{_brackets(index)} {found}"
+    warnings.warn(SuspiciousWeightsWarning(message, found, index), stacklevel=stacklevel + 1)
 
 
 def find_unreachable(log_weights: NDArray[np.float64]) -> tuple[int, ...]:

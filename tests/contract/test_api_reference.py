@@ -43,7 +43,7 @@ def test_every_public_name_is_in_the_reference(module):
     assert public - {"arborand.__version__"} <= documented()
 
 
-@pytest.mark.parametrize("module", ["arborand.estimators", "arborand.trees"])
+@pytest.mark.parametrize("module", ["arborand.estimators", "arborand.evaluation", "arborand.trees"])
 def test_every_public_function_of_a_module_without_a_list_is_in_the_reference(module):
     public = {
         f"{module}.{name}"

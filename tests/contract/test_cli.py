@@ -287,7 +287,9 @@ def test_conllu_out_keeps_the_corpus_and_fills_heads(arborand, tmp_path):
     scores = list(read_scores(SCORES))
     for i, block in enumerate(written):
         original = source[i // 3]
-        assert block.metadata["sent_id"] == original.metadata["sent_id"]
+        sent_id = original.metadata["sent_id"]
+        assert block.metadata["sent_id"] == (sent_id if i % 3 == 0 else f"{sent_id}#{i % 3 + 1}")
+        assert block.metadata.get("source_sent_id", sent_id) == sent_id
         assert block.metadata["text"] == original.metadata["text"]
         assert int(block.metadata["sample"]) == i % 3 + 1
         words = [token for token in block if isinstance(token["id"], int)]
@@ -295,7 +297,11 @@ def test_conllu_out_keeps_the_corpus_and_fills_heads(arborand, tmp_path):
         log_prob = DependencyTrees(scores[i // 3].log_weights).log_prob(heads)
         np.testing.assert_allclose(float(block.metadata["log_prob"]), log_prob, rtol=1e-9)
         for token, before in zip(block, original, strict=True):
-            assert {**token, "head": None} == {**before, "head": None}
+            if token["head"] == before["head"]:
+                assert token == before
+            else:
+                relation = "root" if token["head"] == 0 else "_"
+                assert token == {**before, "head": token["head"], "deprel": relation}
 
 
 def test_scores_without_ids_are_matched_in_order(arborand, corpus, tmp_path):
@@ -359,6 +365,45 @@ def test_check_says_what_is_wrong_where(arborand, corpus, tmp_path):
     assert f"s-{second}: log_weights[0, 3] is inf, on the arc 0 -> 3" in text
     assert f"s-{third}: log_weights has no spanning tree" in text
     assert "cannot reach node 1" in text
+
+
+@pytest.mark.parametrize("has_ids", [True, False])
+def test_check_says_in_one_line_that_a_conllu_file_is_smaller(has_ids, arborand, tmp_path):
+    corpus = random_corpus(50)
+    smaller = corpus._replace(sent_ids=corpus.sent_ids[:20], matrices=corpus.matrices[:20])
+    (tmp_path / "smaller.conllu").write_text(conllu_of(smaller))
+    scores = corpus.save(tmp_path / "scores.npz")
+    if not has_ids:
+        np.savez(scores, lengths=corpus.lengths, scores=corpus.flat)
+    result = arborand("check", scores, "--conllu", tmp_path / "smaller.conllu")
+    assert result.status == 1
+    heading, line = result.out.decode().splitlines()[5:]
+    assert heading == "30 of 50 sentences cannot be used:"
+    names, reason = (
+        ("s-20, s-21, s-22", "no (further) sentence with this sent_id")
+        if has_ids
+        else ("21, 22, 23", "only 20 sentences")
+    )
+    assert line == f"  30 sentences ({names}, ...): smaller.conllu has {reason}"
+
+
+@pytest.mark.parametrize(
+    "command", [("check",), ("entropy",), ("best", "--trees", "spanning"), ("sample", "-k", 3)]
+)
+def test_odd_scores_are_one_plain_line(command, arborand, tmp_path, monkeypatch):
+    matrices = [np.random.default_rng(i).normal(size=(6, 6)) for i in range(9)]
+    for matrix in matrices[2:]:
+        matrix[:, 4:] = -1e9  # padding whose lengths were forgotten
+    path = Corpus([f"s-{i}" for i in range(9)], matrices).save(tmp_path / "odd.npz")
+    for values in (1 << 18, 1):  # one run of sentences, and one for each
+        monkeypatch.setattr("arborand.formats.sentences.RUN_VALUES", values)
+        result = arborand(command[0], path, *command[1:])
+        assert result.status == 0
+        assert result.err == (
+            "arborand: sentence 's-2' (number 3) scores all heads of nodes 4, 5 alike, at -1e+09: "
+            "padding gets heads too, unless lengths leaves it out (the root is not counted); other "
+            "sentences may look odd, too\n"
+        )
 
 
 def test_check_reports_a_file_in_which_nothing_is_right(arborand, tmp_path):

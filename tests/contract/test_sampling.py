@@ -422,7 +422,8 @@ def test_every_method_ends_on_every_graph(kind, method, scores):
     assert counts.steps <= NUM_DRAWS * (4 * num_words**2 + 256)
     assert counts.ancestral <= NUM_DRAWS
     if kind is SpanningTrees and method == "wilson":
-        assert counts.ancestral > 0.9 * NUM_DRAWS
+        _, plain = draws_of(distribution, method, jumps="never", step_budget=4 * num_words**2)
+        assert plain.ancestral > 0.9 * NUM_DRAWS
 
 
 @pytest.mark.parametrize("name", [name for name in ENDLESS_GRAPHS if "root weights" in name])
@@ -445,7 +446,7 @@ def test_work_is_counted(kind):
     _, counts = draws_of(distribution, "colbourn")
     assert counts == (0, 0, NUM_DRAWS)
     _, counts = draws_of(distribution, "wilson", step_budget=0)
-    assert counts == (0, NUM_DRAWS, NUM_DRAWS)
+    assert counts == (0, 0, NUM_DRAWS)
     _, counts = draws_of(distribution, "wilson", step_budget=2**62)
     assert counts.walks == NUM_DRAWS
     assert counts.ancestral == 0

@@ -22,6 +22,7 @@ from tests.random_graphs import (
     sparse_scores,
 )
 from verification import twin, twin_ancestral, twin_numbers
+from verification.sparse_graphs import SIDE_DOORS_4, TWO_PAIRS_4
 from verification.twin_numbers import UnboundedDouble
 from verification.twin_walks import AliasTable, TreeSampler, default_budget
 
@@ -94,6 +95,23 @@ def test_same_trees(kind, method, num_words):
 @pytest.mark.parametrize("scores", HOSTILE_GRAPHS.values(), ids=HOSTILE_GRAPHS)
 def test_same_trees_of_hostile_graphs(kind, method, scores):
     assert_same_trees(kind(scores), 2, method, 9, None)
+
+
+JUMPING_METHODS = [pair for pair in KINDS_AND_METHODS if pair[1] in ("wilson", "wilson_rc")]
+JUMPING_GRAPHS = {
+    "side_doors": np.array(SIDE_DOORS_4.log_weights),
+    "two_pairs": np.array(TWO_PAIRS_4.log_weights),
+    "dense": dense_scores(1, 8, 2.0),
+    "cycles": mutual_pairs(2, 9, 3.0),
+    "traps": nested_traps(4, 8, 6.0),
+}
+
+
+@pytest.mark.parametrize(("kind", "method"), JUMPING_METHODS)
+@pytest.mark.parametrize("name", JUMPING_GRAPHS)
+def test_same_trees_with_jumps(kind, method, name):
+    for step_budget in (1, 3, 8, 40, None):
+        assert_same_trees(kind(JUMPING_GRAPHS[name]), 40, method, 6, step_budget, jumps="always")
 
 
 @pytest.mark.parametrize(

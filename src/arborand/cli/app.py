@@ -5,16 +5,17 @@ from __future__ import annotations
 import os
 import signal
 import sys
+import warnings
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
 import typer
 from typer.core import TyperGroup
 
 from arborand import __version__
-from arborand.cli import commands, files, show
+from arborand.cli import commands, evaluate, files, show
 from arborand.cli.messages import note
-from arborand.errors import ArborandError
+from arborand.errors import ArborandError, SuspiciousWeightsWarning
 from arborand.formats.characters import visible
 from arborand.paper import commands as paper
 
@@ -94,6 +95,8 @@ def arborand(
 
       [cyan]arborand entropy scores.npz[/cyan]
 
+      [cyan]arborand evaluate scores.npz --conllu gold.conllu[/cyan]
+
       [cyan]arborand show scores.npz --conllu corpus.conllu -o corpus.html[/cyan]
     """
     del version
@@ -105,6 +108,7 @@ for _command in (
     commands.marginals,
     commands.logz,
     commands.entropy,
+    evaluate.evaluate,
     show.show,
     files.convert,
     files.check,
@@ -126,7 +130,8 @@ def run() -> None:
         sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
     try:
         signal.signal(signal.SIGTERM, _terminated)
-        typer.main.get_command(app)(prog_name="arborand")
+        with _one_line_about_odd_scores():
+            typer.main.get_command(app)(prog_name="arborand")
     except (ArborandError, ModuleNotFoundError) as error:
         if isinstance(error, ModuleNotFoundError) and "arborand[cli]" not in str(error):
             raise
@@ -144,6 +149,31 @@ def _terminated(number: int, frame: object) -> None:
     del frame
     note("terminated")
     sys.exit(128 + number)
+
+
+@contextmanager
+def _one_line_about_odd_scores() -> Iterator[None]:
+    """Say at most once, in plain words, that scores look like something else."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", SuspiciousWeightsWarning)
+        show_others = warnings.showwarning
+
+        def show(
+            message: Warning | str,
+            category: type[Warning],
+            filename: str,
+            lineno: int,
+            file: TextIO | None = None,
+            line: str | None = None,
+        ) -> None:
+            if issubclass(category, SuspiciousWeightsWarning):
+                note(f"{message}; other sentences may look odd, too")
+                warnings.simplefilter("ignore", SuspiciousWeightsWarning)
+            else:
+                show_others(message, category, filename, lineno, file, line)
+
+        warnings.showwarning = show
+        yield
 
 
 def _abandon_standard_output() -> None:

@@ -23,7 +23,7 @@ def sample(
             min=1,
             max=options.MOST_TREES,
             help="Trees for each sentence.",
-            rich_help_panel="Drawing",
+            rich_help_panel=options.RANDOM_TREES,
         ),
     ] = 1,
     without_replacement: Annotated[
@@ -31,7 +31,7 @@ def sample(
         typer.Option(
             "--without-replacement",
             help="Distinct trees, until a sentence has no more.",
-            rich_help_panel="Drawing",
+            rich_help_panel=options.RANDOM_TREES,
         ),
     ] = False,
     method: Annotated[
@@ -39,7 +39,7 @@ def sample(
         typer.Option(
             "--method",
             help=options.METHOD_HELP,
-            rich_help_panel="Drawing",
+            rich_help_panel=options.RANDOM_TREES,
             show_default=False,
         ),
     ] = None,
@@ -212,8 +212,12 @@ def entropy(
     """Say how sure the scores are of every sentence.
 
     log Z; the entropy of the trees, in nats; the probability of the best tree; and
-    the share of single-root trees in the mass of all spanning trees: how often a
-    draw of a spanning tree would be accepted as a dependency tree.
+    the single-root share: the probability that a random spanning tree has only
+    one arc from the root.
+
+    The entropy is 0 if one tree has all the probability. It is 0.69 if the scores
+    are as unsure as between two equally probable trees, and 2.3 as between ten: e
+    to the power of the entropy is that number of trees.
 
     [bold]Examples[/bold]
 
@@ -227,6 +231,6 @@ def entropy(
         if value is not None:
             note(
                 f"{name} has no effect, and goes with the next release: the best tree is found "
-                "exactly, without draws"
+                "exactly, without random trees"
             )
     go_through("entropy", scores, conllu, run, keep_heads=keep_heads)

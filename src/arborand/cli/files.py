@@ -12,8 +12,8 @@ from rich.markup import escape
 
 from arborand.cli import options
 from arborand.cli.jobs import write
-from arborand.cli.messages import progress
-from arborand.cli.streams import check_streams
+from arborand.cli.messages import by_reason, progress
+from arborand.cli.streams import NoOutput, check_streams
 from arborand.cli.tables import console, new_table
 from arborand.corpus import computing
 from arborand.corpus.plan import open_shard
@@ -76,8 +76,8 @@ def convert(
         write(make_work("convert"), inputs, source, output, running)
 
 
-class _Tally:
-    """Counts what passes; see :class:`arborand.formats.outputs.Writer`."""
+class _Tally(NoOutput):
+    """Counts what passes."""
 
     def __init__(self) -> None:
         self.sentences = self.words = self.longest = 0
@@ -89,12 +89,6 @@ class _Tally:
         self.words += sum(lengths)
         self.longest = max(self.longest, *lengths)
         self.shortest = min([*lengths, *([] if self.shortest is None else [self.shortest])])
-
-    def close(self) -> None:
-        pass
-
-    def discard(self) -> None:
-        pass
 
 
 def check(
@@ -145,8 +139,8 @@ def check(
     out.print(table)
     if problems:
         out.print(f"{len(problems)} of {total} sentences cannot be used:")
-        for sent_id, _, reason in problems:
-            out.print(escape(f"  {visible(sent_id)}: {visible(reason)}"), soft_wrap=True)
+        for line in by_reason(problems):
+            out.print(escape(line), soft_wrap=True)
     else:
         out.print(f"all sentences have {trees} trees")
     if doubled:

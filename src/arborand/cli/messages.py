@@ -16,8 +16,8 @@ from arborand.formats.outputs import is_stream
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-# How many skipped sentences are listed by name.
-_LISTED = 10_000
+# How many lines a list of sentences has, and how many sentences with one reason it names.
+_LISTED, _NAMED = 10_000, 3
 
 
 def note(message: str) -> None:
@@ -37,10 +37,30 @@ def list_skipped(skipped: Sequence[Sequence[Any]]) -> None:
     if not skipped:
         return
     count = len(skipped)
-    lines = [f"{count} sentence{'s' if count > 1 else ''} skipped:"]
-    lines += [f"  {visible(one[0])}: {visible(one[-1])}" for one in skipped[:_LISTED]]
-    lines += [f"  ... and {count - _LISTED} more"] if count > _LISTED else []
-    note("\n".join(lines))
+    note("\n".join([f"{count} sentence{'s' if count > 1 else ''} skipped:", *by_reason(skipped)]))
+
+
+def by_reason(problems: Sequence[Sequence[Any]]) -> list[str]:
+    """Write a line for each reason, with the sentences that cannot be used because of it.
+
+    Examples
+    --------
+    >>> by_reason([["a", "too long"], ["b", "NaN"], ["c", "too long"]])
+    ['  2 sentences (a, c): too long', '  b: NaN']
+    """
+    found: dict[str, list[str]] = {}
+    for sent_id, *_, reason in problems:
+        found.setdefault(reason, []).append(sent_id)
+    lines = []
+    for reason, sent_ids in list(found.items())[:_LISTED]:
+        names = ", ".join(map(visible, sent_ids[:_NAMED]))
+        if len(sent_ids) > 1:
+            more = ", ..." if len(sent_ids) > _NAMED else ""
+            names = f"{len(sent_ids)} sentences ({names}{more})"
+        lines.append(f"  {names}: {visible(reason)}")
+    return lines + (
+        [f"  ... and {len(found) - _LISTED} other reasons"] if len(found) > _LISTED else []
+    )
 
 
 @contextmanager

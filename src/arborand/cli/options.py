@@ -14,7 +14,7 @@ from arborand.corpus.running import PART_SENTENCES
 from arborand.methods import DEFAULT_METHOD, WITH_REPLACEMENT, WITHOUT_REPLACEMENT, names
 
 _SCORES = "Scores"
-_DRAWING = "Drawing"
+RANDOM_TREES = "Random trees"
 _OUTPUT = "Output"
 _RUNNING = "Running"
 
@@ -22,7 +22,7 @@ _RUNNING = "Running"
 TreeKind = Literal["dependency", "spanning"]
 OnError = Literal["stop", "skip"]
 Engine = Literal["local", "array", "ray"]
-Format = Literal["conllu", "jsonl", "csv", "tsv", "parquet", "npz", "safetensors"]
+Format = Literal["conllu", "json", "jsonl", "csv", "tsv", "parquet", "npz", "safetensors"]
 # The numbers of trees are stored as int32; no machine has more threads.
 MOST_TREES = (1 << 31) - 1
 _MOST_WORKERS = 1024
@@ -93,14 +93,14 @@ Seed = Annotated[
         "--seed",
         min=0,
         help="The same seed gives the same trees. Without one, a fresh seed is taken and recorded.",
-        rich_help_panel=_DRAWING,
+        rich_help_panel=RANDOM_TREES,
         show_default=False,
     ),
 ]
 FixedSeed = Annotated[
     int,
     typer.Option(
-        "--seed", min=0, help="The same seed gives the same trees.", rich_help_panel=_DRAWING
+        "--seed", min=0, help="The same seed gives the same trees.", rich_help_panel=RANDOM_TREES
     ),
 ]
 Retired = Annotated[int | None, typer.Option("--num-draws", hidden=True)]

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from arborand.cli.options import Running
-    from arborand.formats.rows import Layout
+    from arborand.formats.rows import Layout, Rows
 
 
 def check_streams(
@@ -64,3 +64,16 @@ def chosen_format(output: str | None, running: Running, layout: Layout) -> str:
         return output_format(output, format_, layout)
     except OutputError as error:
         raise typer.BadParameter(str(error), param_hint="--output / --format") from error
+
+
+class NoOutput:
+    """Takes rows and keeps nothing of them; see :class:`arborand.formats.outputs.Writer`."""
+
+    def write(self, rows: Rows) -> None:
+        """Let rows pass."""
+
+    def close(self) -> None:
+        """Nothing to complete."""
+
+    def discard(self) -> None:
+        """Nothing to give up."""

@@ -31,6 +31,10 @@ _TITLES = {
     "best_log_prob": "best tree",
     "single_root_share": "single-root share",
 }
+_ENTROPY = (
+    "entropy 0: one tree has all the probability; 0.69: as unsure as between two equally probable "
+    "trees; 2.3: as between ten"
+)
 
 
 class TableOutput:
@@ -58,9 +62,9 @@ class TableOutput:
             else:
                 numbers = [rows.columns[name][span][0] for name in self._layout.columns]
                 cells = [
-                    _percent(math.exp(number))
+                    plain_percent(math.exp(number))
                     if name == "best_log_prob"
-                    else _percent(number)
+                    else plain_percent(number)
                     if name == "single_root_share"
                     else f"{number:.6g}"
                     for name, number in zip(self._layout.columns, numbers, strict=True)
@@ -72,8 +76,10 @@ class TableOutput:
                     self._print_lines()
 
     def close(self) -> None:
-        """Print what is left, and where it comes from."""
+        """Print what is left, what its numbers mean, and where it comes from."""
         self._print_lines()
+        if "entropy" in self._layout.columns:
+            self._console.print(_ENTROPY, style="dim", soft_wrap=True)
         record = self._provenance
         parts = [f"arborand {record['version']}", record["command"]]
         parts += [f"{key} {record[key]}" for key in ("method",) if key in record]
@@ -95,12 +101,13 @@ class TableOutput:
         tokens: list[str] | None,
     ) -> None:
         self._console.print(escape(title), style="italic", soft_wrap=True)
-        table = new_table((self._layout.numbering, "probability"))
+        numbering = "tree" if self._layout.numbering == "sample" else self._layout.numbering
+        table = new_table((numbering, "probability"))
         table.add_column("head → word", overflow="fold")
         names = ["ROOT", *(tokens or map(str, range(1, heads.shape[1] + 1)))]
         for sample, number, tree in zip(samples, log_prob.tolist(), heads.tolist(), strict=True):
             arcs = "  ".join(f"{names[head]}→{names[j]}" for j, head in enumerate(tree, 1))
-            table.add_row(str(sample), _percent(math.exp(number)), escape(arcs))
+            table.add_row(str(sample), plain_percent(math.exp(number)), escape(arcs))
         self._console.print(table)
 
     def _print_marginals(
@@ -116,7 +123,7 @@ class TableOutput:
         for j in range(1, size):
             best = np.argsort(-marginals[:, j], kind="stable")[:_MOST_HEADS]
             heads = "  ".join(
-                f"{names[i]} {_percent(marginals[i, j])}"
+                f"{names[i]} {plain_percent(marginals[i, j])}"
                 for i in best.tolist()
                 if marginals[i, j] >= _LEAST
             )
@@ -151,6 +158,6 @@ def new_table(right: tuple[str, ...] = (), *, show_header: bool = True) -> Table
     return table
 
 
-def _percent(probability: float) -> str:
+def plain_percent(probability: float) -> str:
     """Write a probability as on the pages, with plain spaces."""
     return percent(probability).replace("\u00a0", " ")

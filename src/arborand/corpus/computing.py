@@ -7,13 +7,20 @@ words, never over padding, and draws are counted by the sentence's place in the 
 from __future__ import annotations
 
 import warnings
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from arborand.distributions import DependencyTrees, SpanningTrees
-from arborand.errors import ArborandError, BiasedSamplerWarning, NoTreeError
+from arborand.errors import (
+    ArborandError,
+    BiasedSamplerWarning,
+    NoTreeError,
+    SuspiciousWeightsWarning,
+)
+from arborand.evaluation import Summary, evaluate
 from arborand.formats.characters import visible
 from arborand.formats.rows import Rows
 
@@ -27,6 +34,8 @@ if TYPE_CHECKING:
 
 # How many heads of one sentence are drawn at a time.
 DRAW_VALUES = 1 << 19
+# How many sentences of a kind are named.
+_NAMED = 3
 
 
 @dataclass(frozen=True)
@@ -47,7 +56,8 @@ class Setting:
         heads = _given_heads(run, padded.shape[-1]) if self.keep_heads else None
 
         def made(which: Any) -> TreeDistribution:
-            distribution = make(padded[which], lengths=run.lengths[which])
+            with _naming_sentences(run):
+                distribution = make(padded[which], lengths=run.lengths[which])
             return distribution if heads is None else distribution.condition(heads=heads[which])
 
         try:
@@ -59,6 +69,21 @@ class Setting:
                 except NoTreeError as error:
                     raise _with_words(error, run.tokens[0]) from error
             raise
+
+
+@contextmanager
+def _naming_sentences(run: Sentences) -> Iterator[None]:
+    """Let what looks odd in a batch be said of the sentence, by its name."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", SuspiciousWeightsWarning)
+        yield
+    for warning in caught:
+        odd = warning.message
+        if isinstance(odd, SuspiciousWeightsWarning):
+            place = odd.batch_index[0] if odd.batch_index else 0
+            name = f"sentence {run.sent_ids[place]!r} (number {run.first + place + 1})"
+            odd = SuspiciousWeightsWarning(f"{name} {odd.finding}", odd.finding, odd.batch_index)
+        warnings.warn(odd, stacklevel=1)
 
 
 def _given_heads(run: Sentences, size: int) -> NDArray[np.int32]:
@@ -266,6 +291,49 @@ class Entropy:
             except NoTreeError:
                 continue
         return answer
+
+
+class Named:
+    """How many sentences there are of some kind, and the first ones."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.first: list[str] = []
+
+    def add(self, run: Sentences, which: NDArray[np.bool_]) -> None:
+        """Add the marked sentences of a run."""
+        self.count += int(which.sum())
+        for i in np.flatnonzero(which)[: _NAMED - len(self.first)].tolist():
+            self.first.append(run.sent_ids[i])
+
+
+class Comparison:
+    """The comparison with gold heads: of each sentence, and, as it goes, of all together."""
+
+    def __init__(self, setting: Setting) -> None:
+        self.setting = setting
+        self.summary = Summary()
+        self.no_trees, self.impossible = Named(), Named()
+
+    def __call__(self, run: Sentences) -> Iterator[Rows]:
+        """Compare a run with what its CoNLL-U file gives as heads."""
+        distribution = self.setting.distribution(run)
+        gold = _given_heads(run, distribution.log_weights.shape[-1])
+        found = evaluate(distribution, gold, workers=self.setting.workers)
+        # Nothing fails from here on: what is added up has passed.
+        self.summary = self.summary.plus(found)
+        self.no_trees.add(run, ~found.is_tree)
+        self.impossible.add(run, found.log_prob == -np.inf)
+        columns = {
+            "gold_words": found.num_words,
+            "best_right": found.best_right,
+            "minimum_risk_right": found.minimum_risk_right,
+            "expected_right": found.expected_right,
+            "claimed_right": found.claimed_right,
+            "gold_log_prob": found.log_prob,
+        }
+        numbers = {name: column.astype(np.float64) for name, column in columns.items()}
+        yield _sentence_rows(run, numbers)
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, is_dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from arborand.corpus import computing
@@ -48,10 +48,10 @@ class Work:
 
     def with_threads(self, count: int) -> Work:
         """Let so many threads work on a run."""
-        if self.compute is None:
+        if not is_dataclass(self.compute):  # it computes nothing, or adds up what it computes
             return self
-        setting = replace(self.compute.setting, workers=count)  # type: ignore[attr-defined]
-        return replace(self, compute=replace(self.compute, setting=setting))  # type: ignore[type-var]
+        setting = replace(self.compute.setting, workers=count)
+        return replace(self, compute=replace(self.compute, setting=setting))
 
     def with_seed(self, seed: int) -> Work:
         """Draw from this seed."""

@@ -1,14 +1,16 @@
 """CoNLL-U: the words and columns of sentences, found by ``sent_id``, and trees written back.
 
-Columns are kept as they are, character by character (but for white space at the ends of a line), so
-that what is written differs from what was read in HEAD alone.
+Columns are kept as they are, character by character (but for white space at the ends of a line).
+What is written differs from what was read in HEAD, and in what a new HEAD makes wrong: the relation
+to the old head (DEPREL), and the enhanced graph of the sentence (DEPS and empty nodes), which would
+be left in pieces.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import IO, TYPE_CHECKING
 
@@ -22,14 +24,18 @@ if TYPE_CHECKING:
     from arborand.formats.inputs import InputFile
 
 _COLUMNS = 10
-_FORM, _HEAD = 1, 6
+_FORM, _HEAD, _DEPREL = 1, 6, 7
 # A word, a multiword token or an empty node.
 _ID = re.compile(r"[0-9]+([-.][0-9]+)?")
 # A sent_id that a comment cannot hold as it is, such as one with a line end, follows as JSON.
 _EXACT_ID = "arborand_sent_id"
+# The sentence of a tree whose block has another sent_id, because a sent_id must be unique.
+_SOURCE_ID = "source_sent_id"
 # Comments that each block gets anew, and those that belong to the first block of a sentence only.
 _OWN = ("sent_id", _EXACT_ID, "sample", "rank", "log_prob", "arborand")
 _ONCE = ("newdoc", "newpar")
+# What the sent_id of a tree ends with, if it is not that of its sentence.
+_NUMBERED = re.compile(r"#[0-9]+\Z")
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +101,13 @@ class Annotation:
                     f"1 to {len(heads)}"
                 )
         return [-1 if head == "_" else int(head) for head in heads]
+
+    def sentence_of(self, sent_id: str, number: int) -> str:
+        """Give the sent_id of the sentence whose tree `number` this block is.
+
+        That is the block's own, unless the block says that it was made from another.
+        """
+        return _sentence_of(sent_id, number, self.comment(_SOURCE_ID))
 
     def comment(self, key: str) -> str | None:
         """Look up a comment ``# key = value``."""
@@ -202,8 +215,11 @@ def _next_block(handle: IO[bytes]) -> list[bytes]:
 
 
 def _sent_id(block: list[bytes]) -> str | None:
-    """Look up a block's sent_id, and the exact one where a comment could not hold it."""
-    answer = None
+    """Look up a block's sent_id, and the exact one where a comment could not hold it.
+
+    The block of a sentence's first tree is found by the sentence's id, whatever it is called.
+    """
+    answer = source = exact = None
     for line in block:
         name, equals, value = line.lstrip(b"\xef\xbb\xbf").partition(b"=")
         if not equals or not name.startswith(b"#"):
@@ -211,14 +227,22 @@ def _sent_id(block: list[bytes]) -> str | None:
         key = name[1:].strip()
         if key == b"sent_id" and answer is None:
             answer = value.strip().decode("utf-8", "replace")
-        elif key == _EXACT_ID.encode():
-            try:
+        elif key == _SOURCE_ID.encode() and source is None:
+            source = value.strip().decode("utf-8", "replace")
+        elif key == _EXACT_ID.encode() and exact is None:
+            with suppress(ValueError):
                 exact = parse_json(value)
-            except ValueError:
-                continue
-            if isinstance(exact, str):
-                return exact
-    return answer
+    if isinstance(exact, str):
+        answer = exact
+    return None if answer is None else _sentence_of(answer, 1, source)
+
+
+def _sentence_of(sent_id: str, number: int, source: str | None) -> str:
+    """Undo `tree_id`, where the comment about the source says that it is to be undone."""
+    sentence = sent_id.removesuffix(f"#{number}")
+    if source is None or _on_one_line(sentence).strip() != source:
+        return sent_id  # other programs use this comment, too
+    return sentence if tree_id(sentence, number) == sent_id else sent_id
 
 
 def parse_block(block: list[bytes], name: str) -> Annotation:
@@ -262,6 +286,20 @@ def _is_number(text: str) -> bool:
     return text.isascii() and text.isdigit()
 
 
+def tree_id(sent_id: str, number: int) -> str:
+    """Name tree `number` of a sentence, as no other tree of any other sentence is named.
+
+    The first tree has the name of its sentence, so that it is found by it; but where that looks
+    like the name of a later tree.
+
+    Examples
+    --------
+    >>> [tree_id("en-1", 1), tree_id("en-1", 2), tree_id("en-1#2", 1)]
+    ['en-1', 'en-1#2', 'en-1#2#1']
+    """
+    return sent_id if number == 1 and not _NUMBERED.search(sent_id) else f"{sent_id}#{number}"
+
+
 class BlockTemplate:
     """The CoNLL-U block of one sentence, to be filled with trees."""
 
@@ -273,38 +311,93 @@ class BlockTemplate:
         annotation: Annotation | None,
         numbering: str,
     ) -> None:
-        comments: list[str] = []
-        once: list[str] = []
+        self._sent_id = sent_id
+        self._numbering = numbering
+        self._once: list[str] = []
+        self._source: list[str] = []
+        self._comments: list[str] = []
         if annotation is not None:
             lines = annotation.lines
-            for comment in annotation.comments:
-                key = comment[1:].split("=")[0].split()
-                if key and key[0] in _ONCE:
-                    once.append(comment)
-                elif not key or key[0] not in _OWN:
-                    comments.append(comment)
+            self._sort_comments(annotation)
         else:
-            forms = tokens or ["_"] * num_words
-            lines = [[str(i), form or "_", *"________"] for i, form in enumerate(forms, 1)]
-        body = [
-            "\t".join(
-                "%d" if i == _HEAD and _is_number(line[0]) else _escaped(column)
-                for i, column in enumerate(line)
-            )
-            for line in lines
+            # White space at the ends of a column, or twice in it, is not CoNLL-U.
+            forms = [" ".join(token.split()) or "_" for token in tokens or ["_"] * num_words]
+            lines = [[str(i), form, *"________"] for i, form in enumerate(forms, 1)]
+            if tokens is not None:
+                self._comments = [f"# text = {' '.join(forms)}"]
+        words = [line for line in lines if _is_number(line[0])]
+        self._heads = [_head(line[_HEAD]) for line in words]
+        self._kept = [
+            f"{head}\t{_relation(head, line[_DEPREL])}"
+            for head, line in zip(self._heads, words, strict=True)
         ]
-        names = [f"# sent_id = {_on_one_line(sent_id)}"]
-        if _sent_id([name.encode() for name in names]) != sent_id:
-            names.append(f"# {_EXACT_ID} = {json.dumps(sent_id)}")
-        head = [*map(_escaped, names), f"# {numbering} = %d", "# log_prob = %s"]
-        rest = [*map(_escaped, comments), *body]
-        self._first = "\n".join([*map(_escaped, once), *head, *rest]) + "\n\n"
-        self._later = "\n".join([*head, *rest]) + "\n\n"
+        self._new = ["0\troot", *(f"{head}\t_" for head in range(1, num_words + 1))]
+        self._body_with_graph = _body(lines, with_graph=True)
+        self._body = _body(lines, with_graph=False)
+
+    def _sort_comments(self, annotation: Annotation) -> None:
+        for comment in map(_on_one_line, annotation.comments):
+            key = comment[1:].split("=")[0].split()[:1]
+            if key and key[0] in _ONCE:
+                self._once.append(comment)
+            elif key == [_SOURCE_ID]:
+                if annotation.comment(_SOURCE_ID) != _on_one_line(self._sent_id).strip():
+                    self._source.append(comment)
+            elif not key or key[0] not in _OWN:
+                self._comments.append(comment)
 
     def fill(self, number: int, log_prob: str, heads: list[int]) -> str:
         """Write one tree: `number` counts from 1."""
-        template = self._first if number == 1 else self._later
-        return template % (number, log_prob, *heads)
+        sent_id = tree_id(self._sent_id, number)
+        comments = [f"# sent_id = {_on_one_line(sent_id)}"]
+        if _sent_id([comments[0].encode()]) != sent_id:
+            comments.append(f"# {_EXACT_ID} = {json.dumps(sent_id)}")
+        if sent_id == self._sent_id:
+            comments += self._source
+        else:
+            comments.append(f"# {_SOURCE_ID} = {_on_one_line(self._sent_id)}")
+        comments += [f"# {self._numbering} = {number}", f"# log_prob = {log_prob}"]
+        once = self._once if number == 1 else []
+        cells = tuple(
+            kept if head == before else self._new[head]
+            for head, before, kept in zip(heads, self._heads, self._kept, strict=True)
+        )
+        body = self._body_with_graph if heads == self._heads else self._body
+        return "\n".join([*once, *comments, *self._comments, body % cells]) + "\n\n"
+
+
+def _head(column: str) -> int:
+    """Read a HEAD that may be anything: -1 if it is no number."""
+    return int(column) if _is_number(column) and len(column) <= 9 else -1
+
+
+def _relation(head: int, relation: str) -> str:
+    """Make sure that the relation is root exactly where the head is the root."""
+    is_root = relation.partition(":")[0] == "root"
+    if head == 0:
+        return _column(relation) if is_root else "root"
+    return "_" if is_root else _column(relation)
+
+
+def _body(lines: list[list[str]], *, with_graph: bool) -> str:
+    """Write the lines of a sentence, each with a place for HEAD and DEPREL of its word.
+
+    Without the enhanced graph, there are no empty nodes: they are a part of it.
+    """
+    body = []
+    for line in lines:
+        columns = [_column(column).replace("%", "%%") for column in line]
+        if _is_number(line[0]):
+            columns[_HEAD : _DEPREL + 1] = ["%s"]
+            columns[-2] = columns[-2] if with_graph else "_"
+        elif "." in line[0] and not with_graph:
+            continue
+        body.append("\t".join(columns))
+    return "\n".join(body)
+
+
+def _column(text: str) -> str:
+    return _on_one_line(text) or "_"
 
 
 def _on_one_line(text: str) -> str:
@@ -312,8 +405,3 @@ def _on_one_line(text: str) -> str:
     for character in "\t\n\r":
         text = text.replace(character, " ")
     return text
-
-
-def _escaped(text: str) -> str:
-    """Keep text from breaking its line, or the template."""
-    return _on_one_line(text).replace("%", "%%")

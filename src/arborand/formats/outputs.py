@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from arborand.formats.rows import Layout, Rows
 
 _ENDINGS = {
+    ".json": "json",
     ".jsonl": "jsonl",
     ".csv": "csv",
     ".tsv": "tsv",
@@ -120,7 +121,11 @@ def formats_of(layout: Layout) -> tuple[str, ...]:
     """List the formats in which such rows can be written."""
     if layout.name == "scores":
         return ("npz", "parquet", "safetensors")
-    texts = {"trees": ("jsonl", "conllu"), "marginals": ("jsonl",)}
+    texts = {
+        "trees": ("jsonl", "conllu"),
+        "marginals": ("jsonl",),
+        "evaluation": ("json", "jsonl", "csv", "tsv"),
+    }
     return (*texts.get(layout.name, ("jsonl", "csv", "tsv")), "parquet", "npz")
 
 

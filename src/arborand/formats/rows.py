@@ -63,6 +63,18 @@ BEST_TREES = replace(TREES, numbering="rank")
 MARGINALS = Layout("marginals", (), "marginals")
 LOG_PARTITION = Layout("log_partition", ("log_partition",))
 ENTROPY = Layout("entropy", ("log_partition", "entropy", "best_log_prob", "single_root_share"))
+# Of the words with a gold head, that is, the first number.
+EVALUATION = Layout(
+    "evaluation",
+    (
+        "gold_words",
+        "best_right",
+        "minimum_risk_right",
+        "expected_right",
+        "claimed_right",
+        "gold_log_prob",
+    ),
+)
 
 
 def scores_layout(dtype: np.dtype[Any]) -> Layout:

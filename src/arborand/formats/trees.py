@@ -302,6 +302,8 @@ class TextTrees:
             try:
                 sample = int(annotation.comment("rank") or annotation.comment("sample") or 1)
                 log_prob = float(annotation.comment("log_prob") or "nan")
+                if annotation.sent_id is not None:
+                    sent_id = annotation.sentence_of(annotation.sent_id, sample)
                 yield _Tree(sent_id, sample, log_prob, annotation.heads, annotation)
             except (FormatError, ValueError) as error:
                 raise SentenceError(sent_id, number - 1, str(error)) from error

@@ -57,9 +57,9 @@ def experiment(
 ) -> None:
     """Repeat the paper's runtime experiment, for every method.
 
-    Random complete graphs of growing size, 20 draws from each: the average
-    time of a draw, with lines of best fit, on the paper's algorithms in plain
-    NumPy and on the core; and draws without replacement over their number.
+    Random complete graphs of growing size, 20 random trees of each: the average
+    time per tree, with lines of best fit, of the paper's algorithms in plain
+    NumPy and of the core; and the time of distinct trees, over their number.
     Writes experiment.csv, .png, .svg, and .txt, which sets the slopes beside
     the paper's and says what they mean. Needs matplotlib (the extra 'plot').
 
@@ -83,9 +83,8 @@ def experiment(
     ):
         for measurement in experiment(plan, rng):
             measurements.append(measurement)
-            note(
-                f"{measurement.curve}, size {measurement.size}: {measurement.seconds:.2e} s a draw"
-            )
+            size, seconds = measurement.size, measurement.seconds
+            note(f"{measurement.curve}, size {size}: {seconds:.2e} s per tree")
     paths = paper.write(output, *measured)
     typer.echo(paper.report(*map(paper.curves, measured)))
     for path in paths:

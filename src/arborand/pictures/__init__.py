@@ -5,6 +5,7 @@ from typing import Any
 from warnings import warn
 
 from arborand.pictures.arcs import arc_diagram
+from arborand.pictures.calibration import calibration_plot
 from arborand.pictures.coverage import coverage_plot
 from arborand.pictures.mazes import maze
 from arborand.pictures.notebook import distribution_html, draws_html
@@ -15,6 +16,7 @@ __all__ = [
     "Picture",
     "arc_diagram",
     "arc_text",
+    "calibration_plot",
     "coverage_plot",
     "distribution_html",
     "draws_html",

@@ -59,6 +59,14 @@ def _compute_log_partition(
     return to_tensor(answer, log_weights)
 
 
+def _compute_log_partition_and_marginals(
+    log_weights: Tensor, lengths: Tensor | None, single_root: bool, workers: int
+) -> tuple[Tensor, Tensor]:
+    graphs = to_graphs(log_weights, lengths, single_root)
+    log_z, marginals = inference.log_partition_and_marginals(graphs, workers)
+    return to_tensor(log_z, log_weights), to_tensor(marginals, log_weights)
+
+
 def _compute_arc_marginals(
     log_weights: Tensor, lengths: Tensor | None, single_root: bool, workers: int
 ) -> Tensor:
@@ -299,6 +307,16 @@ def _has_derivatives(arguments: tuple[Any, ...]) -> bool:
     )
 
 
+def _awaits_backward(scores: Tensor) -> bool:
+    """Whether a plain backward pass can be expected, and no other kind of derivative."""
+    return (
+        scores.requires_grad
+        and torch.is_grad_enabled()
+        and _have_values((scores,))
+        and forward_ad.unpack_dual(scores).tangent is None
+    )
+
+
 def _for_arcs(numbers: Tensor) -> Tensor:
     """One number per graph, to be multiplied with one per arc."""
     return numbers[..., None, None]
@@ -331,6 +349,34 @@ class _LogPartition(_Operation):
     def jvp(ctx: Any, *tangents: Any) -> Any:
         log_weights, *rest = _inputs(ctx)
         return _inner(arc_marginals(log_weights, *rest), tangents[0])
+
+
+class _LogPartitionAndMarginals(Function):
+    """log Z for a backward pass to come, which the core prepares for less than it would take then.
+
+    The marginals are an answer too, so that what multiplies them has derivatives of its own.
+    """
+
+    @staticmethod
+    def forward(*arguments: Any) -> Any:
+        return _compute_log_partition_and_marginals(*arguments)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> Any:
+        log_weights, lengths, *ctx.others = inputs
+        ctx.save_for_backward(log_weights, lengths, output[1])
+        ctx.set_materialize_grads(False)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor | None, grad_of_marginals: Tensor | None) -> Any:
+        log_weights, lengths, marginals = ctx.saved_tensors
+        answer: Any = None
+        if grad is not None:
+            answer = _for_arcs(grad) * marginals
+        if grad_of_marginals is not None:
+            more = arc_covariances(log_weights, grad_of_marginals, lengths, *ctx.others)
+            answer = more if answer is None else answer + more
+        return None if answer is None else answer.to(log_weights.dtype), None, None, None
 
 
 class _ArcMarginals(_Operation):
@@ -530,9 +576,12 @@ def log_partition(
     log_weights: Tensor, lengths: Tensor | None, single_root: bool, workers: int
 ) -> Tensor:
     """Compute log Z of every graph."""
-    return _call(
-        _LogPartition, _operators.log_partition, log_weights, lengths, single_root, workers
-    )
+    arguments = (log_weights, lengths, single_root, workers)
+    if not torch.compiler.is_compiling() and _awaits_backward(log_weights):
+        answer: Tensor
+        answer, _ = _LogPartitionAndMarginals.apply(*arguments)  # type: ignore[no-untyped-call]
+        return answer
+    return _call(_LogPartition, _operators.log_partition, *arguments)
 
 
 def arc_marginals(

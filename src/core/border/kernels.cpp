@@ -30,6 +30,17 @@ void logarithms(double* x, Index count) {
     take_logarithms(x, count);
 }
 
+bool has_zero_or_low(const double* x, Index count, double low) {
+    const auto is_found = [low](FourDoubles numbers) {
+        return (numbers == 0.0) | ((numbers <= low) & (numbers > -HUGE_VAL));
+    };
+    FourIntegers found = {0, 0, 0, 0};
+    Index i = 0;
+    for (; i + vector_length <= count; i += vector_length) found |= is_found(load(x + i));
+    for (; i < count; ++i) found |= is_found(broadcast(x[i]));
+    return (found[0] | found[1] | found[2] | found[3]) != 0;
+}
+
 template <class Work>
 Status run(const Graph& graph, Scratch& scratch, const Interrupt& interrupt, Work& work) {
     const FloatingPointGuard guard;
@@ -38,9 +49,12 @@ Status run(const Graph& graph, Scratch& scratch, const Interrupt& interrupt, Wor
 }
 
 Status log_partition(const Graph& graph, Scratch& scratch, const Interrupt& interrupt,
-                     PartitionOutput& output) {
-    LogPartition work{output};
-    return run(graph, scratch, interrupt, work);
+                     PartitionOutput& output, double* marginals, Index stride) {
+    LogPartitionAndMarginals both{{output}, {marginals, stride}};
+    if (marginals != nullptr) return run(graph, scratch, interrupt, both);
+    const FloatingPointGuard guard;
+    Arena arena(scratch);
+    return solve_as_a_whole(graph, both.log_partition, arena, interrupt);
 }
 
 Status log_prob(const Graph& graph, const PartitionOutput& partition, Scratch& scratch,
@@ -146,17 +160,18 @@ Status mean_hitting_time(const Graph& graph, Scratch& scratch, const Interrupt& 
     return status;
 }
 
-Status prepare(const Graph& graph, Method method, std::int64_t budget, Scratch& memory,
+Status prepare(const Graph& graph, Method method, const DrawRule& rule, Prepared& memory,
                Scratch& work, const Interrupt& interrupt) {
     const FloatingPointGuard guard;
-    return Sampler::prepare(graph, method, budget, memory, work, interrupt);
+    return Sampler::prepare(graph, method, rule, memory, work, interrupt);
 }
 
-Status draw(const Scratch& memory, const StreamKey& key, const DrawRange& range,
-            std::int32_t* heads, Index stride, Scratch& work, const Interrupt& interrupt,
-            SampleCounts& counts) {
+Status draw(const Prepared& memory, const StreamKey& key, const DrawRange& range,
+            std::int32_t* heads, Index stride, Scratch& work, Remembered& remembered,
+            const Interrupt& interrupt, SampleCounts& counts) {
     const FloatingPointGuard guard;
-    return draw_trees(Sampler::in(memory), key, range, heads, stride, work, interrupt, counts);
+    return draw_trees(Sampler::in(memory), key, range, heads, stride, work, remembered, interrupt,
+                      counts);
 }
 
 void* make_distinct(const Graph& graph, const StreamKey& key, std::uint64_t graph_index,
@@ -199,6 +214,7 @@ void free_best_trees(void* sequence) { delete static_cast<BestTrees*>(sequence);
 const Kernels& kernels() {
     static const Kernels table = {ARBORAND_NAME(ARBORAND_ISA),
                                   logarithms,
+                                  has_zero_or_low,
                                   log_partition,
                                   log_prob,
                                   arc_marginals,

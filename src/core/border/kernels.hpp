@@ -16,6 +16,8 @@
 #include "types/index.hpp"
 #include "types/interrupt.hpp"
 #include "types/partition.hpp"
+#include "types/prepared.hpp"
+#include "types/remembered.hpp"
 #include "types/scratch.hpp"
 #include "types/status.hpp"
 
@@ -27,7 +29,11 @@ struct Kernels {
     const char* name;
     // x[i] becomes its logarithm.
     void (*logarithms)(double* x, Index count);
-    Status (*log_partition)(const Graph&, Scratch&, const Interrupt&, PartitionOutput&);
+    // Whether some number is 0, or finite and at most `low`; none is NaN.
+    bool (*has_zero_or_low)(const double* x, Index count, double low);
+    // marginals[head * stride + dependent] as well, unless null
+    Status (*log_partition)(const Graph&, Scratch&, const Interrupt&, PartitionOutput&,
+                            double* marginals, Index stride);
     // The log-probabilities of `count` trees with heads[tree * stride + node], out[tree *
     // out_stride]; -inf for one outside the support.  Stops at the first that is no tree, and sets
     // num_trees to the number before it.
@@ -64,12 +70,11 @@ struct Kernels {
     // l
     Status (*joint_marginals)(const Graph&, Scratch&, const Interrupt&, double* joint, Index size);
     Status (*mean_hitting_time)(const Graph&, Scratch&, const Interrupt&, double* mean);
-    // Prepare in `memory`, which starts with the sampler; a negative budget means the default.
-    Status (*prepare)(const Graph&, Method, std::int64_t budget, Scratch& memory, Scratch& work,
+    Status (*prepare)(const Graph&, Method, const DrawRule&, Prepared& memory, Scratch& work,
                       const Interrupt&);
     // heads[draw * stride + node]
-    Status (*draw)(const Scratch& memory, const StreamKey&, const DrawRange&, std::int32_t* heads,
-                   Index stride, Scratch& work, const Interrupt&, SampleCounts&);
+    Status (*draw)(const Prepared& memory, const StreamKey&, const DrawRange&, std::int32_t* heads,
+                   Index stride, Scratch& work, Remembered&, const Interrupt&, SampleCounts&);
     // A sequence of distinct trees; null: no memory.
     void* (*make_distinct)(const Graph&, const StreamKey&, std::uint64_t graph, const SwitchRule&);
     // After any status but ok the sequence is over: it may only be freed.

@@ -66,9 +66,16 @@ struct Rows {
 // What elimination leaves besides the matrix: Z, as the product of the pivots.
 struct Pivots {
     UnboundedDouble product = UnboundedDouble(1.0, 0.0);
-    int first_order = 0;  // how many pivots were of order epsilon
+    int first_order = 0;  // how many of them were of order epsilon
     bool wants_product = true;
     bool dead_end = false;
+
+    template <class Scalar>
+    void multiply(const Scalar& pivot, int order) {
+        if (!wants_product) return;
+        product = product * to_unbounded(pivot);
+        first_order += order;
+    }
 };
 
 namespace censoring_detail {
@@ -176,19 +183,17 @@ class Elimination {
         const Index count = row_.end - k - 1;
         Scalar& at_once = from[count - 2];
         Scalar& first_order = from[count - 1];
-        Scalar pivot = sum(from, count - 1);
+        const Scalar pivot = sum(from, count - 1);
         row_[k][k] = pivot;
         if (is_positive(pivot)) {
+            pivots_.multiply(pivot, 0);
             divide(row_[k], pivot, k + 1, row_.stride);
-        } else if (is_positive(first_order)) {
-            pivot = first_order;
+        } else {
+            pivots_.multiply(first_order, 1);
+            pivots_.dead_end |= !is_positive(first_order);
             at_once = Scalar(1.0);
             first_order = Scalar(0.0);
-            ++pivots_.first_order;
-        } else {
-            pivots_.dead_end = true;
         }
-        if (pivots_.wants_product) pivots_.product = pivots_.product * to_unbounded(pivot);
     }
 
     Rows<Scalar> row_;

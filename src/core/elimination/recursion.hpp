@@ -24,12 +24,16 @@
 // of scratch memory.  Nodes are numbered from 0 here: node j is word j + 1, and `root` is -1.
 #pragma once
 
+#include <type_traits>
+
 #include "elimination/censoring.hpp"
 #include "elimination/small_sets.hpp"
 #include "memory/arena.hpp"
+#include "numbers/floating_point_guard.hpp"
 #include "numbers/four_doubles.hpp"
 #include "numbers/matrix_product.hpp"
 #include "types/interrupt.hpp"
+#include "walk/problem.hpp"
 #include "walk/rows.hpp"
 
 namespace arborand {
@@ -67,9 +71,7 @@ class Recursion {
           landing_stride_(padded(num_nodes)),
           leaf_(leaf),
           arena_(arena),
-          interrupt_(interrupt) {
-        pivots_.wants_product = false;  // of many eliminations it means nothing
-    }
+          interrupt_(interrupt) {}
 
     // Scratch memory that `run` takes from the arena.
     static std::size_t workspace(Index num_nodes) {
@@ -99,7 +101,18 @@ class Recursion {
         return !pivots_.dead_end && !interrupted_ && !interrupt_.requested(n_);
     }
 
+    // Z of the walk, after a run that visited the first node: on the way to it all others were
+    // censored, once each, so Z is the product of their pivots and of what is left to that node.
+    // 0 after any other run, and where there is no tree: a second pivot of order epsilon says that
+    // no dependency tree has a single root arc.
+    UnboundedDouble partition() const {
+        return visited_first_ && pivots_.first_order <= 1 ? pivots_.product : UnboundedDouble();
+    }
+
   private:
+    // A leaf that asks sees the flags of the work that led to it, whatever was visited before.
+    using Flags = std::conditional_t<Leaf::asks_range, RangeFlags, NoRangeFlags>;
+
     // Of the current nodes [begin, begin + size), where those that stay and those to be censored
     // begin, and how many they are.
     struct Split {
@@ -119,6 +132,7 @@ class Recursion {
         if (interrupted_ || (interrupted_ = interrupt_.requested(split.size))) return;
         if (!leaf_.wants(split.kept, split.kept + split.num_kept)) return;
         const std::size_t mark = arena_.mark();
+        const Flags flags;
         Scalar* kept_rows = arena_.take<Scalar>(split.num_kept * walk_stride(split.num_kept));
         Scalar* kept_landing = nullptr;
         if (Leaf::needs_landing) {
@@ -134,11 +148,13 @@ class Recursion {
         for (Index j = 0; j < split.num_censored; ++j) {
             fill_censored(split, split.censored + j, rows, landing, dropped[j], others, stride);
         }
+        pivots_.wants_product = split.kept == 0;
         absorb(dropped, pivots_, interrupt_);
         fill_kept_rows(split, rows, dropped, kept_rows);
         if (Leaf::needs_landing) fill_kept_landing(split, landing, dropped, kept_landing);
         arena_.release(scratch);
         descend(split.kept, split.num_kept, kept_rows, kept_landing);
+        flags.restore();
         arena_.release(mark);
     }
 
@@ -233,8 +249,10 @@ class Recursion {
     void visit_small_set(Index begin, Index size, const Scalar* rows, const Scalar* landing) {
         using Number = typename AtOnce<Scalar, Leaf::decides>::Number;
         constexpr Index group = choices_at_once<Number>;
+        const Flags flags;
         for (Index first = 0; first < size; first += group) {
             if (!leaf_.wants(begin + first, begin + first + 1)) continue;
+            flags.restore();
             Scalar decided[largest_small_set][small_set_columns];
             const Scalar* steps[largest_small_set];
             for (Index j = 0; j < size; ++j) {
@@ -244,6 +262,8 @@ class Recursion {
             Scalar chance[group][largest_small_set];
             for (Index r = 0; r < group; ++r)
                 survivors[r].node = first + r < size ? first + r : first;
+            pivots_.wants_product = begin + first == 0;
+            visited_first_ |= pivots_.wants_product;
             censor_all_but_one<Number>(steps, size, survivors, chance, pivots_);
             if (pivots_.dead_end) return;
             const Index num_survivors = size - first < group ? size - first : group;
@@ -288,6 +308,7 @@ class Recursion {
     Scalar* decided_row_ = nullptr;   // room for steps_of
     Scalar* root_landing_ = nullptr;  // h of the leaves being visited, one row each
     Pivots pivots_;
+    bool visited_first_ = false;
     bool interrupted_ = false;
 };
 
@@ -295,6 +316,7 @@ class Recursion {
 struct ReadingLeaf {
     static constexpr bool decides = false;
     static constexpr bool needs_landing = true;
+    static constexpr bool asks_range = false;
     static Index head(Index) { return undecided; }
     static bool wants(Index, Index) { return true; }
 };
@@ -303,6 +325,7 @@ struct ReadingLeaf {
 struct DecidingLeaf {
     static constexpr bool decides = true;
     static constexpr bool needs_landing = true;
+    static constexpr bool asks_range = false;
     Index* heads;  // of all nodes; `undecided` where the leaf has to be visited
 
     Index head(Index j) const { return heads[j]; }
@@ -313,6 +336,16 @@ struct DecidingLeaf {
         return false;
     }
 };
+
+// Run the recursion on the walk of a problem, or on one of other numbers made of it.
+template <class Number, class Leaf, class Scalar>
+bool recurse(const Number* walk, Leaf& leaf, Problem<Scalar>& problem) {
+    Recursion<Number, Leaf> recursion(walk, problem.graph.num_words, leaf, problem.arena,
+                                      problem.interrupt);
+    const bool finished = recursion.run();
+    problem.partition = recursion.partition();
+    return finished;
+}
 
 }  // namespace ARBORAND_ISA
 }  // namespace arborand

@@ -35,9 +35,11 @@ inline void normalise(Scalar* steps, Index count, Scalar pivot, Pivots& pivots) 
     Scalar& at_once = steps[count - 2];
     Scalar& first_order = steps[count - 1];
     if (is_positive(pivot)) {
+        pivots.multiply(pivot, 0);
         const Scalar inverse = Scalar(1.0) / pivot;
         for (Index i = 0; i < count; ++i) steps[i] = steps[i] * inverse;
     } else {
+        pivots.multiply(first_order, 1);
         pivots.dead_end |= !is_positive(first_order);
         at_once = Scalar(1.0);
         first_order = Scalar(0.0);
@@ -49,6 +51,7 @@ inline void normalise(FourDoubles* steps, Index count, FourDoubles pivot, Pivots
     FourDoubles& first_order = steps[count - 1];
     const FourDoubles zero = broadcast(0.0), one = broadcast(1.0);
     const FourIntegers positive = pivot > zero;
+    pivots.multiply(positive[0] ? pivot[0] : first_order[0], positive[0] ? 0 : 1);
     const FourDoubles inverse = one / select(positive, pivot, one);
     for (Index i = 0; i < count; ++i) steps[i] *= inverse;
     if (all(positive)) return;
@@ -79,7 +82,7 @@ struct Survivor {
 // Rows of `size` nodes, whose columns are these nodes, a, b.  Censor all of them but the
 // node of survivors[r], for as many r as a Number has parts.  chance[r] is, for each node, its
 // chance to reach the root before that survivor (0 for the survivor itself), at the survivor's
-// leading order.
+// leading order.  The product of the pivots is that of the first survivor, its own escape included.
 template <class Number, class Scalar>
 void censor_all_but_one(const Scalar* const* rows, Index size, Survivor<Scalar>* survivors,
                         Scalar (*chance)[largest_small_set], Pivots& pivots) {
@@ -122,6 +125,7 @@ void censor_all_but_one(const Scalar* const* rows, Index size, Survivor<Scalar>*
         for (Index j = k + 1; j < last; ++j) to_root[k] += step[k][j] * to_root[j];
     }
 
+    pivots.multiply(part(escape, 0), is_positive(part(at_once, 0)) ? 0 : 1);
     for (Index r = 0; r < num_survivors; ++r) {
         survivors[r].order = is_positive(part(at_once, r)) ? 0 : 1;
         survivors[r].escape = part(escape, r);

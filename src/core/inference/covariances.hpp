@@ -94,11 +94,7 @@ struct ArcCovariances {
         double* chance = problem.arena.template take<double>(n + 1);
         double* by_dependent = problem.arena.template take<double>(n * (n + 1));
         CovarianceLeaf<Number<Scalar>> leaf{{}, n, weight, chance, by_dependent, n + 1};
-        if (!Recursion<Number<Scalar>, CovarianceLeaf<Number<Scalar>>>(walk, n, leaf, problem.arena,
-                                                                       problem.interrupt)
-                 .run()) {
-            return false;
-        }
+        if (!recurse(walk, leaf, problem)) return false;
         for (Index i = 0; i < n * (n + 1); ++i) by_dependent[i] *= direction.scale();
         write_by_head(by_dependent, n, covariances, stride);
         return true;

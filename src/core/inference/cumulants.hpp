@@ -99,11 +99,7 @@ struct CumulantPass {
         double* chance = problem.arena.template take<double>(n + 1);
         double* by_dependent = problem.arena.template take<double>(n * (n + 1));
         Leaf<Scalar> leaf{{}, n, weight, chance, by_dependent, n + 1};
-        if (!Recursion<Number<Scalar>, Leaf<Scalar>>(walk, n, leaf, problem.arena,
-                                                     problem.interrupt)
-                 .run()) {
-            return false;
-        }
+        if (!recurse(walk, leaf, problem)) return false;
         for (Index i = 0; i < n * (n + 1); ++i) {
             by_dependent[i] = by_dependent[i] * scales[0] * scales[1];
         }

@@ -130,7 +130,7 @@ struct Divergence {
         Scalar* buffer = problem.arena.template take<Scalar>(n);
         Scalar* walk = problem.arena.template take<Scalar>(n * walk_stride(n));
         compute_shift(other, shift);
-        fits = fill_walk(other, shift, walk, buffer);
+        fits = fill_walk(other, shift, walk, buffer) == none_lost;
         if (!fits) return false;
         Number<Scalar>* rows = problem.arena.template take<Number<Scalar>>(n * (n + 1));
         for (Index j = 0; j < n; ++j) {

@@ -84,11 +84,7 @@ struct CarriedEntropyGradient {
         double* surprise = problem.arena.template take<double>(n + 1);
         double* by_dependent = problem.arena.template take<double>(n * (n + 1));
         Leaf<Scalar> leaf{{}, n, weight, chance, surprise, by_dependent, n + 1};
-        if (!Recursion<Number<Scalar>, Leaf<Scalar>>(walk, n, leaf, problem.arena,
-                                                     problem.interrupt)
-                 .run()) {
-            return false;
-        }
+        if (!recurse(walk, leaf, problem)) return false;
         write_by_head(by_dependent, n, gradient, stride);
         return true;
     }

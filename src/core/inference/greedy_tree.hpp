@@ -50,9 +50,7 @@ struct GreedyTree {
         heads = problem.arena.template take<Index>(n);
         for (Index j = 0; j < n; ++j) heads[j] = undecided;
         GreedyLeaf<Scalar> leaf{{heads}, n, problem.arena.template take<Scalar>(n + 1)};
-        const bool found = Recursion<Scalar, GreedyLeaf<Scalar>>(problem.walk, n, leaf,
-                                                                 problem.arena, problem.interrupt)
-                               .run();
+        const bool found = recurse(problem.walk, leaf, problem);
         surprise = leaf.surprise;
         return found;
     }

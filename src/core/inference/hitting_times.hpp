@@ -49,6 +49,8 @@ struct MeanHittingTime {
                           n,
                           problem.arena.template take<Scalar>(n * n),
                           problem.arena.template take<Scalar>(n)};
+        // Not `recurse`, which would say that arcs may be left out: a time is no ratio of sums over
+        // trees, and rests on the rarest steps most of all.
         if (!Recursion<Scalar, Leaf<Scalar>>(problem.walk, n, leaf, problem.arena,
                                              problem.interrupt)
                  .run()) {

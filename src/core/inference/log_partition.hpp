@@ -1,4 +1,4 @@
-// log Z, and the log-probability of a tree.
+// log Z, alone or with its gradient, and the log-probability of a tree.
 #pragma once
 
 #include <cmath>
@@ -6,6 +6,7 @@
 
 #include "elimination/censoring.hpp"
 #include "inference/greedy_tree.hpp"
+#include "inference/marginals.hpp"
 #include "numbers/exact_difference.hpp"
 #include "numbers/exact_sum.hpp"
 #include "numbers/logarithm.hpp"
@@ -36,6 +37,25 @@ inline double log_partition_of(const PartitionOutput& output, Index n) {
     return exact.value();
 }
 
+// Z alone, as the partition of the problem.
+struct Partition {
+    template <class Scalar>
+    static std::size_t workspace(Index) {
+        return 0;
+    }
+
+    template <class Scalar>
+    bool operator()(Problem<Scalar>& problem) const {
+        const Index n = problem.graph.num_words;
+        Pivots pivots;
+        censor(Rows<Scalar>{problem.walk, n, n, n + num_root_columns, walk_stride(n)}, pivots,
+               problem.interrupt);
+        problem.partition = pivots.product;
+        if (problem.interrupt.requested(n)) return false;
+        return !pivots.dead_end && pivots.first_order == (problem.graph.single_root ? 1 : 0);
+    }
+};
+
 struct LogPartition {
     PartitionOutput& output;
 
@@ -47,19 +67,22 @@ struct LogPartition {
 
     template <class Scalar>
     bool operator()(Problem<Scalar>& problem) {
+        const bool finished = Partition()(problem);
+        report(problem);
+        return finished;
+    }
+
+    // From Z of the walk.
+    template <class Scalar>
+    void report(const Problem<Scalar>& problem) {
         const Index n = problem.graph.num_words;
-        Pivots pivots;
-        censor(Rows<Scalar>{problem.walk, n, n, n + num_root_columns, walk_stride(n)}, pivots,
-               problem.interrupt);
-        const Logarithm reduced = log_parts(pivots.product);
+        const Logarithm reduced = log_parts(problem.partition);
         output.reduced = reduced.high;
         // Every dependency tree has one root arc: the rest of its shift is the same for all.
         output.reduced_error = reduced.low + problem.shift.root_rest;
         output.root_shift = problem.shift.root;
         for (Index j = 0; j <= n; ++j) output.column_shift[j] = problem.shift.column[j];
         output.log_partition = log_partition_of(output, n);
-        if (problem.interrupt.requested(n)) return false;
-        return !pivots.dead_end && pivots.first_order == (problem.graph.single_root ? 1 : 0);
     }
 
     // Scores that are far apart are measured from those of one tree: log Z is its score minus its
@@ -77,6 +100,28 @@ struct LogPartition {
         output.reduced_error = 0.0;
         output.log_partition = log_partition_of(output, n);
         return true;
+    }
+};
+
+// The gradient of log Z is the marginals, on the way to which Z is found.
+struct LogPartitionAndMarginals {
+    LogPartition log_partition;
+    ArcMarginals marginals;
+
+    template <class Scalar>
+    static std::size_t workspace(Index n) {
+        return LogPartition::workspace<Scalar>(n) + ArcMarginals::workspace<Scalar>(n);
+    }
+
+    template <class Scalar>
+    bool operator()(Problem<Scalar>& problem) {
+        if (!marginals(problem)) return false;
+        log_partition.report(problem);
+        return true;
+    }
+
+    bool operator()(Problem<ExactlyScaled>& problem) {
+        return marginals(problem) && log_partition(problem);
     }
 };
 

@@ -34,9 +34,7 @@ template <class Scalar>
 bool marginals_by_dependent(Problem<Scalar>& problem, double* marginals, Index stride) {
     const Index n = problem.graph.num_words;
     MarginalLeaf<Scalar> leaf{{}, n, problem.arena.template take<Scalar>(n + 1), marginals, stride};
-    return Recursion<Scalar, MarginalLeaf<Scalar>>(problem.walk, n, leaf, problem.arena,
-                                                   problem.interrupt)
-        .run();
+    return recurse(problem.walk, leaf, problem);
 }
 
 // From a row per dependent to [head * stride + dependent].
@@ -82,6 +80,7 @@ struct SpanningRootMarginals {
     struct Leaf {
         static constexpr bool needs_landing = false;
         static constexpr bool decides = false;
+        static constexpr bool asks_range = false;
         Index n;
         SpanningRootMarginals& out;
         static Index head(Index) { return undecided; }
@@ -104,9 +103,7 @@ struct SpanningRootMarginals {
     bool operator()(Problem<Scalar>& problem) {
         expected_steps = 0.0;
         Leaf<Scalar> leaf{problem.graph.num_words, *this};
-        return Recursion<Scalar, Leaf<Scalar>>(problem.walk, problem.graph.num_words, leaf,
-                                               problem.arena, problem.interrupt)
-            .run();
+        return recurse(problem.walk, leaf, problem);
     }
 };
 
@@ -134,6 +131,7 @@ struct DependencyRootMarginals {
         Pivots pivots;
         censor(Rows<Scalar>{problem.walk, n, n, n + num_root_columns, stride}, pivots,
                problem.interrupt);
+        problem.partition = pivots.product;
         if (pivots.dead_end || pivots.first_order != 1 || problem.interrupt.requested(n)) {
             return false;
         }

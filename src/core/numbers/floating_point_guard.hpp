@@ -46,9 +46,10 @@ constexpr Environment standard{0x1f80};  // round to nearest, all exceptions mas
 inline Environment current() { return {_mm_getcsr()}; }
 inline void set(Environment environment) { _mm_setcsr(environment.control_and_status); }
 
-inline bool flags_are_up() {
+inline bool flags_are_up(bool with_underflow) {
     constexpr unsigned invalid = 0x01, division = 0x04, overflow = 0x08, underflow = 0x10;
-    return (_mm_getcsr() & (invalid | division | overflow | underflow)) != 0;
+    const unsigned asked = invalid | division | overflow | (with_underflow ? underflow : 0);
+    return (_mm_getcsr() & asked) != 0;
 }
 
 #elif defined(__aarch64__)
@@ -71,9 +72,10 @@ inline void set(Environment environment) {
     __asm__ volatile("msr fpsr, %0" ::"r"(environment.status) : "memory");
 }
 
-inline bool flags_are_up() {
+inline bool flags_are_up(bool with_underflow) {
     constexpr std::uint64_t invalid = 0x1, division = 0x2, overflow = 0x4, underflow = 0x8;
-    return (current().status & (invalid | division | overflow | underflow)) != 0;
+    const std::uint64_t asked = invalid | division | overflow | (with_underflow ? underflow : 0);
+    return (current().status & asked) != 0;
 }
 
 #else
@@ -96,13 +98,14 @@ inline void set(Standard) { std::fesetenv(FE_DFL_ENV); }
 
 #if defined(FE_INVALID) && defined(FE_DIVBYZERO) && defined(FE_OVERFLOW) && defined(FE_UNDERFLOW)
 
-inline bool any_flag() {
-    return std::fetestexcept(FE_INVALID | FE_DIVBYZERO | FE_OVERFLOW | FE_UNDERFLOW) != 0;
+inline bool any_flag(bool with_underflow = true) {
+    const int others = FE_INVALID | FE_DIVBYZERO | FE_OVERFLOW;
+    return std::fetestexcept(with_underflow ? others | FE_UNDERFLOW : others) != 0;
 }
 
 // Some C libraries have flags in name only.  Where an underflow or an overflow goes unnoticed, all
 // work counts as having left the range: slow, and right.
-inline bool flags_are_up() {
+inline bool flags_are_up(bool with_underflow) {
     static const bool work = [] {
         volatile double small = 1e-300, large = 1e300, result;
         const Environment saved = current();
@@ -117,12 +120,12 @@ inline bool flags_are_up() {
         (void)result;
         return none && underflow && overflow;
     }();
-    return !work || any_flag();
+    return !work || any_flag(with_underflow);
 }
 
 #else
 
-inline bool flags_are_up() { return true; }
+inline bool flags_are_up(bool) { return true; }
 
 #endif
 #endif
@@ -157,8 +160,33 @@ inline void watch_range() {
 // Has any operation since then left the range of double?  `results` is where they were written.
 inline bool left_range(const void* results) {
     __asm__ volatile("" ::"r"(results) : "memory");
-    return floating_point_detail::flags_are_up();
+    return floating_point_detail::flags_are_up(true);
 }
+
+// The same, but results that were too small do not count.
+inline bool overflowed(const void* results) {
+    __asm__ volatile("" ::"r"(results) : "memory");
+    return floating_point_detail::flags_are_up(false);
+}
+
+// The flags at one time, to go back to.  Only behind a guard.
+class RangeFlags {
+  public:
+    RangeFlags() : saved_((floating_point_detail::barrier(), floating_point_detail::current())) {}
+    void restore() const {
+        floating_point_detail::barrier();
+        floating_point_detail::set(saved_);
+        floating_point_detail::barrier();
+    }
+
+  private:
+    floating_point_detail::Environment saved_;
+};
+
+// In place of them where nobody asks.
+struct NoRangeFlags {
+    static void restore() {}
+};
 
 }  // namespace ARBORAND_ISA
 }  // namespace arborand

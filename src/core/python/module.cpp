@@ -1,8 +1,10 @@
 // Dense graphs between Python and the core: it wires, and loops over batches.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/tuple.h>
 
+#include <optional>
 #include <stdexcept>
 #include <tuple>
 
@@ -87,7 +89,8 @@ std::tuple<int, Index, Index, Index> inspect(Array<double, 3> log_weights, Lengt
         }
         const Graph graph{data, size, n, single_root};
         first.finding = find_trees(graph);
-        if (report_oddities && suspicion == Suspicion::none) {
+        if (report_oddities && suspicion == Suspicion::none &&
+            kernels->has_zero_or_low(data, size * size, mask_score)) {
             suspicion = suspect(graph);
             odd = g;
         }
@@ -109,14 +112,17 @@ nb::ndarray<nb::numpy, const Number> frozen(Contiguous<Number> array) {
     return {array.data(), array.ndim(), shape, owner};
 }
 
-// parts[graph]: log Z, and the numbers of PartitionOutput that log_prob needs.
+// parts[graph]: log Z, and the numbers of PartitionOutput that log_prob needs.  Marginals as well,
+// if there is room for them.
 void log_partition(LogWeights log_weights, Lengths lengths, bool single_root, int workers,
-                   Array<double, 2> parts, Array<double, 2> column_shift) {
+                   Array<double, 2> parts, Array<double, 2> column_shift,
+                   std::optional<Array<double, 3>> marginals) {
     const Batch batch(log_weights, lengths, single_root);
     run(batch.count, workers, [&](Index g, Workspace& workspace, const Interrupt& interrupt) {
         PartitionOutput output{0, 0, 0, 0, column_shift.data() + g * batch.size};
-        const Status status =
-            kernels->log_partition(batch[g], workspace.scratch, interrupt, output);
+        double* arcs = marginals ? marginals->data() + g * batch.size * batch.size : nullptr;
+        const Status status = kernels->log_partition(batch[g], workspace.scratch, interrupt, output,
+                                                     arcs, batch.size);
         double* part = parts.data() + g * 4;
         part[0] = output.log_partition;
         part[1] = output.reduced;
@@ -266,22 +272,24 @@ void mean_hitting_time(LogWeights log_weights, Lengths lengths, int workers, Arr
 std::tuple<std::int64_t, std::int64_t, std::int64_t> sample(
     LogWeights log_weights, Lengths lengths, bool single_root, int workers, int method,
     std::uint64_t key0, std::uint64_t key1, std::uint64_t first_graph, std::uint64_t first_draw,
-    std::int64_t step_budget, Array<std::int32_t, 3> heads) {
+    std::int64_t step_budget, Array<std::int32_t, 3> heads, int jumps, bool remembers,
+    bool trusts_double) {
     const Batch batch(log_weights, lengths, single_root);
     const Index num_draws = static_cast<Index>(heads.shape(0));
     const Index stride = batch.count * batch.size;
     const StreamKey key{{key0, key1}};
+    const DrawRule rule{step_budget, static_cast<Jumps>(jumps), remembers, trusts_double};
     std::atomic<std::int64_t> steps{0}, walks{0}, ancestral{0};
 
-    const auto draw = [&](Index g, Index first, Index count, const Scratch& prepared,
-                          Scratch& scratch, const Interrupt& interrupt) {
+    const auto draw = [&](Index g, Index first, Index count, const Prepared& prepared,
+                          Workspace& workspace, const Interrupt& interrupt) {
         SampleCounts counts;
         std::int32_t* const target = heads.data() + first * stride + g * batch.size;
-        const Status status =
-            kernels->draw(prepared, key,
-                          DrawRange{first_graph + static_cast<std::uint64_t>(g),
-                                    first_draw + static_cast<std::uint64_t>(first), count},
-                          target, stride, scratch, interrupt, counts);
+        const Status status = kernels->draw(
+            prepared, key,
+            DrawRange{first_graph + static_cast<std::uint64_t>(g),
+                      first_draw + static_cast<std::uint64_t>(first), count},
+            target, stride, workspace.scratch, workspace.remembered, interrupt, counts);
         for (Index i = 0; i < count; ++i) {
             for (Index j = batch.lengths[g] + 1; j < batch.size; ++j) target[i * stride + j] = -1;
         }
@@ -290,9 +298,9 @@ std::tuple<std::int64_t, std::int64_t, std::int64_t> sample(
         ancestral += counts.ancestral;
         return status;
     };
-    const auto prepare = [&](Index g, Scratch& memory, Scratch& scratch,
+    const auto prepare = [&](Index g, Prepared& memory, Scratch& scratch,
                              const Interrupt& interrupt) {
-        return kernels->prepare(batch[g], static_cast<Method>(method), step_budget, memory, scratch,
+        return kernels->prepare(batch[g], static_cast<Method>(method), rule, memory, scratch,
                                 interrupt);
     };
 
@@ -300,7 +308,7 @@ std::tuple<std::int64_t, std::int64_t, std::int64_t> sample(
         run(batch.count, workers, [&](Index g, Workspace& workspace, const Interrupt& interrupt) {
             const Status status = prepare(g, workspace.prepared, workspace.scratch, interrupt);
             if (status != Status::ok) return status;
-            return draw(g, 0, num_draws, workspace.prepared, workspace.scratch, interrupt);
+            return draw(g, 0, num_draws, workspace.prepared, workspace, interrupt);
         });
     } else {
         // Few graphs: prepare one after the other, and share out the draws of each.
@@ -316,7 +324,7 @@ std::tuple<std::int64_t, std::int64_t, std::int64_t> sample(
                     const Index first = piece * draws_at_once;
                     const Index left = num_draws - first;
                     return draw(g, first, left < draws_at_once ? left : draws_at_once,
-                                shared.prepared, workspace.scratch, interrupt);
+                                shared.prepared, workspace, interrupt);
                 });
         }
     }
@@ -551,7 +559,8 @@ NB_MODULE(_core, m) {
     m.def("frozen", &frozen<double>, nb::arg("array"));
     m.def("frozen", &frozen<std::int32_t>, nb::arg("array"));
     m.def("log_partition", &log_partition, nb::arg("log_weights"), nb::arg("lengths"),
-          nb::arg("single_root"), nb::arg("workers"), nb::arg("parts"), nb::arg("column_shift"));
+          nb::arg("single_root"), nb::arg("workers"), nb::arg("parts"), nb::arg("column_shift"),
+          nb::arg("marginals") = nb::none());
     m.def("log_prob", &log_prob, nb::arg("log_weights"), nb::arg("lengths"), nb::arg("single_root"),
           nb::arg("parts"), nb::arg("column_shift"), nb::arg("heads"), nb::arg("out"));
     m.def("arc_marginals", &arc_marginals, nb::arg("log_weights"), nb::arg("lengths"),
@@ -581,7 +590,8 @@ NB_MODULE(_core, m) {
           nb::arg("workers"), nb::arg("out"));
     m.def("sample", &sample, nb::arg("log_weights"), nb::arg("lengths"), nb::arg("single_root"),
           nb::arg("workers"), nb::arg("method"), nb::arg("key0"), nb::arg("key1"),
-          nb::arg("first_graph"), nb::arg("first_draw"), nb::arg("step_budget"), nb::arg("heads"));
+          nb::arg("first_graph"), nb::arg("first_draw"), nb::arg("step_budget"), nb::arg("heads"),
+          nb::arg("jumps") = 0, nb::arg("remembers") = true, nb::arg("trusts_double") = true);
     m.def("sample_distinct", &sample_distinct, nb::arg("log_weights"), nb::arg("lengths"),
           nb::arg("single_root"), nb::arg("workers"), nb::arg("key0"), nb::arg("key1"),
           nb::arg("first_graph"), nb::arg("switch_below"), nb::arg("switch_after"),

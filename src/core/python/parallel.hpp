@@ -13,6 +13,8 @@
 #include <vector>
 
 #include "types/interrupt.hpp"
+#include "types/prepared.hpp"
+#include "types/remembered.hpp"
 #include "types/scratch.hpp"
 #include "types/status.hpp"
 
@@ -20,8 +22,9 @@ namespace arborand {
 
 // The memory of one thread, kept from piece to piece.
 struct Workspace {
-    Scratch prepared;  // what a piece prepares for itself
+    Prepared prepared;  // what a piece prepares for itself
     Scratch scratch;
+    Remembered remembered;
 };
 
 // Where and how the work ended: the first piece (by index) that did not end well.

@@ -4,39 +4,70 @@
 // by an exact choice (randomness/exact_choice.hpp).
 #pragma once
 
+#include <type_traits>
+
 #include "elimination/recursion.hpp"
 #include "inference/marginals.hpp"
 #include "memory/arena.hpp"
 #include "randomness/exact_choice.hpp"
 #include "randomness/philox.hpp"
+#include "sampling/prefix_memory.hpp"
 #include "walk/problem.hpp"
 
 namespace arborand {
 namespace ARBORAND_ISA {
 
+// Which prefixes double is enough for: those of at least such a chance.
+struct EnoughFor {
+    double where_numbers_were_lost;  // too small ones, on the way to the leaf
+    double always;                   // as the rows lack arcs
+};
+
+constexpr EnoughFor nothing_lost{HUGE_VAL, 0.0};
+
 template <class Scalar>
 struct DrawingLeaf : DecidingLeaf {
+    static constexpr bool asks_range = std::is_same<Scalar, double>::value;
     Index n;
     Scalar* chance;  // n + 1
     Stream& stream;
+    PrefixMemory& memory;
+    std::int32_t* place;   // of the next word in the memory; null if it has none
+    double prefix_chance;  // of the heads so far
+    EnoughFor enough_for;
+    bool gave_up = false;
+
+    bool wants(Index begin, Index end) const { return !gave_up && DecidingLeaf::wants(begin, end); }
 
     void visit(Index j, const LeafView<Scalar>& leaf) {
         head_chances(n, leaf, chance);
+        if (asks_range && !is_enough()) {
+            gave_up = true;
+            if (place != nullptr) *place = PrefixMemory::beyond_number_type;
+            return;
+        }
         const Index drawn = draw_index(chance, n + 1, stream);
         heads[j] = drawn - 1;
+        place = memory.keep(place, chance, n + 1, prefix_chance, drawn);
+        prefix_chance *= to_double(chance[drawn]);
+    }
+
+    bool is_enough() const {
+        if (overflowed(chance) || prefix_chance < enough_for.always) return false;
+        return prefix_chance >= enough_for.where_numbers_were_lost || !left_range(chance);
     }
 };
 
-// Draw the heads that are undecided.  The caller takes over the result only if the range was not
-// left; a draw repeated in a wider scalar begins again at the same random number.
+// Draw the heads that are undecided.  A draw that gave up is repeated in a wider number type, from
+// the same random number on.
 struct AncestralDraw {
     const std::int32_t* given;  // of nodes 0 .. n: a head, or `undecided`
-    const Stream& start;
-    Stream stream;  // after the draw
-    Index* drawn;   // heads of nodes 0 .. n - 1
-
-    AncestralDraw(const std::int32_t* given, const Stream& start)
-        : given(given), start(start), stream(start), drawn(nullptr) {}
+    Stream& stream;
+    PrefixMemory& memory;
+    std::int32_t* place;
+    double prefix_chance;
+    EnoughFor enough_for;
+    Index* drawn = nullptr;  // heads of nodes 0 .. n - 1
 
     template <class Scalar>
     static std::size_t workspace(Index n) {
@@ -51,11 +82,14 @@ struct AncestralDraw {
         for (Index j = 0; j < n; ++j) {
             drawn[j] = given[j + 1] == undecided ? undecided : given[j + 1] - 1;
         }
-        stream = start;
-        DrawingLeaf<Scalar> leaf{{drawn}, n, problem.arena.template take<Scalar>(n + 1), stream};
+        DrawingLeaf<Scalar> leaf{
+            {drawn},       n,         problem.arena.template take<Scalar>(n + 1),
+            stream,        memory,    place,
+            prefix_chance, enough_for};
         return Recursion<Scalar, DrawingLeaf<Scalar>>(problem.walk, n, leaf, problem.arena,
                                                       problem.interrupt)
-            .run();
+                   .run() &&
+               !leaf.gave_up;
     }
 };
 

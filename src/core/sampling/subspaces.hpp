@@ -121,6 +121,7 @@ struct SplittingDraw {
                                          stream,
                                          kept,
                                          passed};
+        // Masses of what is left may be smaller than what is negligible beside Z: not `recurse`.
         return Recursion<Scalar, SplittingLeaf<Scalar, Mass>>(problem.walk, n, leaf, problem.arena,
                                                               problem.interrupt)
             .run();

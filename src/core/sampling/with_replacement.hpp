@@ -1,19 +1,21 @@
-// Draws with replacement: the methods, and what each prepares once per graph.
+// Draws with replacement.
 //
-// Every method ends: a walk that spends its budget of steps is replaced by an ancestral draw, which
-// leaves the law exact (docs/mathematics.md).
+// Every method ends: a walk that spends its budget is replaced by an ancestral draw, which leaves
+// the law exact (docs/mathematics.md).
 #pragma once
 
 #include <cstdlib>
 
-#include "inference/marginals.hpp"
 #include "memory/arena.hpp"
 #include "randomness/alias_table.hpp"
 #include "randomness/philox.hpp"
 #include "sampling/ancestral.hpp"
+#include "sampling/laps.hpp"
+#include "sampling/sampler.hpp"
 #include "sampling/wilson.hpp"
 #include "types/draws.hpp"
-#include "types/graph.hpp"
+#include "types/prepared.hpp"
+#include "types/remembered.hpp"
 #include "types/scratch.hpp"
 #include "types/status.hpp"
 #include "walk/problem.hpp"
@@ -21,185 +23,186 @@
 namespace arborand {
 namespace ARBORAND_ISA {
 
-// A walk that has taken this many steps has cost about as much as the ancestral draw that replaces
-// it, so that the attempt at most doubles the time: 4 n^2 steps of 3 ns against n^3 operations.
-inline std::int64_t default_budget(Index n) { return 4 * n * n + 256; }
+// In counter word 1 of randomness/philox.hpp: the walks that try out a graph.
+constexpr std::uint64_t pilot_stream = 3;
 
-// What is prepared for one graph.  It lives at the start of memory of its own, and is read by all
-// threads that draw from it.
-struct Sampler {
-    Graph graph;
-    Method method;
-    std::int64_t budget;
-    bool draws_child;  // whether the root's child is drawn first
-    double* rows;      // the walk in double
-    bool fits;         // whether double is enough for it
-    // num_nodes tables of num_nodes slots; that of node 0 draws the root's child.  Null for
-    // colbourn, which has no use for them.
-    Slot* slots;
-
-    static const Sampler& in(const Scratch& memory) {
-        return *reinterpret_cast<const Sampler*>(memory.memory());
-    }
-
-    // A negative budget means the default.
-    static Status prepare(const Graph& graph, Method method, std::int64_t budget, Scratch& memory,
-                          Scratch& work, const Interrupt& interrupt);
-};
-
-inline Status Sampler::prepare(const Graph& graph, Method method, std::int64_t budget,
-                               Scratch& memory, Scratch& work, const Interrupt& interrupt) {
-    const Index n = graph.num_words;
-    const Index num_nodes = n + 1;
-    const Index stride = walk_stride(n);
-    const bool walks = method != Method::colbourn;
-    Arena arena(memory);
-    if (!arena.reserve(Arena::rounded<Sampler>(1) + Arena::rounded<double>(n * stride) +
-                       3 * Arena::rounded<double>(num_nodes) + Arena::rounded<UInt128>(num_nodes) +
-                       Arena::rounded<std::uint32_t>(num_nodes) +
-                       (walks ? Arena::rounded<Slot>(num_nodes * num_nodes) : 0))) {
-        return Status::no_memory;
-    }
-    Sampler& sampler = *arena.take<Sampler>(1);
-    sampler.graph = graph;
-    sampler.method = method;
-    sampler.budget = budget >= 0 ? budget : default_budget(n);
-    sampler.draws_child =
-        graph.single_root && (method == Method::wilson || method == Method::wilson_rc);
-    sampler.rows = arena.take<double>(n * stride);
-    Shift shift{arena.take<double>(num_nodes)};
-    double* weights = arena.take<double>(num_nodes);
-    double* buffer = arena.take<double>(num_nodes);
-    // Rejection walks on the graph of the spanning trees; the ancestral draw that may replace it
-    // fills its own rows.
-    Graph walked = graph;
-    if (method == Method::wilson_reject) walked.single_root = false;
-    compute_shift(walked, shift);
-    sampler.fits = fill_walk(walked, shift, sampler.rows, buffer);
-    sampler.slots = nullptr;
-    if (!walks) return Status::ok;
-
-    const AliasWorkspace room{arena.take<UInt128>(num_nodes), arena.take<std::uint32_t>(num_nodes)};
-    sampler.slots = arena.take<Slot>(num_nodes * num_nodes);
-    for (Index j = 1; j <= n; ++j) {
-        const double* row = sampler.rows + (j - 1) * stride;
-        weights[0] = sampler.draws_child ? 0.0 : row[n];
-        for (Index i = 1; i <= n; ++i) weights[i] = row[i - 1];
-        weights[j] = 0.0;
-        build_alias(weights, num_nodes, sampler.slots + j * num_nodes, room);
-    }
-    if (!sampler.draws_child) return Status::ok;
-
-    DependencyRootMarginals child{weights};
-    Arena work_arena(work);
-    const Status status = solve(graph, child, work_arena, interrupt);
-    if (status != Status::ok) return status;
-    weights[0] = 0.0;
-    if (method == Method::wilson_rc) {
-        // The paper's line 1: the root's child by the weight of its arc.  Words that no tree has
-        // under the root are left out, because from them the walk would never end.
-        double best = -HUGE_VAL;
-        for (Index j = 1; j <= n; ++j) {
-            if (weights[j] > 0 && graph.score(0, j) > best) best = graph.score(0, j);
-        }
-        for (Index j = 1; j <= n; ++j) {
-            const Difference d = exact_difference(graph.score(0, j), best);
-            if (weights[j] > 0) convert(false, d, weights[j]);
-        }
-    }
-    build_alias(weights, num_nodes, sampler.slots, room);
-    return Status::ok;
-}
-
-inline Status draw_ancestral(const Sampler& sampler, Stream& stream, std::int32_t* heads,
-                             Scratch& work, const Interrupt& interrupt) {
+// One ancestral draw in one number type; left_range where that is not enough.
+template <class Scalar>
+Status draw_ancestral_in(const Sampler& sampler, AncestralDraw& draw, Scratch& work,
+                         const Interrupt& interrupt) {
+    constexpr bool is_double = std::is_same<Scalar, double>::value;
     const Index n = sampler.graph.num_words;
     Arena arena(work);
-    AncestralDraw draw(heads, stream);
-    Status status = Status::left_range;
-    if (sampler.method == Method::wilson_reject) {
-        status = attempt<double>(sampler.graph, draw, arena, interrupt);
-    } else if (sampler.fits) {
-        if (!arena.reserve(AncestralDraw::workspace<double>(n))) return Status::no_memory;
-        Problem<double> problem{sampler.graph, {nullptr}, sampler.rows, arena, interrupt};
-        status = finish(problem, draw);
+    Problem<Scalar> problem{sampler.graph, {nullptr}, nullptr, arena, interrupt};
+    if (is_double && sampler.method != Method::wilson_reject) {
+        if (!arena.reserve(AncestralDraw::workspace<Scalar>(n))) return Status::no_memory;
+        if constexpr (is_double) problem.walk = sampler.rows;
+    } else {
+        if (!set_up<AncestralDraw>(problem)) return Status::no_memory;
+        const bool is_complete =
+            problem.highest_lost == none_lost ||
+            (!is_double && is_negligible(problem.highest_lost, sampler.partition, n));
+        if (!is_complete) return Status::left_range;
     }
-    if (status == Status::left_range) {
-        status = solve_beyond_double(sampler.graph, draw, arena, interrupt);
-    }
-    if (status != Status::ok) return status;
-    for (Index j = 0; j < n; ++j) heads[j + 1] = static_cast<std::int32_t>(draw.drawn[j] + 1);
-    stream = draw.stream;
-    return Status::ok;
+    watch_range();
+    if (draw(problem)) return Status::ok;
+    if (interrupt.requested()) return Status::interrupted;
+    return is_double ? Status::left_range : Status::no_tree;
 }
 
-// One tree.
+// Complete heads, of which only that of the root's child is decided, if it was drawn.
+// A call: it is seldom made, and would only be in the way of the walks.
+__attribute__((noinline)) inline Status draw_ancestral(const Sampler& sampler, Stream& stream,
+                                                       std::int32_t* heads, Index child,
+                                                       Scratch& work, Remembered& remembered,
+                                                       const Interrupt& interrupt) {
+    const Index n = sampler.graph.num_words;
+    PrefixMemory memory(remembered, sampler.id, n + 1);
+    const Stream start = stream;
+    const bool tries_double = sampler.enough_for.always < HUGE_VAL;
+    Status status = Status::left_range;
+    for (Index type = tries_double ? 0 : 1; status == Status::left_range; ++type) {
+        stream = start;
+        heads[0] = -1;
+        for (Index j = 1; j <= n; ++j) heads[j] = undecided;
+        if (child > 0) heads[child] = 0;
+        // As far as the memory goes.
+        double prefix_chance = child > 0 ? sampler.child_chance[child] : 1.0;
+        std::int32_t* place = sampler.rule.remembers ? memory.first_word(child, type) : nullptr;
+        Index j = child == 1 ? 2 : 1;
+        while (place != nullptr && *place > 0) {
+            KnownWord& word = memory.word(*place);
+            KnownHead& head = word.draw(stream);
+            heads[j] = head.head;
+            prefix_chance = word.prefix_chance * head.chance;
+            place = &head.next;
+            if (++j == child) ++j;
+        }
+        if (j > n) return Status::ok;
+        if (place != nullptr && *place == PrefixMemory::beyond_number_type) continue;
+        AncestralDraw draw{heads, stream, memory, place, prefix_chance, sampler.enough_for};
+        status = type == 0   ? draw_ancestral_in<double>(sampler, draw, work, interrupt)
+                 : type == 1 ? draw_ancestral_in<UnboundedDouble>(sampler, draw, work, interrupt)
+                             : draw_ancestral_in<ExactlyScaled>(sampler, draw, work, interrupt);
+        if (status != Status::ok) continue;
+        for (j = 0; j < n; ++j) heads[j + 1] = static_cast<std::int32_t>(draw.drawn[j] + 1);
+    }
+    return status;
+}
+
+// Room for the marks of a walk.
+inline std::size_t room_of_walk(const Sampler& sampler) {
+    const Index num_nodes = sampler.graph.num_words + 1;
+    return sampler.laps.num_cycles > 0 ? LapMarks::room(num_nodes)
+                                       : static_cast<std::size_t>(MissingBytes::room(num_nodes));
+}
+
+// Draw the root's child, if it is to be drawn, and walk until there is a tree or the budget is
+// spent.
 template <class Nodes>
-inline Status draw_tree(const Sampler& sampler, Stream& stream, std::int32_t* heads, char* room,
-                        Scratch& work, const Interrupt& interrupt, SampleCounts& counts) {
+ARBORAND_INLINE WalkEnd walk_to_tree(const Sampler& sampler, Stream& stream, std::int32_t* heads,
+                                     char* room, Index& child, SampleCounts& counts) {
     const Index num_nodes = sampler.graph.num_words + 1;
     const WalkTables tables{sampler.slots, num_nodes};
     const bool rejects = sampler.method == Method::wilson_reject;
     heads[0] = 0;
     std::int64_t budget = sampler.budget;
     WalkEnd end = WalkEnd::budget_spent;
-    Index child = 0;
+    child = 0;
     if (sampler.draws_child) {
         child = draw_alias(tables.of(0), static_cast<std::uint64_t>(num_nodes), stream.next());
     }
-    if (sampler.method != Method::colbourn) {
-        do {
-            Nodes missing(room, num_nodes);
-            if (child > 0) {
-                missing.remove(child);
-                heads[child] = 0;
-            }
-            end = walk(tables, stream, heads, missing, budget, rejects);
-            ++counts.walks;
-        } while (end == WalkEnd::second_root_arc);
-        counts.steps += sampler.budget - budget;
-        if (end == WalkEnd::tree) {
-            heads[0] = -1;
-            return Status::ok;
+    if (sampler.method == Method::colbourn || budget == 0) return end;
+    if (sampler.laps.num_cycles > 0) {
+        ++counts.walks;
+        return walk_with_jumps(tables, sampler.laps, stream, heads, room, child, budget,
+                               counts.steps);
+    }
+    do {
+        Nodes missing(room, num_nodes);
+        if (child > 0) {
+            missing.remove(child);
+            heads[child] = 0;
         }
+        end = walk(tables, stream, heads, missing, budget, rejects);
+        ++counts.walks;
+    } while (end == WalkEnd::second_root_arc);
+    counts.steps += sampler.budget - budget;
+    return end;
+}
+
+// Walks on a trial basis, where they may be long: if two of them spend their budget, most will.
+// They look at the graph alone, so that draws do not depend on one another.
+inline bool pilots_arrive(const Sampler& sampler, Scratch& work) {
+    constexpr std::uint64_t num_pilots = 2;
+    const Index num_nodes = sampler.graph.num_words + 1;
+    Arena arena(work);
+    const std::size_t room = room_of_walk(sampler);
+    if (!arena.reserve(Arena::rounded<char>(room) + Arena::rounded<std::int32_t>(num_nodes))) {
+        return true;
+    }
+    char* marks = arena.take<char>(room);
+    std::int32_t* heads = arena.take<std::int32_t>(num_nodes);
+    for (std::uint64_t pilot = 0; pilot < num_pilots; ++pilot) {
+        Stream stream(StreamKey{{0, 0}}, 0, pilot, pilot_stream);
+        SampleCounts counts;
+        Index child;
+        const WalkEnd end =
+            num_nodes <= MissingBits::most_nodes
+                ? walk_to_tree<MissingBits>(sampler, stream, heads, marks, child, counts)
+                : walk_to_tree<MissingBytes>(sampler, stream, heads, marks, child, counts);
+        if (end == WalkEnd::tree) return true;
+    }
+    return false;
+}
+
+// One tree.
+template <class Nodes>
+inline Status draw_tree(const Sampler& sampler, Stream& stream, std::int32_t* heads, char* room,
+                        Scratch& work, Remembered& remembered, const Interrupt& interrupt,
+                        SampleCounts& counts) {
+    Index child;
+    if (walk_to_tree<Nodes>(sampler, stream, heads, room, child, counts) == WalkEnd::tree) {
+        heads[0] = -1;
+        return Status::ok;
     }
     // How often a walk runs out depends on the root's child, so the child stays as drawn.
-    heads[0] = -1;
-    for (Index j = 1; j < num_nodes; ++j) heads[j] = undecided;
-    if (child > 0) heads[child] = 0;
     ++counts.ancestral;
-    return draw_ancestral(sampler, stream, heads, work, interrupt);
+    return draw_ancestral(sampler, stream, heads, child, work, remembered, interrupt);
 }
 
 template <class Nodes>
 inline Status draw_trees(const Sampler& sampler, const StreamKey& key, const DrawRange& range,
                          std::int32_t* heads, Index stride, char* room, Scratch& work,
-                         const Interrupt& interrupt, SampleCounts& counts) {
+                         Remembered& remembered, const Interrupt& interrupt, SampleCounts& counts) {
     const Index num_nodes = sampler.graph.num_words + 1;
     for (Index i = 0; i < range.count; ++i) {
         // Asking costs as much as a small tree: not every time.
         if ((num_nodes >= 128 || i % 64 == 63) && interrupt.requested()) return Status::interrupted;
         Stream stream(key, range.graph, range.first + static_cast<std::uint64_t>(i));
-        const Status status =
-            draw_tree<Nodes>(sampler, stream, heads + i * stride, room, work, interrupt, counts);
+        const Status status = draw_tree<Nodes>(sampler, stream, heads + i * stride, room, work,
+                                               remembered, interrupt, counts);
         if (status != Status::ok) return status;
     }
     return Status::ok;
 }
 
 inline Status draw_trees(const Sampler& sampler, const StreamKey& key, const DrawRange& range,
-                         std::int32_t* heads, Index stride, Scratch& work,
+                         std::int32_t* heads, Index stride, Scratch& work, Remembered& remembered,
                          const Interrupt& interrupt, SampleCounts& counts) {
     const Index num_nodes = sampler.graph.num_words + 1;
-    if (num_nodes <= MissingBits::most_nodes) {
-        return draw_trees<MissingBits>(sampler, key, range, heads, stride, nullptr, work, interrupt,
-                                       counts);
+    const bool has_few_nodes = num_nodes <= MissingBits::most_nodes;
+    if (has_few_nodes && sampler.laps.num_cycles == 0) {
+        return draw_trees<MissingBits>(sampler, key, range, heads, stride, nullptr, work,
+                                       remembered, interrupt, counts);
     }
-    char* room =
-        static_cast<char*>(std::malloc(static_cast<std::size_t>(MissingBytes::room(num_nodes))));
+    char* room = static_cast<char*>(std::malloc(room_of_walk(sampler)));
     if (room == nullptr) return Status::no_memory;
-    const Status status =
-        draw_trees<MissingBytes>(sampler, key, range, heads, stride, room, work, interrupt, counts);
+    const Status status = has_few_nodes
+                              ? draw_trees<MissingBits>(sampler, key, range, heads, stride, room,
+                                                        work, remembered, interrupt, counts)
+                              : draw_trees<MissingBytes>(sampler, key, range, heads, stride, room,
+                                                         work, remembered, interrupt, counts);
     std::free(room);
     return status;
 }

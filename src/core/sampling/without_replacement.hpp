@@ -77,6 +77,12 @@ class DistinctTrees : public TreeSequence {
             const Status status = begin_partition(interrupt);
             if (status != Status::ok) return status;
         }
+        if (lacks_arcs_ && is_nearly_exhausted()) {
+            // Arcs that are negligible beside all trees are not beside what is left of them.
+            lacks_arcs_ = false;
+            const Status status = begin_partition(interrupt);
+            if (status != Status::ok) return status;
+        }
         output.exhausted = !is_positive(masses_.total());
         output.repeats = repeats_;
         if (output.exhausted) return Status::ok;
@@ -94,12 +100,15 @@ class DistinctTrees : public TreeSequence {
         partition_.column_shift = &column_shift_[0];
         LogPartition log_partition{partition_};
         Arena arena(work_);
-        Status status = solve(graph_, log_partition, arena, interrupt);
+        Status status = solve_as_a_whole(graph_, log_partition, arena, interrupt);
         if (status != Status::ok) return status;
         const bool rejects = rule_.below < 1.0 && rule_.after != 0;
-        status = Sampler::prepare(graph_, rejects ? Method::wilson : Method::colbourn, -1,
+        status = Sampler::prepare(graph_, rejects ? Method::wilson : Method::colbourn, DrawRule{},
                                   prepared_, work_, interrupt);
-        started_ = status == Status::ok;
+        if (status != Status::ok) return status;
+        const Sampler& sampler = Sampler::in(prepared_);
+        lacks_arcs_ = sampler.highest_lost > none_lost && sampler.is_complete_beside_all();
+        started_ = true;
         return status;
     }
 
@@ -162,7 +171,7 @@ class DistinctTrees : public TreeSequence {
             SampleCounts counts;
             const DrawRange range{graph_index_, tries_++, 1};
             const Status status = draw_trees(Sampler::in(prepared_), key_, range, heads,
-                                             graph_.stride, work_, interrupt, counts);
+                                             graph_.stride, work_, remembered_, interrupt, counts);
             if (status != Status::ok) return status;
             if ((tries_ % 64 == 0 || num_nodes() >= 128) && interrupt.requested()) {
                 return Status::interrupted;
@@ -211,8 +220,18 @@ class DistinctTrees : public TreeSequence {
 
     // ---- partition
 
+    // Arcs that are left out have e^-800 of all trees: little beside this.
+    bool is_nearly_exhausted() const {
+        constexpr double log_little = -650.0;
+        return !is_positive(masses_.total()) || log_of(masses_.total()) < log_little;
+    }
+
+    // Again from the beginning, if there is a partition already.
     Status begin_partition(const Interrupt& interrupt) {
-        if (!prefixes_.resize(1) || !masses_.reserve(1)) return Status::no_memory;
+        for (Index i = 0; i < prefixes_.size(); ++i) masses_.set(i, Mass());
+        if (!prefixes_.resize(1) || !links_.resize(0) || !masses_.reserve(1)) {
+            return Status::no_memory;
+        }
         prefixes_[0] = {Mass(1.0), 0, 0, -1};
         masses_.set(0, Mass(1.0));
         // Take out the trees drawn so far, as if they had been drawn here.
@@ -291,7 +310,7 @@ class DistinctTrees : public TreeSequence {
         const Sampler& sampler = Sampler::in(prepared_);
         Arena arena(work_);
         Status status = Status::left_range;
-        if (sampler.fits) {
+        if (sampler.highest_lost == none_lost || lacks_arcs_) {
             const Index n = graph_.num_words;
             if (!arena.reserve(SplittingDraw<Mass>::template workspace<double>(n))) {
                 return Status::no_memory;
@@ -308,7 +327,10 @@ class DistinctTrees : public TreeSequence {
     std::uint64_t graph_index_;
     SwitchRule rule_;
     bool started_ = false, partitioned_ = false;
-    Scratch prepared_, work_;
+    bool lacks_arcs_ = false;  // whether the partition is that of the graph without negligible arcs
+    Prepared prepared_;
+    Scratch work_;
+    Remembered remembered_;
     PartitionOutput partition_{};
     GrowingArray<double> column_shift_;
     GrowingArray<std::int32_t> trees_;  // num_nodes heads each

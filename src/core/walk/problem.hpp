@@ -9,6 +9,7 @@
 #include "types/graph.hpp"
 #include "types/interrupt.hpp"
 #include "types/status.hpp"
+#include "walk/negligible.hpp"
 #include "walk/rows.hpp"
 #include "walk/shift.hpp"
 
@@ -22,6 +23,10 @@ struct Problem {
     Scalar* walk;  // num_words rows, walk_stride(num_words) apart
     Arena& arena;
     const Interrupt& interrupt;
+    double highest_lost = none_lost;  // of the shifted scores of arcs that the walk lacks
+    // Z of the walk, which the work writes here.  Work whose results are no ratios of sums over
+    // trees does not: then nothing may be lost.
+    UnboundedDouble partition{};
 };
 
 // A Work has `template <class Scalar> static std::size_t workspace(Index num_words)` and a call
@@ -33,37 +38,103 @@ Status finish(Problem<Scalar>& problem, Work& work) {
     // With UnboundedDouble, flags tell of conversions of tiny results to double, which do not
     // matter.
     if (std::is_same<Scalar, double>::value && left_range(&work)) return Status::left_range;
-    if (finished) return Status::ok;
-    return problem.interrupt.requested() ? Status::interrupted : Status::no_tree;
+    if (!finished && problem.interrupt.requested()) return Status::interrupted;
+    if (problem.highest_lost > none_lost) {
+        const bool is_right = finished && is_negligible(problem.highest_lost, problem.partition,
+                                                        problem.graph.num_words);
+        return is_right ? Status::ok : Status::left_range;
+    }
+    return finished ? Status::ok : Status::no_tree;
 }
 
-template <class Scalar, class Work>
-Status attempt(const Graph& graph, Work& work, Arena& arena, const Interrupt& interrupt) {
-    const Index n = graph.num_words;
+// The same for work that needs no entry by itself, but Z or a law as a whole: numbers too small for
+// double may be lost where all of them together are too few to matter.  `log_sums()` is that of
+// walk/negligible.hpp; it is only called if anything was lost.
+template <class Work, class LogSums>
+Status finish_as_a_whole(Problem<double>& problem, Work& work, const LogSums& log_sums) {
+    watch_range();
+    const bool finished = work(problem);
+    const bool is_complete = problem.highest_lost == none_lost;
+    const bool stayed_in_range = !left_range(&work);
+    if (overflowed(&work)) return Status::left_range;
+    if (!finished) {
+        if (problem.interrupt.requested()) return Status::interrupted;
+        return is_complete && stayed_in_range ? Status::no_tree : Status::left_range;
+    }
+    const Index n = problem.graph.num_words;
+    if (stayed_in_range) {
+        if (is_complete || is_negligible(problem.highest_lost, problem.partition, n)) {
+            return Status::ok;
+        }
+    }
+    return log_lost_share(log_sums(), problem.partition, n) < 0 ? Status::ok : Status::left_range;
+}
+
+// Make the walk of a problem, with room for the work on it.  False: no memory.
+template <class Work, class Scalar>
+bool set_up(Problem<Scalar>& problem) {
+    const Index n = problem.graph.num_words;
+    Arena& arena = problem.arena;
     const std::size_t bytes = Arena::rounded<double>(n + 1) + Arena::rounded<Scalar>(n) +
                               Arena::rounded<Scalar>(n * walk_stride(n)) +
                               Work::template workspace<Scalar>(n);
-    if (!arena.reserve(bytes)) return Status::no_memory;
-    Problem<Scalar> problem{graph, {arena.take<double>(n + 1)}, nullptr, arena, interrupt};
-    Scalar* buffer = arena.take<Scalar>(n);
-    problem.walk = arena.take<Scalar>(n * walk_stride(n));
-    compute_shift(graph, problem.shift);
-    if (!fill_walk(graph, problem.shift, problem.walk, buffer)) return Status::left_range;
-    return finish(problem, work);
+    if (!arena.reserve(bytes)) return false;
+    problem.shift.column = arena.template take<double>(n + 1);
+    problem.walk = arena.template take<Scalar>(n * walk_stride(n));
+    const std::size_t mark = arena.mark();
+    Scalar* buffer = arena.template take<Scalar>(n);
+    compute_shift(problem.graph, problem.shift);
+    problem.highest_lost = fill_walk(problem.graph, problem.shift, problem.walk, buffer);
+    arena.release(mark);
+    return true;
+}
+
+// `partition`, if asked for, becomes Z of the walk; 0 if that is not known.
+template <class Scalar, class Work>
+Status attempt(const Graph& graph, Work& work, Arena& arena, const Interrupt& interrupt,
+               UnboundedDouble* partition = nullptr) {
+    Problem<Scalar> problem{graph, {nullptr}, nullptr, arena, interrupt};
+    if (!set_up<Work>(problem)) return Status::no_memory;
+    if (problem.highest_lost == HUGE_VAL) return Status::left_range;
+    const Status status = finish(problem, work);
+    if (partition != nullptr) {
+        // ExactlyScaled does not shift its scores.
+        constexpr bool is_shifted = !std::is_same<Scalar, ExactlyScaled>::value;
+        *partition = is_shifted ? problem.partition : UnboundedDouble();
+    }
+    return status;
 }
 
 // In the narrowest number type beyond double that holds the scores.
 template <class Work>
-Status solve_beyond_double(const Graph& graph, Work& work, Arena& arena,
-                           const Interrupt& interrupt) {
-    const Status status = attempt<UnboundedDouble>(graph, work, arena, interrupt);
-    return status == Status::left_range ? attempt<ExactlyScaled>(graph, work, arena, interrupt)
-                                        : status;
+Status solve_beyond_double(const Graph& graph, Work& work, Arena& arena, const Interrupt& interrupt,
+                           UnboundedDouble* partition = nullptr) {
+    const Status status = attempt<UnboundedDouble>(graph, work, arena, interrupt, partition);
+    return status == Status::left_range
+               ? attempt<ExactlyScaled>(graph, work, arena, interrupt, partition)
+               : status;
 }
 
 template <class Work>
 Status solve(const Graph& graph, Work& work, Arena& arena, const Interrupt& interrupt) {
     const Status status = attempt<double>(graph, work, arena, interrupt);
+    return status == Status::left_range ? solve_beyond_double(graph, work, arena, interrupt)
+                                        : status;
+}
+
+// For work as in `finish_as_a_whole`.
+template <class Work>
+Status solve_as_a_whole(const Graph& graph, Work& work, Arena& arena, const Interrupt& interrupt) {
+    Problem<double> problem{graph, {nullptr}, nullptr, arena, interrupt};
+    if (!set_up<Work>(problem)) return Status::no_memory;
+    Status status = Status::left_range;
+    if (problem.highest_lost < HUGE_VAL) {
+        status = finish_as_a_whole(problem, work, [&] {
+            // The work has used up the walk.
+            set_up<Work>(problem);
+            return log_of_sums(problem.walk, graph.num_words);
+        });
+    }
     return status == Status::left_range ? solve_beyond_double(graph, work, arena, interrupt)
                                         : status;
 }

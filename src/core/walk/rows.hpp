@@ -11,6 +11,7 @@
 // Spanning trees start with their root weights in a, dependency trees in b.
 #pragma once
 
+#include <cfloat>
 #include <cmath>
 #include <type_traits>
 
@@ -24,27 +25,32 @@
 namespace arborand {
 namespace ARBORAND_ISA {
 
-// The weight of an arc whose shifted score is d; false if it is not a normal double.
-inline bool convert(bool absent, Difference d, double& weight) {
-    const bool fits = d.high >= smallest_exponent;
-    weight = fits ? exp_in_range(d) : 0.0;
-    return fits || absent;
+// The weight of an arc whose shifted score is d; 0 if it is not a normal double.
+inline double weight_of(Difference d) {
+    return d.high >= smallest_exponent ? exp_in_range(d) : 0.0;
+}
+
+// The highest of the shifted scores whose weights do not fit a number type, which are left out of
+// the rows; walk/negligible.hpp says when that changes nothing.
+constexpr double none_lost = -HUGE_VAL;
+
+// A difference that overflowed is lower than any double.
+inline double lost(double highest, Difference d) {
+    const double score = d.high > -DBL_MAX ? d.high : -DBL_MAX;
+    return score > highest ? score : highest;
 }
 
 // Scores further apart than this are for ExactlyScaled.
 constexpr double largest_unbounded_score = 1e13;
 
-inline bool convert(bool absent, Difference d, UnboundedDouble& weight) {
-    const bool fits = std::fabs(d.high) <= largest_unbounded_score;  // false for NaN: an overflow
-    weight = absent || !fits ? UnboundedDouble() : unbounded_exp(d);
-    return fits || absent;
-}
-
-// Four at a time; `too_small` collects the finite scores that do not fit.
+// Four at a time.
 inline FourDoubles convert(FourDoubles scores, DifferenceOf<FourDoubles> d,
-                           FourIntegers& too_small) {
+                           FourDoubles& highest_lost) {
     const FourIntegers fits = d.high >= smallest_exponent;
-    too_small |= ~fits & (scores > -HUGE_VAL);
+    const FourDoubles lowest = broadcast(-DBL_MAX);
+    const FourDoubles score = select(d.high > lowest, d.high, lowest);
+    highest_lost =
+        select(~fits & (scores > -HUGE_VAL) & (score > highest_lost), score, highest_lost);
     const FourDoubles weights = exp_in_range(DifferenceOf<FourDoubles>{
         select(fits, d.high, broadcast(0.0)), select(fits, d.low, broadcast(0.0))});
     return select(fits, weights, broadcast(0.0));
@@ -52,12 +58,12 @@ inline FourDoubles convert(FourDoubles scores, DifferenceOf<FourDoubles> d,
 
 // The weights of all arcs that leave one head: `count` of them, from node 1 on.
 template <bool is_root>
-inline bool convert_row(const double* scores, const Shift& shift, Index count, double* weights) {
-    FourIntegers too_small = {0, 0, 0, 0};
+inline double convert_row(const double* scores, const Shift& shift, Index count, double* weights) {
+    FourDoubles highest_lost = broadcast(none_lost);
     const FourDoubles root_shift = broadcast(shift.root), root_rest = broadcast(shift.root_rest);
     const auto convert_four = [&](FourDoubles score, FourDoubles column_shift) {
         return convert(score, shifted<is_root>(score, column_shift, root_shift, root_rest),
-                       too_small);
+                       highest_lost);
     };
     const double* column = shift.column + 1;
     Index j = 0;
@@ -72,29 +78,35 @@ inline bool convert_row(const double* scores, const Shift& shift, Index count, d
             weights[j] = convert_four(broadcast(scores[j]), broadcast(column[j]))[0];
         }
     }
-    return (too_small[0] | too_small[1] | too_small[2] | too_small[3]) == 0;
+    double highest = highest_lost[0];
+    for (Index l = 1; l < vector_length; ++l) {
+        if (highest_lost[l] > highest) highest = highest_lost[l];
+    }
+    return highest;
 }
 
 template <bool is_root>
-inline bool convert_row(const double* scores, const Shift& shift, Index count,
-                        UnboundedDouble* weights) {
-    bool fits = true;
+inline double convert_row(const double* scores, const Shift& shift, Index count,
+                          UnboundedDouble* weights) {
+    double highest_lost = none_lost;
     for (Index j = 0; j < count; ++j) {
-        fits &=
-            convert(scores[j] == -HUGE_VAL,
-                    shifted<is_root>(scores[j], shift.column[j + 1], shift.root, shift.root_rest),
-                    weights[j]);
+        const Difference d =
+            shifted<is_root>(scores[j], shift.column[j + 1], shift.root, shift.root_rest);
+        const bool fits = std::fabs(d.high) <= largest_unbounded_score;  // not NaN: an overflow
+        const bool absent = scores[j] == -HUGE_VAL;
+        weights[j] = absent || !fits ? UnboundedDouble() : unbounded_exp(d);
+        if (!absent && !fits) highest_lost = lost(highest_lost, d);
     }
-    return fits;
+    return highest_lost;
 }
 
 // Scores are kept as they are, so nothing needs to be shifted.
 template <bool is_root>
-inline bool convert_row(const double* scores, const Shift&, Index count, ExactlyScaled* weights) {
+inline double convert_row(const double* scores, const Shift&, Index count, ExactlyScaled* weights) {
     for (Index j = 0; j < count; ++j) {
         weights[j] = scores[j] == -HUGE_VAL ? ExactlyScaled() : ExactlyScaled::exp_of(scores[j]);
     }
-    return true;
+    return none_lost;
 }
 
 // Whether scores may be so far apart that only ExactlyScaled holds them.  No: UnboundedDouble does.
@@ -119,28 +131,32 @@ constexpr Index num_root_columns = 2;
 inline Index walk_stride(Index num_words) { return padded(num_words + num_root_columns); }
 
 // Fill rows (num_words of them, walk_stride apart) with the walk: row j - 1 lists the weights of
-// all heads of node j.  `buffer` has room for num_words.  False: a finite score does not fit a
-// Scalar.
+// all heads of node j.  `buffer` has room for num_words.  Returns the highest of the shifted scores
+// that a Scalar does not hold: `none_lost`, or a finite number, or infinity if nothing may be lost.
 template <class Scalar>
-bool fill_walk(const Graph& graph, const Shift& shift, Scalar* rows, Scalar* buffer) {
+double fill_walk(const Graph& graph, const Shift& shift, Scalar* rows, Scalar* buffer) {
     const Index n = graph.num_words;
     const Index stride = walk_stride(n);
     // The root shift is -inf where the root has no arcs (inference/hitting_times.hpp).
-    bool fits = std::is_same<Scalar, ExactlyScaled>::value || shift.root == -HUGE_VAL ||
-                std::fabs(shift.root) <= largest_unbounded_score;
+    const bool fits = std::is_same<Scalar, ExactlyScaled>::value || shift.root == -HUGE_VAL ||
+                      std::fabs(shift.root) <= largest_unbounded_score;
+    double highest_lost = fits ? none_lost : HUGE_VAL;
+    const auto note = [&](double score) {
+        highest_lost = score > highest_lost ? score : highest_lost;
+    };
     for (Index i = 1; i <= n; ++i) {
         const double* scores = graph.log_weights + i * graph.stride;
-        fits &= convert_row<false>(scores + 1, shift, n, buffer);
+        note(convert_row<false>(scores + 1, shift, n, buffer));
         for (Index j = 0; j < n; ++j) rows[j * stride + i - 1] = buffer[j];
     }
-    fits &= convert_row<true>(graph.log_weights + 1, shift, n, buffer);
+    note(convert_row<true>(graph.log_weights + 1, shift, n, buffer));
     for (Index j = 0; j < n; ++j) {
         Scalar* root = rows + j * stride + n;
         root[0] = graph.single_root ? Scalar(0.0) : buffer[j];
         root[1] = graph.single_root ? buffer[j] : Scalar(0.0);
         for (Index pad = num_root_columns; pad < stride - n; ++pad) root[pad] = Scalar(0.0);
     }
-    return fits;
+    return highest_lost;
 }
 
 }  // namespace ARBORAND_ISA

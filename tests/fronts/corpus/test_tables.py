@@ -61,7 +61,7 @@ def test_ray_data_map_batches(form, rows, tmp_path_factory):
         include_dashboard=False,
         log_to_driver=False,
         logging_level="ERROR",
-        _node_ip_address="127.0.0.1",
+        _node_ip_address="127.0.0.2",  # see test_ray.py
         _temp_dir=str(tmp_path_factory.mktemp("r")),
     )
     try:

@@ -170,6 +170,20 @@ def test_opcheck(name):
     torch.library.opcheck(operator, (x, *ARGUMENTS[name], LENGTHS, True, 1))
 
 
+LAST_ARGUMENTS = {
+    "_ArcCumulants": (scores(2, 5, 5, seed=1), scores(2, 5, 5, seed=2)),
+    "_EntropyGradientTangents": (scores(2, 5, 5, seed=1),),
+}
+
+
+@pytest.mark.parametrize("name", LAST_ARGUMENTS)
+def test_opcheck_where_the_chain_of_derivatives_ends(name):
+    # The scores have no derivative here, the directions have.
+    directions = [direction.clone().requires_grad_() for direction in LAST_ARGUMENTS[name]]
+    operator = getattr(operations, name).operator
+    torch.library.opcheck(operator, (X, *directions, LENGTHS, True, 1))
+
+
 def test_opcheck_kl_divergence():
     x, y = X.clone().requires_grad_(), X.sin().requires_grad_()
     operator = operations._KullbackLeiblerDivergence.operator

@@ -1,0 +1,202 @@
+"""The command that compares scores with gold trees: evaluate."""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.markup import escape
+
+from arborand.cli import options
+from arborand.cli.messages import list_skipped, note, progress, say_written
+from arborand.cli.streams import NoOutput, check_streams, chosen_format
+from arborand.cli.tables import console, new_table, plain_percent
+from arborand.corpus import computing
+from arborand.corpus.running import is_folder, open_inputs, run_to_file, run_to_writer
+from arborand.corpus.work import Work
+from arborand.formats.creating import write_aside
+from arborand.formats.inputs import FormatError
+from arborand.formats.outputs import is_stream
+from arborand.formats.rows import EVALUATION
+
+if TYPE_CHECKING:
+    from arborand.evaluation import Summary
+    from arborand.formats.rows import Layout
+
+
+def evaluate(
+    scores: options.Corpus,
+    conllu: Annotated[
+        str,
+        typer.Option(
+            "--conllu",
+            metavar="GOLD",
+            help="The right heads: its HEAD column, matched by sent_id (in order, where scores "
+            "have no ids). Words whose HEAD is '_' are not counted.",
+            rich_help_panel="Scores",
+            show_default=False,
+        ),
+    ],
+    trees: options.Trees = "dependency",
+    weights: options.Weights = False,
+    output: options.Out = None,
+    format_: options.OutFormat = None,
+    plot: Annotated[
+        str | None,
+        typer.Option(
+            "--plot",
+            metavar="FILE",
+            help="A picture of the calibration (.svg).",
+            rich_help_panel="Output",
+            show_default=False,
+        ),
+    ] = None,
+    workers: options.Workers = 1,
+    on_error: options.OnBad = "stop",
+) -> None:
+    r"""Compare scores with gold trees: how right they are, and whether they are too sure.
+
+    The share of right heads (UAS) of the best tree, of the tree of least risk and
+    of random trees; the log-probability of gold; and the calibration: of all arcs
+    with a probability of 90 %, how many are right? A .json file has all of this.
+    In the other formats, each sentence has a line.
+
+    [bold]Examples[/bold]
+
+      [cyan]arborand evaluate scores.npz --conllu gold.conllu[/cyan]
+
+      [cyan]arborand evaluate scores.npz --conllu gold.conllu -o evaluation.json \
+          --plot calibration.svg[/cyan]
+
+      Sentence by sentence:
+      [cyan]arborand evaluate scores.npz --conllu gold.conllu -o sentences.csv[/cyan]
+    """
+    for target in (output, plot):
+        check_streams(scores, conllu, target)
+    if plot is not None and Path(plot).suffix.lower() != ".svg":
+        raise typer.BadParameter(f"{plot!r} is not .svg", param_hint="--plot")
+    if output is not None and is_folder(output):
+        raise typer.BadParameter("an evaluation is one file, not a folder", param_hint="--output")
+    chosen = chosen_format(output, options.Running(format_), EVALUATION)
+    comparison = computing.Comparison(computing.Setting(trees == "dependency", weights, workers))
+    work = Work("evaluate", comparison, EVALUATION, {"trees": trees, "weights": weights})
+    record: dict[str, Any] = {}
+
+    def keep_record(layout: Layout, found: dict[str, Any]) -> NoOutput:
+        del layout
+        record.update(found)
+        return NoOutput()
+
+    with (
+        open_inputs(scores, conllu) as inputs,
+        progress("evaluate", inputs.num_sentences, 0, quiet=False) as advance,
+    ):
+        skip = on_error == "skip"
+        if output is None or chosen == "json":
+            skipped = run_to_writer(work, inputs, keep_record, skip=skip, advance=advance)
+        else:
+            skipped = run_to_file(work, inputs, output, chosen, skip=skip, advance=advance)
+        gold = "" if inputs.conllu is None else inputs.conllu.shown
+    summary = comparison.summary
+    if summary.num_sentences and not summary.num_words:
+        raise FormatError(f"{gold} has no heads: there is nothing to compare with")
+    if output != "-":
+        _print_summary(summary)
+    if output is not None and chosen == "json":
+        result = {"arborand": "evaluation", **summary.as_dict(), "provenance": record}
+        _write(output, json.dumps(result, ensure_ascii=False, allow_nan=False, indent=2) + "\n")
+    if output is not None:
+        say_written(output)
+    if plot is not None and summary.calibration is not None:
+        from arborand.pictures import calibration_plot
+
+        _write(plot, calibration_plot(summary.calibration) + "\n")
+        say_written(plot)
+    for what, sent_ids, consequence in (
+        (
+            f"no {trees} tree (a cycle, or several roots where one is asked for)",
+            comparison.no_trees,
+            "its heads count, but it has no log-probability",
+        ),
+        (
+            "a tree of probability 0, because its scores rule out one of its arcs",
+            comparison.impossible,
+            "it is left out of the mean log-probability",
+        ),
+    ):
+        _say_how_many(what, sent_ids, consequence)
+    list_skipped(skipped)
+
+
+def _write(path: str, text: str) -> None:
+    def write(file: IO[bytes]) -> None:
+        file.write(text.encode())
+
+    if path == "-":
+        write(sys.stdout.buffer)
+    elif is_stream(path):
+        with open(path, "wb") as stream:
+            write(stream)
+    else:
+        write_aside(Path(path), write)
+
+
+def _say_how_many(what: str, sent_ids: computing.Named, consequence: str) -> None:
+    if sent_ids.count:
+        names = ", ".join(sent_ids.first) + (
+            ", ..." if sent_ids.count > len(sent_ids.first) else ""
+        )
+        plural = "s" if sent_ids.count > 1 else ""
+        note(f"gold is {what} in {sent_ids.count} sentence{plural} ({names}): {consequence}")
+
+
+def _print_summary(summary: Summary) -> None:
+    out = console()
+    table = new_table(show_header=False)
+    table.add_column()
+    table.add_column(justify="right", no_wrap=True)
+    table.add_column(overflow="fold")
+    left_out = f"{summary.num_open:,} without one are not counted" if summary.num_open else ""
+    rows: list[tuple[str, str, str]] = [
+        ("sentences", f"{summary.num_sentences:,}", ""),
+        ("words with a gold head", f"{summary.num_words:,}", left_out),
+        ("right heads (UAS): best tree", _percent(summary.best_attachment_score), ""),
+        ("  tree of least risk", _percent(summary.minimum_risk_attachment_score), ""),
+        ("  random trees, on average", _percent(summary.expected_attachment_score), ""),
+        (
+            "  tree of least risk, as the scores expect",
+            _percent(summary.claimed_attachment_score),
+            "",
+        ),
+        (
+            "log-probability of gold, mean",
+            f"{summary.mean_log_prob:.6g}",
+            f"over {summary.num_trees:,} sentences",
+        ),
+    ]
+    for row in rows:
+        table.add_row(*row)
+    out.print(table)
+    if summary.calibration is None:
+        return
+    out.print("of all arcs of such a probability, how many are right?", style="italic")
+    bins = new_table(("probability", "arcs", "mean probability", "right arcs", "share"))
+    calibration: Any = summary.calibration
+    for b, count in enumerate(calibration.num_arcs.tolist()):
+        low, high = calibration.edges[b : b + 2].tolist()
+        bins.add_row(
+            f"{100 * low:g} to {100 * high:g} %",
+            f"{count:,}",
+            _percent(calibration.mean_probability[b]),
+            f"{int(calibration.num_right[b]):,}",
+            _percent(calibration.share_right[b]),
+        )
+    out.print(bins)
+
+
+def _percent(share: float) -> str:
+    return "" if math.isnan(share) else escape(plain_percent(share))

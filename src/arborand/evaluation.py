@@ -1,0 +1,407 @@
+"""How good a distribution is, judged by trees that are known to be right (gold).
+
+`evaluate` compares a distribution, or a batch, with gold heads: how many heads the best tree, the
+tree of least risk and a random tree get right, how probable gold is, and whether probabilities mean
+what they say (calibration).  Its answers are per graph; a `Summary` adds them up, over as many
+batches as there are, in the same order with the same result however they are split.
+
+Gold may be incomplete: words without a gold head are not counted.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from arborand.arguments import check_workers
+from arborand.conditioning import check_heads
+from arborand.distributions import TreeDistribution
+from arborand.trees import is_tree
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+# Narrow where parsers put most arcs: near 0 and near 1.
+EDGES = (0.0, 0.01, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99, 1.0)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Calibration:
+    """Arcs by their probability, and how many of them are right.
+
+    Every possible arc into a word with a gold head counts, probable or not.
+
+    Attributes
+    ----------
+    edges : ndarray of float64, shape (num_bins + 1,)
+        Bin b has the arcs of probability ``edges[b] <= p < edges[b + 1]``; the last one has those
+        of probability 1, too.
+    num_arcs, num_right : ndarray of int64, shape ``(*batch_shape, num_bins)``
+    probability_sums : ndarray of float64, shape ``(*batch_shape, num_bins)``
+        The summed probabilities of the arcs: how many of them should be right.
+    """
+
+    edges: NDArray[np.float64]
+    num_arcs: NDArray[np.int64]
+    num_right: NDArray[np.int64]
+    probability_sums: NDArray[np.float64]
+
+    @property
+    def mean_probability(self) -> NDArray[np.float64]:
+        """The mean probability of the arcs of each bin; NaN where there are none."""
+        return _ratio(self.probability_sums, self.num_arcs)
+
+    @property
+    def share_right(self) -> NDArray[np.float64]:
+        """The share of the arcs of each bin that are right; NaN where there are none."""
+        return _ratio(self.num_right, self.num_arcs)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Evaluation:
+    """What gold heads say about each graph.
+
+    Attributes
+    ----------
+    num_words, num_open : ndarray of int64, in the shape of the batch
+        How many words have a gold head, and how many have none.  All that follows is about the
+        words that have one.
+    best_right, minimum_risk_right : ndarray of int64
+        How many words have the right head in the best tree, and in the tree of least risk.
+    expected_right : ndarray of float64
+        How many have it in a random tree, on average.
+    claimed_right : ndarray of float64
+        How many heads of the tree of least risk are right, if the distribution itself is asked:
+        more than `minimum_risk_right` if it is too sure.
+    log_prob : ndarray of float64
+        The log-probability that a random tree has all the gold heads: for a complete gold tree,
+        that of the tree.  -inf if no tree of the distribution has them, NaN if gold is no tree of
+        this kind, or has no heads.
+    is_tree : ndarray of bool
+        Whether gold is a tree of this kind, or a part of one.
+    calibration : Calibration
+    """
+
+    num_words: NDArray[np.int64]
+    num_open: NDArray[np.int64]
+    best_right: NDArray[np.int64]
+    minimum_risk_right: NDArray[np.int64]
+    expected_right: NDArray[np.float64]
+    claimed_right: NDArray[np.float64]
+    log_prob: NDArray[np.float64]
+    is_tree: NDArray[np.bool_]
+    calibration: Calibration
+
+    def summary(self) -> Summary:
+        """Add everything up."""
+        return Summary().plus(self)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Summary:
+    """Evaluations added up.
+
+    Attributes
+    ----------
+    num_sentences : int
+    num_words, num_open, best_right, minimum_risk_right, expected_right, claimed_right
+        As in :class:`Evaluation`, in sum.
+    num_trees : int
+        The sentences whose gold heads have a probability.
+    log_prob : float
+        The summed log-probabilities of their gold heads.
+    num_impossible : int
+        The sentences whose gold heads no tree of the distribution has: their probability is 0.
+    num_no_trees : int
+        The sentences whose gold is no tree of this kind: it has a cycle, or several roots where one
+        is asked for.
+    calibration : Calibration or None
+        None where nothing was added.
+
+    Examples
+    --------
+    Over a corpus, batch by batch:
+
+    >>> from arborand import DependencyTrees
+    >>> trees = DependencyTrees([[[0, 1, 2], [0, 0, 3], [0, 4, 0]]])
+    >>> summary = Summary()
+    >>> for batch, gold in [(trees, [[-1, 2, 0]]), (trees, [[-1, 0, 1]])]:
+    ...     summary = summary.plus(evaluate(batch, gold))
+    >>> summary.best_attachment_score
+    0.5
+    """
+
+    num_sentences: int = 0
+    num_words: int = 0
+    num_open: int = 0
+    best_right: int = 0
+    minimum_risk_right: int = 0
+    expected_right: float = 0.0
+    claimed_right: float = 0.0
+    num_trees: int = 0
+    log_prob: float = 0.0
+    num_impossible: int = 0
+    num_no_trees: int = 0
+    calibration: Calibration | None = field(default=None)
+
+    @property
+    def best_attachment_score(self) -> float:
+        """The share of right heads (UAS) of the best trees; NaN where there are no words."""
+        return _share(self.best_right, self.num_words)
+
+    @property
+    def minimum_risk_attachment_score(self) -> float:
+        """The share of right heads (UAS) of the trees of least risk."""
+        return _share(self.minimum_risk_right, self.num_words)
+
+    @property
+    def expected_attachment_score(self) -> float:
+        """The mean share of right heads (UAS) of random trees."""
+        return _share(self.expected_right, self.num_words)
+
+    @property
+    def claimed_attachment_score(self) -> float:
+        """The share of right heads that the distribution expects of its trees of least risk."""
+        return _share(self.claimed_right, self.num_words)
+
+    @property
+    def mean_log_prob(self) -> float:
+        """The mean log-probability of gold, over the sentences where it has one."""
+        return _share(self.log_prob, self.num_trees)
+
+    def plus(self, evaluation: Evaluation) -> Summary:
+        """Add the graphs of an evaluation, one after the other.
+
+        Raises
+        ------
+        ValueError
+            If its calibration has other edges.
+        """
+        log_prob = evaluation.log_prob.reshape(-1)
+        is_finite = np.isfinite(log_prob)
+        return replace(
+            self,
+            num_sentences=self.num_sentences + evaluation.num_words.size,
+            num_trees=self.num_trees + int(is_finite.sum()),
+            log_prob=float(_added(self.log_prob, log_prob[is_finite])),
+            num_impossible=self.num_impossible + int((log_prob == -np.inf).sum()),
+            num_no_trees=self.num_no_trees + int((~evaluation.is_tree).sum()),
+            calibration=_added_calibration(self.calibration, evaluation.calibration),
+            **{
+                name: kind(_added(getattr(self, name), getattr(evaluation, name).reshape(-1)))
+                for name, kind in _SUMS.items()
+            },
+        )
+
+    def as_dict(self) -> dict[str, Any]:
+        """Give everything as plain numbers and lists, for JSON; None where there is no number."""
+        scores = {
+            name: _number(getattr(self, name))
+            for name in (
+                "best_attachment_score",
+                "minimum_risk_attachment_score",
+                "expected_attachment_score",
+                "claimed_attachment_score",
+                "mean_log_prob",
+            )
+        }
+        counts = {
+            name: getattr(self, name) for name in self.__dataclass_fields__ if name != "calibration"
+        }
+        bins = []
+        if self.calibration is not None:
+            table = self.calibration
+            columns = (table.num_arcs, table.num_right, table.mean_probability, table.share_right)
+            for b, row in enumerate(zip(*(column.tolist() for column in columns), strict=True)):
+                names = ("num_arcs", "num_right", "mean_probability", "share_right")
+                numbers = dict(zip(names, map(_number, row), strict=True))
+                low, high = table.edges[b : b + 2].tolist()
+                bins.append({"from": low, "to": high, **numbers})
+        return {**scores, **counts, "calibration": bins}
+
+
+# What is added up as it is.
+_SUMS: dict[str, Any] = {
+    "num_words": int,
+    "num_open": int,
+    "best_right": int,
+    "minimum_risk_right": int,
+    "expected_right": float,
+    "claimed_right": float,
+}
+
+
+def evaluate(
+    distribution: TreeDistribution,
+    gold: ArrayLike,
+    *,
+    edges: ArrayLike = EDGES,
+    workers: int = 1,
+) -> Evaluation:
+    """Compare a distribution with gold heads.
+
+    Parameters
+    ----------
+    distribution : DependencyTrees or SpanningTrees
+        One graph, or a batch.
+    gold : array_like of int, shape ``(*batch_shape, m)``
+        The right head of each word, -1 where it is not known (and for the root and padding).  They
+        need not be a tree.
+    edges : array_like of float
+        Where the bins of the calibration begin and end: from 0 to 1, ascending.
+    workers : int
+        Threads that share the graphs of a batch.
+
+    Returns
+    -------
+    Evaluation
+
+    Raises
+    ------
+    InvalidTreeError, TypeError
+        If gold is not of its type or shape, or names a head that is no other node of its graph.
+    ValueError
+        If the edges are not ascending from 0 to 1.
+
+    Notes
+    -----
+    :math:`O(n^3)` time: the marginals twice, and log Z.  What is found for a graph does not depend,
+    to the last bit, on the others of its batch.
+
+    Examples
+    --------
+    >>> from arborand import DependencyTrees
+    >>> trees = DependencyTrees([[0, 1, 2], [0, 0, 3], [0, 4, 0]])
+    >>> evaluation = evaluate(trees, [-1, 2, 0])
+    >>> int(evaluation.best_right), float(np.exp(evaluation.log_prob).round(4))
+    (2, 0.8808)
+    """
+    if not isinstance(distribution, TreeDistribution):
+        raise TypeError(
+            f"distribution must be a DependencyTrees or a SpanningTrees, not a "
+            f"{type(distribution).__name__}"
+        )
+    workers = check_workers(workers)
+    shape, size = distribution.batch_shape, distribution.log_weights.shape[-1]
+    heads = check_heads(gold, distribution._graphs, "gold")
+    assert heads is not None
+    bins = _check_edges(edges)
+    lengths = distribution.lengths.reshape(-1)
+    given = heads >= 0
+    graph, word = np.nonzero(given)
+    marginals = distribution.arc_marginals(workers=workers).reshape(-1, size, size)
+    best = distribution.best_tree(workers=workers).reshape(heads.shape)
+    least_risk = distribution.minimum_risk_tree(workers=workers).reshape(heads.shape)
+
+    def per_graph(weights: NDArray[Any] | None = None) -> NDArray[Any]:
+        """Add up numbers of words with a gold head, from left to right."""
+        return np.bincount(graph, weights, minlength=len(heads)).reshape(shape)
+
+    def num_right(trees: NDArray[np.int32]) -> NDArray[np.int64]:
+        same = trees[graph, word] == heads[graph, word]
+        return per_graph(same).astype(np.int64)
+
+    log_prob, is_part_of_tree = _log_prob(distribution, heads, given, best, workers)
+    return Evaluation(
+        num_words=per_graph(),
+        num_open=(lengths - given.sum(axis=1)).astype(np.int64).reshape(shape),
+        best_right=num_right(best),
+        minimum_risk_right=num_right(least_risk),
+        expected_right=per_graph(marginals[graph, heads[graph, word], word]),
+        claimed_right=per_graph(marginals[graph, least_risk[graph, word], word]),
+        log_prob=log_prob.reshape(shape),
+        is_tree=is_part_of_tree.reshape(shape),
+        calibration=_calibration(marginals, heads, given, lengths, bins, shape),
+    )
+
+
+def _log_prob(
+    distribution: TreeDistribution,
+    heads: NDArray[np.intp],
+    given: NDArray[np.bool_],
+    best: NDArray[np.int32],
+    workers: int,
+) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    """Compute the log-probability of gold heads, and whether they are a tree or a part of one."""
+    lengths = distribution.lengths.reshape(-1)
+    node = np.arange(heads.shape[1])
+    is_open = ~given & (node > 0) & (node <= lengths[:, None])
+    # Given heads have no cycle if they have none with the root as the head of all open words.
+    is_part = np.asarray(is_tree(np.where(is_open, 0, heads), lengths=lengths))
+    if distribution._single_root:
+        is_part &= (heads == 0).sum(axis=1) <= 1
+    is_complete = is_part & ~is_open.any(axis=1)
+    shape = (*distribution.batch_shape, heads.shape[1])
+    # The best tree may take the place of what is none: its log-probability is not looked at.
+    trees = np.where(is_complete[:, None], heads, best)
+    answer = np.array(distribution.log_prob(trees.reshape(shape)), dtype=np.float64).reshape(-1)
+    is_incomplete = is_part & ~is_complete & given.any(axis=1)
+    if is_incomplete.any():
+        asked = np.where(is_incomplete[:, None], heads, -1).reshape(shape)
+        evidence = distribution.log_evidence(heads=asked, workers=workers)
+        answer = np.where(is_incomplete, np.reshape(evidence, -1), answer)
+    return np.where(is_complete | is_incomplete, answer, np.nan), is_part
+
+
+def _calibration(
+    marginals: NDArray[np.float64],
+    heads: NDArray[np.intp],
+    given: NDArray[np.bool_],
+    lengths: NDArray[np.int32],
+    edges: NDArray[np.float64],
+    shape: tuple[int, ...],
+) -> Calibration:
+    """Sort all arcs into words with a gold head by their probability."""
+    num_bins, node = len(edges) - 1, np.arange(heads.shape[1])
+    is_arc = given[:, None, :] & (node <= lengths[:, None])[:, :, None]
+    is_arc &= node[:, None] != node
+    graph, head, word = np.nonzero(is_arc)
+    probability = marginals[graph, head, word]
+    cell = graph * num_bins + np.searchsorted(edges[1:-1], probability, side="right")
+    is_right = heads[graph, word] == head
+
+    def counted(weights: NDArray[Any] | None = None) -> NDArray[Any]:
+        return np.bincount(cell, weights, minlength=len(heads) * num_bins).reshape(*shape, num_bins)
+
+    return Calibration(edges, counted(), counted(is_right).astype(np.int64), counted(probability))
+
+
+def _check_edges(edges: ArrayLike) -> NDArray[np.float64]:
+    array = np.array(edges, dtype=np.float64)
+    is_ascending = array.ndim == 1 and array.size >= 2 and bool((array[1:] > array[:-1]).all())
+    if not is_ascending or array[0] != 0.0 or array[-1] != 1.0:
+        raise ValueError(f"edges must ascend from 0 to 1, but are {array}")
+    return array
+
+
+def _added(total: Any, values: NDArray[Any]) -> Any:
+    """Add values to a total, one after the other: the same however they came in batches."""
+    return np.cumsum(np.concatenate([np.asarray(total)[None], values]), axis=0)[-1]
+
+
+def _added_calibration(total: Calibration | None, new: Calibration) -> Calibration:
+    num_bins = len(new.edges) - 1
+    if total is None:
+        nothing = np.zeros(num_bins, dtype=np.int64)
+        total = Calibration(new.edges, nothing, nothing, np.zeros(num_bins))
+    if not np.array_equal(total.edges, new.edges):
+        raise ValueError("the calibrations have different edges: use the same for all batches")
+    names = ("num_arcs", "num_right", "probability_sums")
+    sums = (_added(getattr(total, n), getattr(new, n).reshape(-1, num_bins)) for n in names)
+    return Calibration(total.edges, *sums)
+
+
+def _ratio(sums: NDArray[Any], counts: NDArray[np.int64]) -> NDArray[np.float64]:
+    answer = np.full(counts.shape, np.nan)
+    np.divide(sums, counts, out=answer, where=counts > 0)
+    return answer
+
+
+def _share(part: float, count: int) -> float:
+    return part / count if count else float("nan")
+
+
+def _number(value: Any) -> Any:
+    return value if np.isfinite(value) else None

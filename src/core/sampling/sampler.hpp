@@ -1,0 +1,220 @@
+// What each method prepares once per graph.
+#pragma once
+
+#include <cmath>
+#include <cstring>
+
+#include "inference/log_partition.hpp"
+#include "inference/marginals.hpp"
+#include "memory/arena.hpp"
+#include "numbers/exponential.hpp"
+#include "randomness/alias_table.hpp"
+#include "sampling/ancestral.hpp"
+#include "sampling/laps.hpp"
+#include "sampling/near_closed_cycles.hpp"
+#include "types/draws.hpp"
+#include "types/graph.hpp"
+#include "types/prepared.hpp"
+#include "types/status.hpp"
+#include "walk/problem.hpp"
+
+namespace arborand {
+namespace ARBORAND_ISA {
+
+// A walk that has taken this many steps has cost about as much as the ancestral draw that replaces
+// it, so that the attempt at most doubles the time: 4 n^2 steps of 3 ns against n^3 operations.
+inline std::int64_t default_budget(Index n) { return 4 * n * n + 256; }
+
+// It lives at the start of memory of its own, and is read by all threads that draw from it.
+struct Sampler {
+    Graph graph;
+    Method method;
+    DrawRule rule;
+    std::uint64_t id;  // of this preparation
+    std::int64_t budget;
+    bool draws_child;      // whether the root's child is drawn first
+    double* rows;          // the walk in double
+    double highest_lost;   // of the shifted scores that the rows lack (walk/rows.hpp)
+    double* child_chance;  // [node]: P(root -> node) if the child is drawn first
+    // Z of the graph as the rows are shifted; 0 if it is not known.
+    UnboundedDouble partition;
+    EnoughFor enough_for;
+    Laps laps;  // no cycles: walks do not jump
+    // num_nodes tables of num_nodes slots; that of node 0 draws the root's child.  Null for
+    // colbourn, which has no use for them.
+    Slot* slots;
+
+    static const Sampler& in(const Prepared& memory) {
+        return *reinterpret_cast<const Sampler*>(memory.tables.memory());
+    }
+
+    static Status prepare(const Graph& graph, Method method, const DrawRule& rule, Prepared& memory,
+                          Scratch& work, const Interrupt& interrupt);
+
+    // Whether the rows lack nothing that counts beside all trees together.
+    bool is_complete_beside_all() const {
+        return highest_lost == none_lost || is_negligible(highest_lost, partition, graph.num_words);
+    }
+
+  private:
+    template <class Work>
+    Status find_law(Work& work, double log_sums, Scratch& scratch, const Interrupt& interrupt);
+    void build_child_table(const AliasWorkspace& room, double* weights);
+    void find_what_double_is_enough_for(double log_sums);
+    bool walks_fast(double* escapes) const;
+    bool is_sharp(double log_sums) const;
+};
+
+// The law of the root's child, or Z alone: in double also where numbers too small for it were lost,
+// if they do not matter.
+template <class Work>
+Status Sampler::find_law(Work& work, double log_sums, Scratch& scratch,
+                         const Interrupt& interrupt) {
+    const Index n = graph.num_words, size = n * walk_stride(n);
+    Arena arena(scratch);
+    Status status = Status::left_range;
+    if (rule.trusts_double && highest_lost < HUGE_VAL) {
+        if (!arena.reserve(Arena::rounded<double>(size) + Work::template workspace<double>(n))) {
+            return Status::no_memory;
+        }
+        Problem<double> problem{graph, {nullptr}, arena.take<double>(size), arena, interrupt};
+        problem.highest_lost = highest_lost;
+        std::memcpy(problem.walk, rows, static_cast<std::size_t>(size) * sizeof(double));
+        status = finish_as_a_whole(problem, work, [&] { return log_sums; });
+        partition = problem.partition;
+    }
+    if (status == Status::left_range) {
+        status = solve_beyond_double(graph, work, arena, interrupt, &partition);
+    }
+    return status;
+}
+
+inline void Sampler::find_what_double_is_enough_for(double log_sums) {
+    const double lost = log_lost_share(log_sums, partition, graph.num_words);
+    // A prefix has less weight than all trees, by its chance.
+    constexpr double least = -600.0;
+    enough_for.where_numbers_were_lost = lost < 0 ? exp_of(lost > least ? lost : least) : HUGE_VAL;
+    enough_for.always = 0.0;
+    if (highest_lost > none_lost) {
+        const bool is_negligible = highest_lost < HUGE_VAL && is_complete_beside_all();
+        enough_for.always = is_negligible ? exp_of(least) : enough_for.where_numbers_were_lost;
+    }
+    if (!rule.trusts_double || highest_lost == HUGE_VAL) enough_for = {HUGE_VAL, HUGE_VAL};
+}
+
+// Spanning trees: does the walk end soon?  A node leaves for good with the weight of its own step
+// to the root, and of its steps to nodes whose next step goes there: so many expected steps at
+// most.
+inline bool Sampler::walks_fast(double* ends) const {
+    const Index n = graph.num_words, stride = walk_stride(n);
+    for (Index j = 0; j < n; ++j) ends[j] = rows[j * stride + n] / sum(rows + j * stride, n + 1);
+    double steps = 0.0;
+    for (Index j = 0; j < n; ++j) {
+        const double* row = rows + j * stride;
+        double total = row[n], escape = row[n];
+        for (Index i = 0; i < n; ++i) {
+            total += row[i];
+            escape += row[i] * ends[i];
+        }
+        steps += total / escape;
+    }
+    return steps < static_cast<double>(budget);
+}
+
+// The chance that the first steps out of all nodes are a tree is Z over the product of the column
+// sums.  Near-closed cycles make it small, on flat graphs it is about 1 / n.
+inline bool Sampler::is_sharp(double log_sums) const {
+    if (rule.jumps == Jumps::always) return true;
+    return is_positive(partition) &&
+           log_sums - log_of(partition) > log_of(4.0 * static_cast<double>(graph.num_words));
+}
+
+inline void Sampler::build_child_table(const AliasWorkspace& room, double* weights) {
+    const Index n = graph.num_words;
+    for (Index j = 0; j <= n; ++j) weights[j] = child_chance[j];
+    if (method == Method::wilson_rc) {
+        // The paper's line 1: the root's child by the weight of its arc.  Words that no tree has
+        // under the root are left out, because from them the walk would never end.
+        double best = -HUGE_VAL;
+        for (Index j = 1; j <= n; ++j) {
+            if (weights[j] > 0 && graph.score(0, j) > best) best = graph.score(0, j);
+        }
+        for (Index j = 1; j <= n; ++j) {
+            const Difference d = exact_difference(graph.score(0, j), best);
+            if (weights[j] > 0) weights[j] = weight_of(d);
+        }
+    }
+    build_alias(weights, n + 1, slots, room);
+}
+
+// Is it worth while to walk?  Defined with the draws.
+bool pilots_arrive(const Sampler& sampler, Scratch& work);
+
+inline Status Sampler::prepare(const Graph& graph, Method method, const DrawRule& rule,
+                               Prepared& memory, Scratch& work, const Interrupt& interrupt) {
+    const Index n = graph.num_words;
+    const Index num_nodes = n + 1;
+    const Index stride = walk_stride(n);
+    const bool walks = method != Method::colbourn;
+    Arena arena(memory.tables);
+    if (!arena.reserve(Arena::rounded<Sampler>(1) + Arena::rounded<double>(n * stride) +
+                       4 * Arena::rounded<double>(num_nodes) + Arena::rounded<UInt128>(num_nodes) +
+                       Arena::rounded<std::uint32_t>(num_nodes) +
+                       (walks ? Arena::rounded<Slot>(num_nodes * num_nodes) : 0))) {
+        return Status::no_memory;
+    }
+    Sampler& sampler = *arena.take<Sampler>(1);
+    sampler = Sampler();
+    sampler.graph = graph;
+    sampler.method = method;
+    sampler.rule = rule;
+    sampler.id = next_owner();
+    sampler.budget = rule.budget >= 0 ? rule.budget : default_budget(n);
+    sampler.draws_child =
+        graph.single_root && (method == Method::wilson || method == Method::wilson_rc);
+    sampler.rows = arena.take<double>(n * stride);
+    Shift shift{arena.take<double>(num_nodes)};
+    double* weights = arena.take<double>(num_nodes);
+    double* buffer = arena.take<double>(num_nodes);
+    // Rejection walks on the graph of the spanning trees; the ancestral draw that may replace it
+    // fills its own rows.
+    Graph walked = graph;
+    if (method == Method::wilson_reject) walked.single_root = false;
+    compute_shift(walked, shift);
+    sampler.highest_lost = fill_walk(walked, shift, sampler.rows, buffer);
+    const AliasWorkspace room{arena.take<UInt128>(num_nodes), arena.take<std::uint32_t>(num_nodes)};
+    const Steps steps{sampler.rows, n, !sampler.draws_child};
+    if (walks) {
+        sampler.slots = arena.take<Slot>(num_nodes * num_nodes);
+        for (Index j = 1; j <= n; ++j) {
+            steps.of(j, weights);
+            build_alias(weights, num_nodes, sampler.slots + j * num_nodes, room);
+        }
+    }
+    const double log_sums = method == Method::wilson_reject ? 0.0 : log_of_sums(sampler.rows, n);
+    Status status = Status::ok;
+    if (sampler.draws_child) {
+        sampler.child_chance = arena.take<double>(num_nodes);
+        sampler.child_chance[0] = 0.0;
+        DependencyRootMarginals child{sampler.child_chance};
+        status = sampler.find_law(child, log_sums, work, interrupt);
+        if (status == Status::ok) sampler.build_child_table(room, weights);
+    } else if (method == Method::colbourn ||
+               (method == Method::wilson && !sampler.walks_fast(buffer))) {
+        Partition partition;
+        status = sampler.find_law(partition, log_sums, work, interrupt);
+    }
+    if (status != Status::ok) return status;
+    sampler.find_what_double_is_enough_for(log_sums);
+    const bool may_jump = method == Method::wilson || method == Method::wilson_rc;
+    if (!may_jump || !sampler.is_sharp(log_sums)) return Status::ok;
+    NearClosedCycles cycles(steps, rule.jumps);
+    if (!cycles.find(sampler.child_chance, work, memory.laps, room, sampler.laps)) {
+        return Status::no_memory;
+    }
+    if (rule.budget < 0 && !pilots_arrive(sampler, work)) sampler.budget = 0;
+    return Status::ok;
+}
+
+}  // namespace ARBORAND_ISA
+}  // namespace arborand

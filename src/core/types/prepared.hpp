@@ -1,0 +1,13 @@
+// Where a sampler lives that was prepared for one graph.
+#pragma once
+
+#include "types/scratch.hpp"
+
+namespace arborand {
+
+struct Prepared {
+    Scratch tables;  // starts with the sampler
+    Scratch laps;    // only used where walks jump
+};
+
+}  // namespace arborand

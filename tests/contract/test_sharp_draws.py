@@ -1,0 +1,192 @@
+"""Sharp graphs: the same trees whatever is remembered, trusted, split or shared out.
+
+Draws from such graphs take turns that others do not: walks jump over laps, pilots decide that there
+is no walk at all, ancestral draws remember what others have computed, and numbers too small for
+double are given up where they do not count. None of it may show in the trees.
+"""
+
+import numpy as np
+import pytest
+
+from arborand import DependencyTrees, SpanningTrees, _core, sampling
+from arborand.randomness import stream_key
+from tests.kinds import KINDS
+from tests.random_graphs import (
+    dense_scores,
+    heavy_tails,
+    mutual_pairs,
+    negligible_roots,
+    nested_traps,
+    sparse_scores,
+)
+
+
+def bound_cycles(seed, num_words, length, bond):
+    scores = dense_scores(seed, num_words)
+    for first in range(1, num_words - length + 2, length):
+        for place in range(length):
+            scores[first + (place + 1) % length, first + place] += bond
+    return scores
+
+
+def cliques(seed, num_words, size, bond):
+    scores = dense_scores(seed, num_words)
+    block = (np.arange(1, num_words + 1) - 1) // size
+    scores[1:, 1:] += bond * (block[:, None] == block)
+    return scores
+
+
+SHARP = {
+    "pairs bound by e^20": mutual_pairs(1, 9, 20.0),
+    "pairs bound by e^60": mutual_pairs(2, 20, 60.0),
+    "pairs bound by e^400": mutual_pairs(3, 12, 400.0),
+    "cycles of three": bound_cycles(4, 18, 3, 30.0),
+    "cycles of seven": bound_cycles(5, 14, 7, 10.0),
+    "nested traps": nested_traps(6, 16, 30.0),
+    "deep nested traps": nested_traps(7, 12, 300.0),
+    "cliques": cliques(8, 15, 5, 30.0),
+    "sharp scores": dense_scores(9, 14, 60.0),
+    "sharper scores": dense_scores(10, 10, 250.0),
+    "sparse and sharp": sparse_scores(11, 14, 0.3, 50.0),
+    "roots of e^-60": negligible_roots(12, 12, -60.0),
+    "roots of e^-700": negligible_roots(13, 10, -700.0),
+    "heavy tails": heavy_tails(14, 9, 40.0),
+    "70 words in pairs": mutual_pairs(15, 70, 40.0),
+}
+NUM_DRAWS = {name: 100 if len(scores) > 30 else 500 for name, scores in SHARP.items()}
+
+each_sharp_graph = pytest.mark.parametrize("name", SHARP)
+METHODS = [None, "colbourn"]
+
+
+def draws(kind, name, method=None, **options):
+    heads, _ = sampling.sample(
+        kind(SHARP[name])._graphs, NUM_DRAWS[name], method=method, key=stream_key(4), **options
+    )
+    return heads
+
+
+@KINDS
+@each_sharp_graph
+@pytest.mark.parametrize("method", METHODS)
+def test_what_is_remembered_does_not_show(kind, name, method):
+    np.testing.assert_array_equal(
+        draws(kind, name, method), draws(kind, name, method, remembers=False)
+    )
+
+
+@KINDS
+@each_sharp_graph
+@pytest.mark.parametrize("method", METHODS)
+def test_the_number_type_does_not_show(kind, name, method):
+    np.testing.assert_array_equal(
+        draws(kind, name, method), draws(kind, name, method, trusts_double=False)
+    )
+
+
+@KINDS
+@each_sharp_graph
+def test_spent_walks_go_on_as_remembered(kind, name):
+    # A budget that is spent often, so that draws with every child of the root meet in the memory.
+    np.testing.assert_array_equal(
+        draws(kind, name, step_budget=3), draws(kind, name, step_budget=3, remembers=False)
+    )
+
+
+@KINDS
+@each_sharp_graph
+def test_threads_and_splits_do_not_show(kind, name):
+    distribution, size = kind(SHARP[name]), NUM_DRAWS[name]
+    heads = distribution.sample(size, rng=4)
+    for workers in (2, 3):
+        np.testing.assert_array_equal(distribution.sample(size, rng=4, workers=workers), heads)
+    first, middle = distribution.sample(7, rng=4), size // 3
+    np.testing.assert_array_equal(first, heads[:7])
+    later = distribution.sample(size - middle, rng=4, first_draw=middle)
+    np.testing.assert_array_equal(later, heads[middle:])
+    alone = distribution.sample(rng=4, first_draw=size - 1)
+    np.testing.assert_array_equal(alone, heads[-1])
+
+
+@KINDS
+def test_neighbours_in_a_batch_do_not_show(kind):
+    # One thread works on one graph after the other, in the same memory.
+    names = [name for name in SHARP if len(SHARP[name]) <= 21]
+    size = max(len(SHARP[name]) for name in names)
+    batch = np.full((2 * len(names), size, size), -np.inf)
+    for place, name in enumerate([*names, *names]):
+        num_nodes = len(SHARP[name])
+        batch[place, :num_nodes, :num_nodes] = SHARP[name]
+    lengths = [len(SHARP[name]) - 1 for name in [*names, *names]]
+    heads = kind(batch, lengths=lengths).sample(40, rng=2)
+    for place, name in enumerate([*names, *names]):
+        alone = kind(SHARP[name]).sample(40, rng=2, first_graph=place)
+        np.testing.assert_array_equal(heads[:, place, : len(SHARP[name])], alone)
+
+
+@KINDS
+@each_sharp_graph
+def test_instruction_sets_do_not_show(kind, name):
+    best, heads = _core.instruction_set(), draws(kind, name)
+    try:
+        _core.use_instruction_set("baseline")
+        np.testing.assert_array_equal(draws(kind, name), heads)
+    finally:
+        _core.use_instruction_set(best)
+
+
+# ---- what is done where -------------------------------------------------------------------------
+
+
+def counts_of(kind, scores, num_draws=200, **options):
+    _, counts = sampling.sample(
+        kind(scores)._graphs, num_draws, key=stream_key(1), method="wilson", **options
+    )
+    return counts
+
+
+@KINDS
+@pytest.mark.parametrize("bond", [20.0, 60.0, 200.0])
+def test_walks_jump_over_laps(kind, bond):
+    counts = counts_of(kind, mutual_pairs(1, 20, bond))
+    assert counts.ancestral == 0
+    assert counts.steps < 200 * 20 * 10  # a few steps per word
+    assert counts_of(kind, mutual_pairs(1, 20, bond), jumps="never").ancestral == 200
+
+
+@KINDS
+def test_walks_that_would_never_arrive_are_not_begun(kind):
+    counts = counts_of(kind, cliques(1, 20, 5, 30.0))
+    assert counts == (0, 0, 200)
+
+
+@KINDS
+@pytest.mark.parametrize("num_words", [2, 5, 20, 70])
+def test_flat_graphs_are_walked_as_ever(kind, num_words):
+    scores = dense_scores(num_words, num_words)
+    graphs = kind(scores)._graphs
+    for options in ({"jumps": "never"}, {"remembers": False}):
+        plain, _ = sampling.sample(graphs, 100, key=stream_key(1), **options)
+        np.testing.assert_array_equal(plain, sampling.sample(graphs, 100, key=stream_key(1))[0])
+    assert counts_of(kind, scores).ancestral == 0
+
+
+def test_a_prefix_is_remembered_with_its_root():
+    # Word 1 hangs on the root or on word 3; what word 2 does depends on which.
+    scores = np.full((4, 4), -np.inf)
+    scores[0, 1:] = 0.0
+    scores[1, 2], scores[3, 2] = 0.0, 0.0
+    scores[3, 1], scores[2, 1] = 0.0, 0.0
+    scores[1, 3], scores[2, 3] = 0.0, 0.0
+    graphs = DependencyTrees(scores)._graphs
+    heads, _ = sampling.sample(graphs, 2000, key=stream_key(1), step_budget=0)
+    alone, _ = sampling.sample(graphs, 2000, key=stream_key(1), step_budget=0, remembers=False)
+    np.testing.assert_array_equal(heads, alone)
+
+
+def test_graphs_too_large_for_the_memory_are_drawn_all_the_same():
+    scores = dense_scores(1, 300)
+    graphs = SpanningTrees(scores)._graphs
+    heads, _ = sampling.sample(graphs, 3, key=stream_key(1), method="colbourn")
+    alone, _ = sampling.sample(graphs, 3, key=stream_key(1), method="colbourn", remembers=False)
+    np.testing.assert_array_equal(heads, alone)
