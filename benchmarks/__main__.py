@@ -26,6 +26,7 @@ NAMES = (
     "estimators",
     "sparse",
     "command_line",
+    "corpus",
 )
 # Where quick runs write, so that they never stand in for results that are committed.
 QUICK_RESULTS = ROOT / "build" / "benchmarks"

@@ -42,11 +42,70 @@ SPARSE_DRAWS = (
     "nothing_but_their_number or the_same_step",
 )
 
+JOBS = ("tests/contract/test_corpus_jobs.py", "-k")
+
 PACKAGE = (
+    Mutant(
+        "sentences of every shard are numbered from 0",
+        "src/arborand/corpus/reading.py",
+        "replace(run, first=before + run.first, sent_ids=ids)",
+        "replace(run, first=run.first, sent_ids=ids)",
+        (*JOBS, "shards_give"),
+    ),
+    Mutant(
+        "parts of one file overlap",
+        "src/arborand/corpus/reading.py",
+        "run.part(0, stop - run.first)",
+        "run.part(0, stop - run.first + 1)",
+        (*JOBS, "shards_give"),
+    ),
+    Mutant(
+        "a marker of another job counts",
+        "src/arborand/corpus/state.py",
+        'if marker["job"] == digest and marker["bytes"] == sizes.get(name):',
+        'if marker["bytes"] == sizes.get(name):',
+        (*JOBS, "no_marker"),
+    ),
+    Mutant(
+        "a marker counts without its part",
+        "src/arborand/corpus/state.py",
+        'if marker["job"] == digest and marker["bytes"] == sizes.get(name):',
+        'if marker["job"] == digest:',
+        (*JOBS, "makes_only_what_is_missing"),
+    ),
+    Mutant(
+        "ranks share what is left, not the whole list",
+        "src/arborand/corpus/running.py",
+        "    left = [part for part in mine if part.name not in status.done]\n",
+        "    left = [part for part in parts if part.name not in status.done]\n"
+        "    left = left[place::count] if engine == 'array' else left\n",
+        (*JOBS, "ranks_share"),
+    ),
+    Mutant(
+        "errors in sentences are tried again",
+        "src/arborand/corpus/task.py",
+        "if left and isinstance(error, OSError):",
+        "if left:",
+        (*JOBS, "never_tried_again"),
+    ),
+    Mutant(
+        "what killed workers were writing stays",
+        "src/arborand/corpus/state.py",
+        "    folder = open_folder(output)\n    folder.remove_orphans()\n",
+        "    folder = open_folder(output)\n",
+        ("tests/contract/test_corpus_faults.py", "-k", "workers_that_are_killed"),
+    ),
+    Mutant(
+        "a part gets its name before it is written",
+        "src/arborand/formats/creating.py",
+        "    try:\n        yield file\n        file.flush()\n",
+        "    try:\n        os.link(new, path)\n        yield file\n        file.flush()\n",
+        ("tests/contract/test_corpus_faults.py", "-k", "30_random"),
+    ),
     Mutant(
         "a digest of the first MiB only",
         "src/arborand/formats/inputs.py",
-        "                digest.update(chunk)\n                chunk = file.read(_CHUNK)\n",
+        "                digest.update(chunk)\n                chunk = file.read(CHUNK)\n",
         "                digest.update(chunk)\n                chunk = b''\n",
         ("tests/contract/test_formats.py", "-k", "digests"),
     ),
