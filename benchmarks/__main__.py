@@ -25,6 +25,7 @@ NAMES = (
     "estimators",
     "sparse",
     "command_line",
+    "page",
 )
 # Where quick runs write, so that they never stand in for results that are committed.
 QUICK_RESULTS = ROOT / "build" / "benchmarks"

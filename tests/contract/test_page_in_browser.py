@@ -708,7 +708,10 @@ def test_sentences_are_drawn_when_they_come_into_view(browser, large_page):
             : requestAnimationFrame(look);
         look();
     })""")
+    for _ in range(5):
+        browser.settle()
     assert len(browser.evaluate(live)) < 20
+    assert 0 <= browser.evaluate("document.querySelector('#s250').getBoundingClientRect().top") < 90
     assert browser.evaluate("document.querySelectorAll('.sentences li').length") == 300
 
 

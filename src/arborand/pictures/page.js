@@ -40,10 +40,20 @@
   const inView = () =>
     Math.max(0, sections.findIndex((s) => s.getBoundingClientRect().bottom > innerHeight / 3));
   const treesOf = (section) => [...section.querySelectorAll("button.tree-head")];
+  // Sentences above get their real height as they come near, so the place is found again.
   const goTo = (section) => {
-    section.scrollIntoView({ block: "start" });
     open(section);
+    let frames = 4;
+    const align = () => {
+      section.scrollIntoView({ block: "start" });
+      if (--frames) requestAnimationFrame(align);
+    };
+    align();
   };
+  addEventListener("hashchange", () => {
+    const section = document.getElementById(location.hash.slice(1))?.closest(".sentence");
+    if (section) goTo(section);
+  });
   const focusTree = (section, rank) => {
     const button = treesOf(section)[rank];
     if (!button) return;

@@ -197,7 +197,8 @@ _LEGEND = """<details class="legend" open><summary>How to read this page</summar
 d="M24 9h18"/><path class="arc candidate" d="M46 9h18"/></svg> An arc goes from a word to a word
 that may depend on it. The more probable an arc is, the stronger is its line.</li>
 <li><svg viewBox="0 0 30 18" width="30" height="18" aria-hidden="true"><path class="arc tree"
-d="M2 9h26"/></svg> The arcs of the best tree, the most probable of all, are black.</li>
+d="M2 9h26"/></svg> The arcs of the best tree, the most probable of all, have the colour of the
+text.</li>
 <li class="gold-key"><svg viewBox="0 0 30 18" width="30" height="18" aria-hidden="true"><path
 class="arc gold" d="M2 9h26"/></svg> An arc of the gold tree, the annotated one, that the best tree
 does not have.</li>
@@ -468,7 +469,7 @@ def _difference(
     names: Sequence[str], heads: NDArray[np.intp], best: NDArray[np.intp], rank: int
 ) -> str:
     if rank == 1:
-        return '<p class="difference">the best tree, black in the diagram</p>'
+        return '<p class="difference">the best tree</p>'
     changed = np.flatnonzero(heads != best).tolist()
     rest = len(changed) - _MOST_CHANGES_LISTED
     more = f"; and {rest} more" if rest > 0 else ""
