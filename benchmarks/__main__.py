@@ -19,12 +19,14 @@ NAMES = (
     "second_order",
     "torch_front",
     "sampling",
+    "sharp",
     "without_replacement",
     "best",
     "peers",
     "estimators",
     "sparse",
     "command_line",
+    "corpus",
     "page",
 )
 # Where quick runs write, so that they never stand in for results that are committed.

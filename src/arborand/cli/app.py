@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 import warnings
 from contextlib import contextmanager, suppress
@@ -81,7 +82,8 @@ def arborand(
     CoNLL-U, .parquet, .jsonl or .npz, or as a table on the terminal; numbers also
     as .csv or .tsv.
     Memory does not grow with the corpus. An output appears under its name
-    when it is complete; an interrupted run is continued with [cyan]--resume[/cyan].
+    when it is complete. A folder (-o trees/) gets a part for each file of scores;
+    after an interruption, the same command again goes on.
 
     [bold]Examples[/bold]
 
@@ -110,6 +112,7 @@ for _command in (
     show.show,
     files.convert,
     files.check,
+    files.status,
     paper.experiment,
     paper.illustrate,
 ):
@@ -126,6 +129,7 @@ def run() -> None:
     with suppress(AttributeError):
         sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
     try:
+        signal.signal(signal.SIGTERM, _terminated)
         with _one_line_about_odd_scores():
             typer.main.get_command(app)(prog_name="arborand")
     except (ArborandError, ModuleNotFoundError) as error:
@@ -138,6 +142,13 @@ def run() -> None:
         where = f"{os.fsdecode(error.filename)}: " if error.filename else ""
         _abandon_standard_output()
         _fail(f"{where}{error.strerror or error}")
+
+
+def _terminated(number: int, frame: object) -> None:
+    """End as after Ctrl-C: what is half-written is removed, and workers end."""
+    del frame
+    note("terminated")
+    sys.exit(128 + number)
 
 
 @contextmanager

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from arborand.cli.computing import Setting
+    from arborand.corpus.computing import Setting
     from arborand.formats.sentences import Sentences
 
 Order = Literal["file", "entropy", "length", "disagreement"]

@@ -11,14 +11,15 @@ from typing import IO, TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from arborand.cli import computing, options
+from arborand.cli import options
 from arborand.cli.choosing import Choice, Order, all_sentences, gold_heads, parse_condition
 from arborand.cli.messages import list_skipped, say_written
-from arborand.cli.running import chosen_sentences, open_corpus
 from arborand.cli.streams import check_streams
+from arborand.corpus import computing
+from arborand.corpus.reading import chosen_sentences, open_corpus
 from arborand.errors import ArborandError
+from arborand.formats.creating import write_aside
 from arborand.formats.inputs import SentenceError
-from arborand.formats.journal import write_aside
 from arborand.formats.outputs import is_stream
 from arborand.formats.provenance import provenance
 from arborand.methods import DEFAULT_WITHOUT_REPLACEMENT

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import numpy as np
 import typer
 
-from arborand.cli import computing, options
+from arborand.cli import options
 from arborand.cli.messages import note, say_written
-from arborand.cli.running import chosen_sentences, open_corpus
 from arborand.cli.streams import check_streams
+from arborand.corpus import computing
+from arborand.corpus.reading import chosen_sentences, open_corpus
 from arborand.errors import ArborandError
-from arborand.formats.creating import OutputError
+from arborand.formats.creating import OutputError, write_aside
 from arborand.formats.inputs import FormatError, SentenceError
-from arborand.formats.journal import write_aside
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
