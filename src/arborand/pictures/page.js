@@ -6,6 +6,8 @@
   const opened = new Map();
   document.documentElement.classList.add("script");
   if (!document.querySelector('[data-fact="gold"]')) document.querySelector(".gold-key").remove();
+  // On a phone the sentences come first.
+  if (innerWidth < diagram.NARROW) document.querySelector(".legend").open = false;
   document.body.append(explore.panel);
 
   const open = (section) => {

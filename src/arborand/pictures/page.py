@@ -449,13 +449,13 @@ def _covered(sentence: _Sentence) -> str:
     """Say how much of the probability so many trees have."""
     draws = sentence.picture.draws
     count, several = len(sentence.probabilities), len(draws)
-    best = f"These {count} trees have" if count > 1 else "This tree has"
-    words = f"{best} {percent(_total(sentence.probabilities))} of the probability"
+    best, drawn = _total(sentence.probabilities), _total(np.exp(draws.log_prob))
+    who = f"These {count} trees have" if count > 1 else "This tree has"
+    words = f"{who} {percent(best)} of the probability"
     if bool(draws.exhausted):
         words += f"; there are {several} trees in all" if several > count else ""
-    elif several > count:
-        words += f"; {several} different ones, taken at random, have "
-        words += percent(_total(np.exp(draws.log_prob)))
+    elif drawn > best:  # else the best ones say more
+        words += f"; {several} different ones, taken at random, have {percent(drawn)}"
     return f'<p class="covered">{words}.</p>'
 
 
