@@ -19,6 +19,7 @@ NAMES = (
     "second_order",
     "torch_front",
     "sampling",
+    "sharp",
     "without_replacement",
     "best",
     "peers",

@@ -34,6 +34,13 @@ MASKS = ("tests/oracle/test_masks.py",)
 EXTREME = ("tests/oracle/test_extreme_scores.py",)
 SHARP = ("tests/contract/test_sharp_draws.py",)
 LAPS = ("tests/reference/test_twin.py",)
+SPARSE_TWIN = ("tests/reference/test_twin_sparse.py",)
+SPARSE_NUMBERS = ("tests/oracle/test_sparse_graphs.py",)
+SPARSE_DRAWS = (
+    "tests/contract/test_sparse_graphs.py",
+    "-k",
+    "nothing_but_their_number or the_same_step",
+)
 
 JOBS = ("tests/contract/test_corpus_jobs.py", "-k")
 
@@ -209,7 +216,7 @@ PACKAGE = (
     ),
 )
 
-MODULE = (
+DENSE = (
     Mutant(
         "one root arc by a penalty",
         "src/core/best_trees/certified_rows.hpp",
@@ -605,6 +612,79 @@ MODULE = (
     ),
 )
 
+SPARSE = (
+    Mutant(
+        "pairs are jumped over although the partner is on the path",
+        "src/core/sparse/pair_jumping.hpp",
+        "if (states_[partner] != fresh) {",
+        "if (states_[partner] == in_tree) {",
+        SPARSE_TWIN,
+    ),
+    Mutant(
+        "pairs are jumped over although the partner is in the tree",
+        "src/core/sparse/pair_jumping.hpp",
+        "if (states_[partner] != fresh) {",
+        "if (states_[partner] == on_path) {",
+        SPARSE_TWIN,
+    ),
+    Mutant(
+        "arcs between partners count against the budget of jumps",
+        "src/core/sparse/pair_jumping.hpp",
+        "popped += head != tables_.partner(x);",
+        "++popped;",
+        SPARSE_TWIN,
+    ),
+    Mutant(
+        "parallel arcs weigh as much as the heaviest of them",
+        "src/core/sparse/compressed_rows.hpp",
+        "log_weight_.push_back(same == a + 1 ? largest : largest + log_of(total));",
+        "log_weight_.push_back(largest);",
+        SPARSE_NUMBERS,
+    ),
+    Mutant(
+        "of parallel edges the first is always used",
+        "src/core/sparse/compressed_rows.hpp",
+        "return edge[draw_index(chances.data(), count, stream)];",
+        "return edge[0];",
+        GOLDEN,
+    ),
+    Mutant(
+        "the alias of a sparse step is off by one",
+        "src/core/sparse/step_tables.hpp",
+        "heads[table_[i].alias]});",
+        "heads[(table_[i].alias + 1) % size]});",
+        SPARSE_TWIN,
+    ),
+    Mutant(
+        "walks side by side read one stream",
+        "src/core/sparse/wilson.hpp",
+        "walker.stream = Stream(draws_.key, 0, draws_.draws[i], draws_.purpose);",
+        "walker.stream = Stream(draws_.key, 0, draws_.draws[0], draws_.purpose);",
+        SPARSE_DRAWS,
+    ),
+    Mutant(
+        "walks side by side may take one step more",
+        "src/core/sparse/wilson.hpp",
+        "} else if (walker.left == 0) {",
+        "} else if (walker.left < 0) {",
+        SPARSE_DRAWS,
+    ),
+    Mutant(
+        "elimination forgets walks to the root through nodes taken out",
+        "src/core/sparse/elimination.hpp",
+        "absorbed[j] += from * absorbed[static_cast<std::size_t>(p)];",
+        "",
+        SPARSE_NUMBERS,
+    ),
+    Mutant(
+        "a node that is put back may close a cycle",
+        "src/core/sparse/ancestral.hpp",
+        "if (!some_led_here || leads_to_root(head)) {",
+        "if (!some_led_here || head != undecided) {",
+        SPARSE_TWIN,
+    ),
+)
+
 PARTS = (
     Mutant(
         "the shift of the root ignores the low part",
@@ -784,4 +864,5 @@ PARTS = (
 )
 
 # In an order in which what was built for one group is never wrong for the next.
+MODULE = (*DENSE, *SPARSE)
 MUTANTS = (*PACKAGE, *MODULE, *PARTS)

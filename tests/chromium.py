@@ -12,7 +12,6 @@ import contextlib
 import json
 import os
 import select
-import shutil
 import subprocess
 import sys
 import time
@@ -21,11 +20,6 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
-PLACES = (
-    "/Applications/Chromium.app/Contents/MacOS/Chromium",
-    "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
-)
 FLAGS = (
     "--headless",
     "--no-sandbox",
@@ -49,15 +43,6 @@ os.dup2(ends[1], 4)
 os.closerange(5, 64)
 os.execv(sys.argv[3], sys.argv[3:])
 """
-
-
-def find_chromium() -> str | None:
-    """Return the path of a Chromium: that of $ARBORAND_CHROMIUM, or one in the usual places."""
-    named = os.environ.get("ARBORAND_CHROMIUM")
-    if named:
-        return named
-    found = (shutil.which(name) for name in NAMES)
-    return next(filter(None, found), next(filter(os.path.exists, PLACES), None))
 
 
 class BrowserError(RuntimeError):

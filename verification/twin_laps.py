@@ -127,7 +127,7 @@ class JumpingSampler(TreeSampler):
 
     def other_steps(self, node: int, following: int) -> FloatArray:
         """Give the steps out of a node but for one."""
-        weights = self.steps[node].copy()
+        weights: FloatArray = self.steps[node].copy()
         weights[following] = 0.0
         return weights
 

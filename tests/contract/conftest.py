@@ -4,7 +4,8 @@ import os
 
 import pytest
 
-from tests.chromium import Browser, find_chromium
+from arborand.pictures.figures import find_chromium
+from tests.chromium import Browser
 
 
 @pytest.fixture(scope="session")

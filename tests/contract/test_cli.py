@@ -541,7 +541,7 @@ def test_version_and_help(arborand):
         (["logz", SCORES, "-o", "x.npz", "--engine", "ray"], "made in one go"),
         (["logz", "-", SCORES], "standard input stands alone"),
         (["sample", "-", "--conllu", "-"], "not both"),
-        (["show", SCORES, "-o", "page.pdf"], "neither .html nor .svg"),
+        (["show", SCORES, "-o", "page.txt"], "neither a page (.html) nor a diagram"),
     ],
 )
 def test_what_is_not_understood_ends_with_status_2(arguments, message, arborand, tmp_path):

@@ -1,0 +1,230 @@
+"""Masks and sharp scores: what they cost beside scores that have neither.
+
+A mask is a huge negative score.  It should cost what a missing arc costs.  Sharp scores (those of a
+parser at a low temperature, or words bound to each other) make plain random walks long; draws
+should cost what they cost at the parser's own temperature.
+
+OTHER_CORE=path/of/_core.so compares with the compiled core of another version, graph by graph.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from arborand import DependencyTrees, _core
+from arborand.randomness import stream_key
+from benchmarks import graphs
+from benchmarks.graphs import Floats, Sentences
+from benchmarks.measure import Ratio, Settings, Side, compare, duration
+from benchmarks.report import Report
+
+TITLE = "Masks and sharp scores"
+NUM_DRAWS = 20
+SCALES = (8.0, 4.0, 2.0, 1.0)
+_MASK = -1e9
+_WILSON = 0
+
+
+def run(settings: Settings) -> Report:
+    """Measure masks against missing arcs, and sharp graphs against their milder selves."""
+    report = Report("sharp", TITLE, settings)
+    found = graphs.read_sentences(settings.scores, max_words=120)
+    trained = [sentences for sentences in found if "trained" in sentences.name] or found
+    chosen = [s.first(settings.pick((300,), (30,))[0]) for s in trained if "un" not in s.name[:2]]
+    _masks(report, settings, chosen[0])
+    _temperatures(report, settings, chosen)
+    other = os.environ.get("OTHER_CORE")
+    if other is not None:
+        _against(report, settings, chosen, _load(other))
+    return report
+
+
+# ---- masks
+
+
+def _masks(report: Report, settings: Settings, sentences: Sentences) -> None:
+    table = report.table(
+        "masks against missing arcs",
+        ("question", "-inf", "-1e9", "ratio"),
+        f"A third of the arcs of {sentences.name}, none of them in the best tree.",
+    )
+    plain, lengths = sentences.padded()
+    chosen = np.random.default_rng(1).random(plain.shape) < 1 / 3
+    best = DependencyTrees(plain, lengths=lengths).best_tree()
+    for mask, heads, length in zip(chosen, best, lengths, strict=True):
+        mask[heads[1 : length + 1], np.arange(1, length + 1)] = False
+    chosen &= plain > -np.inf
+    made = {
+        name: DependencyTrees(np.where(chosen, score, plain), lengths=lengths)
+        for name, score in (("-inf", -np.inf), ("-1e9", _MASK))
+    }
+    ratios: dict[str, Ratio] = {}
+    for question, ask in _questions(plain.shape).items():
+        both = compare({name: Side(partial(ask, d)) for name, d in made.items()}, settings)
+        ratios[question] = both.ratio("-1e9", "-inf")
+        times = (duration(both.median(name) / len(plain)) for name in made)
+        table.rows.append([question, *times, str(ratios[question])])
+        report.raw[f"masks, {question}"] = both.times
+    report.worst(
+        "a third of the arcs masked: time over that without them", ratios, 1.1, at_most=True
+    )
+
+    rows: dict[str, Ratio] = {}
+    for question in ("log Z", "arc_marginals", "sample"):
+        ask = _questions(plain.shape)[question]
+        same = _of_one_length(plain, lengths)
+        both = compare({name: Side(partial(ask, d)) for name, d in same.items()}, settings)
+        rows[question] = both.ratio("padding masked", "padding missing")
+        report.raw[f"padding, {question}"] = both.times
+    report.worst(
+        "padding words masked: time over that of padding words with free scores",
+        rows,
+        1.5,
+        at_most=True,
+    )
+
+
+def _of_one_length(plain: Floats, lengths: Any) -> dict[str, DependencyTrees]:
+    """Make words of the padding: masked ones, and ones with scores like any others."""
+    size = plain.shape[-1]
+    inside = np.arange(size) <= lengths[:, None]
+    both = inside[:, :, None] & inside[:, None, :]
+    free = np.where(both, plain, np.random.default_rng(2).normal(size=plain.shape))
+    return {
+        "padding missing": DependencyTrees(free),
+        "padding masked": DependencyTrees(np.where(both, plain, _MASK)),
+    }
+
+
+def _questions(shape: tuple[int, ...]) -> dict[str, Callable[[DependencyTrees], Any]]:
+    direction = np.random.default_rng(3).normal(size=shape)
+    return {
+        # A new distribution, because log Z is kept.
+        "log Z": lambda d: DependencyTrees._of(d._graphs).log_partition(),
+        "arc_marginals": lambda d: d.arc_marginals(),
+        "entropy": lambda d: d.entropy(),
+        "sample": lambda d: d.sample(NUM_DRAWS, rng=1),
+        "best_tree": lambda d: d.best_tree(),
+        "arc_covariances": lambda d: d.arc_covariances(direction),
+    }
+
+
+# ---- sharp scores
+
+
+def _temperatures(report: Report, settings: Settings, chosen: list[Sentences]) -> None:
+    table = report.table(
+        f"{NUM_DRAWS} draws per sentence, scores multiplied",
+        ("scores", *(f"x {scale:g}" for scale in SCALES), "x 8 over x 1"),
+        "Time per tree, preparation included.",
+    )
+    ratios: dict[str, Ratio] = {}
+    for sentences in chosen:
+        batch, lengths = sentences.padded()
+        sides = {}
+        for scale in SCALES:
+            trees = DependencyTrees(scale * batch, lengths=lengths)
+            draw = partial(trees.sample, NUM_DRAWS, rng=1)
+            sides[f"x {scale:g}"] = Side(draw, None, NUM_DRAWS * len(batch))
+        found = compare(sides, settings)
+        ratios[sentences.name] = found.ratio("x 8", "x 1")
+        times = (duration(found.median(name)) for name in sides)
+        table.rows.append([sentences.name, *times, str(ratios[sentences.name])])
+        report.raw[f"temperatures, {sentences.name}"] = found.times
+    report.worst(
+        "scores times 8: time of a draw over that of the scores", ratios, 2.0, at_most=True
+    )
+
+
+# ---- another version
+
+
+def bound(num_words: int, length: int, bond: float, *, seed: int = 0) -> Floats:
+    """Bind words to each other in cycles of one length."""
+    scores = graphs.random(num_words, 3, seed=seed)
+    for first in range(1, num_words - length + 2, length):
+        for place in range(length):
+            scores[:, first + (place + 1) % length, first + place] += bond
+    return scores
+
+
+def nested(num_words: int, bond: float) -> Floats:
+    """Bind pairs of words, more loosely pairs of pairs, and so on."""
+    scores = graphs.random(num_words, 3)
+    word = np.arange(num_words)
+    level = np.frexp(word[:, None] ^ word)[1]  # 1 for a pair, 2 for a pair of pairs
+    scores[:, 1:, 1:] += np.where(level <= 3, bond / np.maximum(level, 1), 0.0)
+    return scores
+
+
+def cliques(num_words: int, size: int, bond: float) -> Floats:
+    """Bind all words of a group to each other."""
+    scores = graphs.random(num_words, 3)
+    group = np.arange(num_words) // size
+    scores[:, 1:, 1:] += bond * (group[:, None] == group)
+    return scores
+
+
+def _load(path: str) -> Any:
+    spec = importlib.util.spec_from_file_location("_core", path)
+    if spec is None or spec.loader is None:
+        raise ValueError(f"OTHER_CORE: {path} is no extension module")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def _against(report: Report, settings: Settings, chosen: list[Sentences], other: Any) -> None:
+    table = report.table(
+        "another version's time over this one's",
+        ("graphs", "other", "this", "ratio"),
+        "Time per tree, preparation included; one thread.",
+    )
+    families: dict[str, tuple[list[Floats], int, float]] = {}
+    for sentences in chosen:
+        for scale, least in zip(SCALES, (15.0, 12.0, 1.0, 1.0), strict=True):
+            scaled = [scale * matrix for matrix in sentences.matrices]
+            families[f"{sentences.name} x {scale:g}"] = (scaled, NUM_DRAWS, least)
+        scaled = [8.0 * matrix for matrix in sentences.matrices[:40]]
+        families[f"{sentences.name} x 8, 1000 draws"] = (scaled, 1000, 15.0)
+    for n in (20, 60):
+        for bond in (20.0, 40.0, 60.0):
+            families[f"pairs bound by e^{bond:g}, {n}"] = (list(bound(n, 2, bond)), 400, 20.0)
+    families["cycles of three, 60"] = (list(bound(60, 3, 30.0)), 400, 40.0)
+    families["nested traps, 32"] = (list(nested(32, 30.0)), 400, 2.0)
+    families["cliques, 60"] = (list(cliques(60, 5, 30.0)), 200, 2.0)
+    for n in (10, 20, 60, 150):
+        families[f"flat, {n}"] = (list(graphs.random(n, 3)), 2000, 0.97)
+    for name, (matrices, num_draws, least) in families.items():
+        groups = _by_size(matrices)
+        total = num_draws * len(matrices)
+        sides = {
+            which: Side(partial(_draw_all, core, groups, num_draws), None, total)
+            for which, core in (("other", other), ("this", _core))
+        }
+        found = compare(sides, settings)
+        ratio = found.ratio("other", "this")
+        times = (duration(found.median(which)) for which in sides)
+        table.rows.append([name, *times, str(ratio)])
+        report.claim(f"draws, {name}: the other's time over ours", ratio, least, at_most=False)
+
+
+def _by_size(matrices: list[Floats]) -> list[Floats]:
+    sizes = sorted({len(matrix) for matrix in matrices})
+    return [np.stack([m for m in matrices if len(m) == size]) for size in sizes]
+
+
+def _draw_all(core: Any, groups: list[Floats], num_draws: int) -> None:
+    for group in groups:
+        count, size = group.shape[:2]
+        for place in range(count):
+            heads = np.empty((num_draws, 1, size), dtype=np.int32)
+            lengths = np.array([size - 1], dtype=np.int32)
+            graph = group[place : place + 1]
+            core.sample(graph, lengths, True, 1, _WILSON, *stream_key(1), 0, 0, -1, heads)
