@@ -1,7 +1,7 @@
 """Throughput of the command line: trees for every sentence of a corpus, from file to Parquet.
 
 The claim: at least half of the time goes into the core, although every tree is read from a file of
-scores, checked, drawn, given its probability, logged for ``--resume`` and encoded as Parquet.
+scores, checked, drawn, given its probability and encoded as Parquet.
 
 Each round is one run in this process, from opening the file to the renamed output; start-up is
 reported on its own.  Two shares are given.  *Of the elapsed time*: the part in which no call into
@@ -174,7 +174,7 @@ def _rounds(settings: Settings, file: Path, corpus: Sentences, out: Path) -> lis
     rounds = []
     for _ in range(settings.min_rounds):
         one = Round()
-        with _watched(one):
+        with watched(one):
             begin, processor = time.perf_counter(), time.process_time()
             call()
             one.elapsed = time.perf_counter() - begin - one.disk
@@ -198,7 +198,7 @@ def _silent(call: Callable[[], Any]) -> Callable[[], None]:
 
 
 @contextlib.contextmanager
-def _watched(one: Round) -> Iterator[None]:
+def watched(one: Round) -> Iterator[None]:
     """Time every call into the compiled core, and every wait for the disk.
 
     All calls come from one thread, and with one worker the core runs in that thread.

@@ -25,7 +25,7 @@ def run(settings: Settings) -> Report:
     """Measure both over sizes, on graphs that are already checked."""
     report = Report("second_order", TITLE, settings)
     table = report.table(
-        "time of one graph, in batches",
+        "Time of one graph, in batches",
         ("words", "kind", "marginals", "covariances", "ratio"),
         "Of graphs that are already checked, so that nothing but the numbers is made.",
     )

@@ -27,7 +27,7 @@ def run(settings: Settings) -> Report:
     count, size = _SHAPE
     scores = torch.tensor(graphs.random(size - 1, count=count))
     table = report.table(
-        "value and gradient of a batch of 64 sentences of 39 words",
+        "Value and gradient of a batch of 64 sentences of 39 words",
         ("loss", "arborand.torch", "by determinants", "ratio"),
     )
     for loss, bound in (("log_partition", 0.6), ("entropy", 0.7)):
@@ -178,7 +178,7 @@ def _add_fixed_cost(report: Report, settings: Settings) -> None:
             return DependencyTrees(scores).log_partition()
 
     found = compare({"one call": Side(call, None, 1)}, settings)
-    table = report.table("constructor and log_partition() of one sentence", ("words", "time"))
+    table = report.table("Constructor and log_partition() of one sentence", ("words", "time"))
     table.rows.append(["5", duration(found.median("one call"))])
     report.raw["one call"] = found.times
 

@@ -99,6 +99,7 @@ CONTENTS = {
         "How to": [
             "Check your input </docs/is_my_input_right>",
             "Work with score files </docs/command_line>",
+            "Work with large corpora </docs/corpora>",
             "/docs/graphs",
             "Estimate expectations </docs/estimators>",
             "Make pictures </docs/pictures>",
@@ -134,6 +135,7 @@ CONTENTS = {
             "/docs/api/torch",
             "/docs/api/pictures",
             "/docs/api/formats",
+            "/docs/api/corpus",
             "/docs/api/enumeration",
             "/docs/api/paper",
         ],

@@ -35,15 +35,15 @@ class Sentence(NamedTuple):
     log_weights: NDArray[np.float64]
 
 
-def read_corpus(folder: Path) -> list[Sentence]:
+def read_corpus(folder: Path, name: str = "sentences") -> list[Sentence]:
     """Read the words from CoNLL-U and the scores, one matrix after the other, from an npz file."""
     tokens = {}
-    for block in (folder / "sentences.conllu").read_text(encoding="utf-8").strip().split("\n\n"):
+    for block in (folder / f"{name}.conllu").read_text(encoding="utf-8").strip().split("\n\n"):
         lines = block.splitlines()
         sent_id = next(line.split(" = ")[1] for line in lines if line.startswith("# sent_id"))
         tokens[sent_id] = [line.split("\t")[1] for line in lines if not line.startswith("#")]
     sentences, begin = [], 0
-    with np.load(folder / "sentences.npz", allow_pickle=False) as file:
+    with np.load(folder / f"{name}.npz", allow_pickle=False) as file:
         names, lengths, scores = file["sent_ids"].tolist(), file["lengths"].tolist(), file["scores"]
     for sent_id, length in zip(names, lengths, strict=True):
         end = begin + (length + 1) ** 2
@@ -135,6 +135,7 @@ def main() -> None:
     for sentence in corpus:
         if sentence.sent_id in SHOWN:
             print("\n".join(tell(sentence)))
+    corpus += read_corpus(FOLDER / "corpus", "choices")
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("w", encoding="utf-8") as file:
         file.writelines(page(pictures(corpus), title="First trees", provenance={"seed": str(SEED)}))

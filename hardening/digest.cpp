@@ -4,7 +4,7 @@
 // the same trees and compute the same bits.
 #include <cinttypes>
 
-#include "answers.hpp"
+#include "sparse_answers.hpp"
 
 using namespace arborand;
 
@@ -20,6 +20,16 @@ int main(int count, char** arguments) {
     }
     const Index sizes[] = {1, 2, 3, 5, 8, 13, 33};
     bool clean = true;
+    const auto print = [&](const Answers& answers, const std::string& graph) {
+        for (const Answers::Answer& answer : answers.answers) {
+            std::printf("%016" PRIx64 " %s: %s\n", answer.digest, graph.c_str(),
+                        answer.question.c_str());
+        }
+        for (const std::string& complaint : answers.complaints.found()) {
+            std::printf("COMPLAINT %s: %s\n", graph.c_str(), complaint.c_str());
+            clean = false;
+        }
+    };
     Workspace workspace;
     Random random(1);
     for (Index scores = 0; scores < num_scores; ++scores) {
@@ -29,18 +39,22 @@ int main(int count, char** arguments) {
                 const OwnedGraph owned = random_graph(random, static_cast<Scores>(scores),
                                                       num_words, single_root, kind < 2 ? 0 : 3);
                 const Graph graph = owned.view();
-                const Answers answers = Interview(*kernels, graph, Interrupt{}, workspace, 8).run();
-                for (const Answers::Answer& answer : answers.answers) {
-                    std::printf("%016" PRIx64 " scores %d, %d words, kind %d: %s\n", answer.digest,
-                                static_cast<int>(scores), static_cast<int>(num_words), kind,
-                                answer.question.c_str());
-                }
-                for (const std::string& complaint : answers.complaints.found()) {
-                    std::printf("COMPLAINT scores %d, %d words, kind %d: %s\n",
-                                static_cast<int>(scores), static_cast<int>(num_words), kind,
-                                complaint.c_str());
-                    clean = false;
-                }
+                const std::string name = "scores " + std::to_string(scores) + ", " +
+                                         std::to_string(num_words) + " words, kind " +
+                                         std::to_string(kind);
+                print(Interview(*kernels, graph, Interrupt{}, workspace, 8).run(), name);
+            }
+        }
+    }
+    for (Index scores = 0; scores < num_scores; ++scores) {
+        for (const Index num_nodes : sizes) {
+            for (int i = 0; i < 4; ++i) {
+                const OwnedEdges edges =
+                    random_edges(random, static_cast<Scores>(scores), num_nodes);
+                const std::string name = "scores " + std::to_string(scores) + ", " +
+                                         std::to_string(num_nodes) + " nodes, edges " +
+                                         std::to_string(i);
+                print(sparse_answers(edges, Interrupt{}, 8), name);
             }
         }
     }

@@ -8,7 +8,7 @@
 #include <chrono>
 #include <cinttypes>
 
-#include "answers.hpp"
+#include "sparse_answers.hpp"
 
 using namespace arborand;
 
@@ -51,6 +51,7 @@ class Fuzzer {
             CountedPoll poll{random.below(200)};
             compare(expected, in_threads(graphs, *kernels, workers, &poll), "interrupted");
         }
+        ask_sparse(random);
         for (const std::string& problem : problems_) {
             std::printf("seed %" PRIu64 ", round %" PRIu64 ": %s\n", seed_, number,
                         problem.c_str());
@@ -85,6 +86,35 @@ class Fuzzer {
                  });
         for (const Answers& answer : answers) note(answer);
         return answers;
+    }
+
+    // Sparse graphs: there is one instruction set for them.
+    void ask_sparse(Random& random) {
+        std::vector<OwnedEdges> graphs;
+        for (Index count = 1 + random.below(3); count > 0; --count) {
+            const Scores scores = static_cast<Scores>(random.below(num_scores));
+            const Index num_nodes =
+                random.one_in(30) ? 200 + random.below(300) : 1 + random.below(40);
+            graphs.push_back(random_edges(random, scores, num_nodes));
+        }
+        std::vector<Answers> expected;
+        for (const OwnedEdges& graph : graphs) {
+            expected.push_back(sparse_answers(graph, Interrupt{}, num_draws));
+            note(expected.back());
+        }
+        CountedPoll poll{random.below(60)};
+        for (CountedPoll* asked : {static_cast<CountedPoll*>(nullptr), &poll}) {
+            std::vector<Answers> found(graphs.size());
+            for_each(static_cast<Index>(graphs.size()), 3,
+                     asked == nullptr ? nullptr : &CountedPoll::poll, asked,
+                     [&](Index g, Workspace&, const Interrupt& interrupt) {
+                         found[static_cast<std::size_t>(g)] = sparse_answers(
+                             graphs[static_cast<std::size_t>(g)], interrupt, num_draws);
+                         return Status::ok;
+                     });
+            for (const Answers& answer : found) note(answer);
+            compare(expected, found, asked == nullptr ? "in threads" : "interrupted");
+        }
     }
 
     void note(const Answers& answers) {

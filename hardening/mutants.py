@@ -33,12 +33,79 @@ SECOND_ORDER = ("tests/oracle/test_second_order.py",)
 MASKS = ("tests/oracle/test_masks.py",)
 SHARP = ("tests/contract/test_sharp_draws.py",)
 LAPS = ("tests/reference/test_twin.py",)
+CONLLU = ("tests/contract/test_conllu_out.py",)
+SPARSE_TWIN = ("tests/reference/test_twin_sparse.py",)
+SPARSE_NUMBERS = ("tests/oracle/test_sparse_graphs.py",)
+SPARSE_DRAWS = (
+    "tests/contract/test_sparse_graphs.py",
+    "-k",
+    "nothing_but_their_number or the_same_step",
+)
+
+JOBS = ("tests/contract/test_corpus_jobs.py", "-k")
 
 PACKAGE = (
     Mutant(
+        "sentences of every shard are numbered from 0",
+        "src/arborand/corpus/reading.py",
+        "replace(run, first=before + run.first, sent_ids=ids)",
+        "replace(run, first=run.first, sent_ids=ids)",
+        (*JOBS, "shards_give"),
+    ),
+    Mutant(
+        "parts of one file overlap",
+        "src/arborand/corpus/reading.py",
+        "run.part(0, stop - run.first)",
+        "run.part(0, stop - run.first + 1)",
+        (*JOBS, "shards_give"),
+    ),
+    Mutant(
+        "a marker of another job counts",
+        "src/arborand/corpus/state.py",
+        'if marker["job"] == digest and marker["bytes"] == sizes.get(name):',
+        'if marker["bytes"] == sizes.get(name):',
+        (*JOBS, "no_marker"),
+    ),
+    Mutant(
+        "a marker counts without its part",
+        "src/arborand/corpus/state.py",
+        'if marker["job"] == digest and marker["bytes"] == sizes.get(name):',
+        'if marker["job"] == digest:',
+        (*JOBS, "makes_only_what_is_missing"),
+    ),
+    Mutant(
+        "ranks share what is left, not the whole list",
+        "src/arborand/corpus/running.py",
+        "    left = [part for part in mine if part.name not in status.done]\n",
+        "    left = [part for part in parts if part.name not in status.done]\n"
+        "    left = left[place::count] if engine == 'array' else left\n",
+        (*JOBS, "ranks_share"),
+    ),
+    Mutant(
+        "errors in sentences are tried again",
+        "src/arborand/corpus/task.py",
+        "if left and isinstance(error, OSError):",
+        "if left:",
+        (*JOBS, "never_tried_again"),
+    ),
+    Mutant(
+        "what killed workers were writing stays",
+        "src/arborand/corpus/state.py",
+        "    folder = open_folder(output)\n    folder.remove_orphans()\n",
+        "    folder = open_folder(output)\n",
+        ("tests/contract/test_corpus_faults.py", "-k", "workers_that_are_killed"),
+    ),
+    Mutant(
+        "a part gets its name before it is written",
+        "src/arborand/formats/creating.py",
+        "    try:\n        yield file\n        file.flush()\n",
+        "    try:\n        os.link(new, path)\n        yield file\n        file.flush()\n",
+        ("tests/contract/test_corpus_faults.py", "-k", "30_random"),
+    ),
+    Mutant(
         "a digest of the first MiB only",
         "src/arborand/formats/inputs.py",
-        "                digest.update(chunk)\n                chunk = file.read(_CHUNK)\n",
+        "                digest.update(chunk)\n                chunk = file.read(CHUNK)\n",
         "                digest.update(chunk)\n                chunk = b''\n",
         ("tests/contract/test_formats.py", "-k", "digests"),
     ),
@@ -106,6 +173,48 @@ PACKAGE = (
         ("tests/contract/test_gate.py", "-k", "callers_arrays"),
     ),
     Mutant(
+        "the relation root may stand beside any head",
+        "src/arborand/formats/conllu.py",
+        'return "_" if is_root else _column(relation)',
+        "return _column(relation)",
+        CONLLU,
+    ),
+    Mutant(
+        "an enhanced graph outlives its tree",
+        "src/arborand/formats/conllu.py",
+        "body = self._body_with_graph if heads == self._heads else self._body",
+        "body = self._body_with_graph",
+        CONLLU,
+    ),
+    Mutant(
+        "a sentence may have the name of another one's second tree",
+        "src/arborand/formats/conllu.py",
+        "return sent_id if number == 1 and not _NUMBERED.search(sent_id) else",
+        "return sent_id if number == 1 else",
+        CONLLU,
+    ),
+    Mutant(
+        "gold with two roots has a probability",
+        "src/arborand/evaluation.py",
+        "        is_part &= (heads == 0).sum(axis=1) <= 1\n",
+        "        pass\n",
+        ("tests/oracle/test_evaluation.py",),
+    ),
+    Mutant(
+        "sums of evaluations depend on the batches",
+        "src/arborand/evaluation.py",
+        "return np.cumsum(np.concatenate([np.asarray(total)[None], values]), axis=0)[-1]",
+        "return total + values.sum(axis=0)",
+        ("tests/oracle/test_evaluation.py",),
+    ),
+    Mutant(
+        "of parallel edges the last of the best is used",
+        "src/arborand/networkx_backend.py",
+        "if u != v and score > scores[arc]:",
+        "if u != v and score >= scores[arc]:",
+        ("tests/contract/test_networkx_backend.py",),
+    ),
+    Mutant(
         "a length may be 0",
         "src/arborand/validation.py",
         "bad = (array < 1) | (array > size - 1)",
@@ -149,7 +258,7 @@ PACKAGE = (
     ),
 )
 
-MODULE = (
+DENSE = (
     Mutant(
         "one root arc by a penalty",
         "src/core/best_trees/certified_rows.hpp",
@@ -545,6 +654,79 @@ MODULE = (
     ),
 )
 
+SPARSE = (
+    Mutant(
+        "pairs are jumped over although the partner is on the path",
+        "src/core/sparse/pair_jumping.hpp",
+        "if (states_[partner] != fresh) {",
+        "if (states_[partner] == in_tree) {",
+        SPARSE_TWIN,
+    ),
+    Mutant(
+        "pairs are jumped over although the partner is in the tree",
+        "src/core/sparse/pair_jumping.hpp",
+        "if (states_[partner] != fresh) {",
+        "if (states_[partner] == on_path) {",
+        SPARSE_TWIN,
+    ),
+    Mutant(
+        "arcs between partners count against the budget of jumps",
+        "src/core/sparse/pair_jumping.hpp",
+        "popped += head != tables_.partner(x);",
+        "++popped;",
+        SPARSE_TWIN,
+    ),
+    Mutant(
+        "parallel arcs weigh as much as the heaviest of them",
+        "src/core/sparse/compressed_rows.hpp",
+        "log_weight_.push_back(same == a + 1 ? largest : largest + log_of(total));",
+        "log_weight_.push_back(largest);",
+        SPARSE_NUMBERS,
+    ),
+    Mutant(
+        "of parallel edges the first is always used",
+        "src/core/sparse/compressed_rows.hpp",
+        "return edge[draw_index(chances.data(), count, stream)];",
+        "return edge[0];",
+        GOLDEN,
+    ),
+    Mutant(
+        "the alias of a sparse step is off by one",
+        "src/core/sparse/step_tables.hpp",
+        "heads[table_[i].alias]});",
+        "heads[(table_[i].alias + 1) % size]});",
+        SPARSE_TWIN,
+    ),
+    Mutant(
+        "walks side by side read one stream",
+        "src/core/sparse/wilson.hpp",
+        "walker.stream = Stream(draws_.key, 0, draws_.draws[i], draws_.purpose);",
+        "walker.stream = Stream(draws_.key, 0, draws_.draws[0], draws_.purpose);",
+        SPARSE_DRAWS,
+    ),
+    Mutant(
+        "walks side by side may take one step more",
+        "src/core/sparse/wilson.hpp",
+        "} else if (walker.left == 0) {",
+        "} else if (walker.left < 0) {",
+        SPARSE_DRAWS,
+    ),
+    Mutant(
+        "elimination forgets walks to the root through nodes taken out",
+        "src/core/sparse/elimination.hpp",
+        "absorbed[j] += from * absorbed[static_cast<std::size_t>(p)];",
+        "",
+        SPARSE_NUMBERS,
+    ),
+    Mutant(
+        "a node that is put back may close a cycle",
+        "src/core/sparse/ancestral.hpp",
+        "if (!some_led_here || leads_to_root(head)) {",
+        "if (!some_led_here || head != undecided) {",
+        SPARSE_TWIN,
+    ),
+)
+
 PARTS = (
     Mutant(
         "the shift of the root ignores the low part",
@@ -724,4 +906,5 @@ PARTS = (
 )
 
 # In an order in which what was built for one group is never wrong for the next.
+MODULE = (*DENSE, *SPARSE)
 MUTANTS = (*PACKAGE, *MODULE, *PARTS)

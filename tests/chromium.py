@@ -12,19 +12,14 @@ import contextlib
 import json
 import os
 import select
-import shutil
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
-PLACES = (
-    "/Applications/Chromium.app/Contents/MacOS/Chromium",
-    "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
-)
 FLAGS = (
     "--headless",
     "--no-sandbox",
@@ -48,15 +43,6 @@ os.dup2(ends[1], 4)
 os.closerange(5, 64)
 os.execv(sys.argv[3], sys.argv[3:])
 """
-
-
-def find_chromium() -> str | None:
-    """Return the path of a Chromium: that of $ARBORAND_CHROMIUM, or one in the usual places."""
-    named = os.environ.get("ARBORAND_CHROMIUM")
-    if named:
-        return named
-    found = (shutil.which(name) for name in NAMES)
-    return next(filter(None, found), next(filter(os.path.exists, PLACES), None))
 
 
 class BrowserError(RuntimeError):
@@ -98,6 +84,8 @@ class Browser:
         self._session = attached["sessionId"]
         for domain in ("Page", "Runtime", "Network", "Log"):
             self.call(f"{domain}.enable")
+        # As if the window were in front: elements then get their focus events.
+        self.call("Emulation.setFocusEmulationEnabled", enabled=True)
 
     def __enter__(self) -> Self:
         return self
@@ -176,6 +164,7 @@ class Browser:
         width: int = 1300,
         height: int = 900,
         scripts: bool = True,
+        touch: bool = False,
         **media: str,
     ) -> None:
         """Load a file; `media` are features such as ``prefers_color_scheme="dark"``."""
@@ -189,10 +178,25 @@ class Browser:
             mobile=False,
         )
         self.call("Emulation.setScriptExecutionDisabled", value=not scripts)
+        self.call("Emulation.setTouchEmulationEnabled", enabled=touch)
         self.emulate(**media)
         self._events.clear()
         self.call("Page.navigate", url=path.resolve().as_uri())
         self._wait_for("Page.loadEventFired")
+
+    def open_live(self, path: Path, **options: Any) -> None:
+        """Load a page of sentences, and wait until its script has taken over the first one."""
+        self.open(path, **options)
+        self.evaluate("""new Promise((done) => {
+            const look = () => document.querySelector(".sentence.live") ? done()
+                : requestAnimationFrame(look);
+            look();
+        })""")
+
+    def open_all(self) -> None:
+        """Let the script take over every sentence, as before printing, in view or not."""
+        self.evaluate("dispatchEvent(new Event('beforeprint'))")
+        self.settle()
 
     def emulate(self, medium: str = "", **media: str) -> None:
         """Pretend to be another medium (``"print"``), or one with other features."""
@@ -209,18 +213,44 @@ class Browser:
             raise BrowserError(details.get("exception", {}).get("description", details["text"]))
         return answer["result"].get("value")
 
-    def press(self, *keys: str) -> None:
+    def press(self, *keys: str, control: bool = False) -> None:
         """Press keys, one after the other, and wait until the page has drawn the result."""
-        codes = {"Tab": 9, "Enter": 13, "Escape": 27, " ": 32, "End": 35, "Home": 36}
-        codes |= {"ArrowLeft": 37, "ArrowUp": 38, "ArrowRight": 39, "ArrowDown": 40}
+        codes = {"Tab": 9, "Enter": 13, "Escape": 27, " ": 32, "End": 35, "Home": 36, "z": 90}
+        codes |= {"ArrowLeft": 37, "ArrowUp": 38, "ArrowRight": 39, "ArrowDown": 40, "Delete": 46}
         for key in keys:
-            event = {"key": key, "code": key, "windowsVirtualKeyCode": codes[key]}
+            event: dict[str, Any] = {"key": key, "code": key, "windowsVirtualKeyCode": codes[key]}
+            event["modifiers"] = 2 if control else 0
             text = {"Enter": "\r", " ": " "}.get(key)
             extra = {"text": text} if text else {}
             kind = "keyDown" if text else "rawKeyDown"
             self.call("Input.dispatchKeyEvent", type=kind, **event, **extra)
             self.call("Input.dispatchKeyEvent", type="keyUp", **event)
+        self.settle()
+
+    def click(self, x: float, y: float) -> None:
+        """Click with the mouse, as far from the window's corner."""
+        for kind in ("mouseMoved", "mousePressed", "mouseReleased"):
+            button = "none" if kind == "mouseMoved" else "left"
+            self.call("Input.dispatchMouseEvent", type=kind, x=x, y=y, button=button, clickCount=1)
+        self.settle()
+
+    def tap(self, x: float, y: float) -> None:
+        """Tap with a finger."""
+        self.call("Input.dispatchTouchEvent", type="touchStart", touchPoints=[{"x": x, "y": y}])
+        self.call("Input.dispatchTouchEvent", type="touchEnd", touchPoints=[])
+        self.settle()
+
+    def settle(self) -> None:
+        """Wait until the page has drawn what has happened."""
         self.evaluate("new Promise(r => requestAnimationFrame(() => requestAnimationFrame(r)))")
+
+    def wait_for(self, happened: Callable[[], bool]) -> None:
+        """Wait, frame by frame, for something outside the page."""
+        deadline = time.monotonic() + PATIENCE
+        while not happened():
+            if time.monotonic() > deadline:
+                raise BrowserError(f"did not happen in {PATIENCE} s")
+            self.settle()
 
     def screenshot(self, path: Path, *, full: bool = True) -> None:
         """Save what the page looks like, for a person to look at."""

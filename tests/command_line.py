@@ -33,7 +33,7 @@ class Corpus(NamedTuple):
 
     @property
     def flat(self) -> NDArray[np.float64]:
-        return np.concatenate([matrix.reshape(-1) for matrix in self.matrices])
+        return np.concatenate([np.empty(0), *(matrix.reshape(-1) for matrix in self.matrices)])
 
     @property
     def padded(self) -> NDArray[np.float64]:
@@ -44,7 +44,8 @@ class Corpus(NamedTuple):
         return padded
 
     def save(self, path: Path) -> Path:
-        np.savez(path, lengths=self.lengths, scores=self.flat, sent_ids=self.sent_ids)
+        sent_ids = np.array(self.sent_ids, dtype=str)
+        np.savez(path, lengths=self.lengths, scores=self.flat, sent_ids=sent_ids)
         return path
 
 
@@ -67,6 +68,21 @@ def conllu_of(corpus: Corpus) -> str:
             lines.append("\t".join(map(str, columns)))
         blocks.append("\n".join(lines) + "\n\n")
     return "".join(blocks)
+
+
+def save_rows(path: Path, kind: str, layout, provenance: dict, *portions) -> Path:
+    """Write rows in some format."""
+    from arborand.formats.outputs import open_writer
+
+    with path.open("wb") as file:
+        writer = open_writer(file, kind, layout, provenance, spool=None)
+        try:
+            for rows in portions:
+                writer.write(rows)
+            writer.close()
+        finally:
+            writer.discard()
+    return path
 
 
 def call(monkeypatch, capsysbinary, *arguments: object, stdin: bytes = b"") -> Result:

@@ -202,41 +202,26 @@ def _draw(scores: Path, out: Path) -> None:
     from arborand.cli.commands import sample
 
     with contextlib.redirect_stdout(io.StringIO()):
-        sample(
-            scores=str(scores),
-            num_trees=3,
-            without_replacement=False,
-            method=None,
-            seed=1,
-            conllu=None,
-            trees="dependency",
-            weights=False,
-            output=str(out),
-            format_=None,
-            resume=False,
-            restart=False,
-            workers=1,
-            on_error="stop",
-        )
+        sample(scores=[str(scores)], num_trees=3, seed=1, output=str(out))
 
 
 # ---- commands
 
 
 def _check(path: Path) -> None:
-    check(str(path), "dependency", False, None)
+    check([str(path)], "dependency", False, None)
 
 
 def _check_words(path: Path) -> None:
     scores = path.with_name("scores.npz")
     if not scores.exists():
         random_corpus(12, seed=3, longest=6).save(scores)
-    check(str(scores), "dependency", False, str(path))
+    check([str(scores)], "dependency", False, str(path))
 
 
 def _convert(path: Path) -> None:
     for ending in (".jsonl", ".npz"):
-        convert(str(path), str(path.with_name("out" + ending)), None, None, False, True, "stop")
+        convert(source=[str(path)], output=str(path.with_name("out" + ending)))
 
 
 def examine(kind: Kind, data: bytes, path: Path) -> str:

@@ -13,8 +13,14 @@ from pathlib import Path
 
 import numpy as np
 
-from arborand import BiasedSamplerWarning, DependencyTrees, SpanningTrees
+from arborand import (
+    BiasedSamplerWarning,
+    DependencyTrees,
+    SpanningTrees,
+    SparseSpanningTrees,
+)
 from arborand.methods import WITH_REPLACEMENT, WITHOUT_REPLACEMENT
+from arborand.sparse_graphs.drawing import Budgets
 
 FILE = Path(__file__).with_name("golden.json")
 NUM_DRAWS = 4
@@ -86,6 +92,47 @@ def draws_of(distribution, single_root):
     return found
 
 
+def edge_lists():
+    """Name the sparse graphs: edges that are the same wherever they are made."""
+    grid = [(i, i + 1) for i in range(24) if i % 5 < 4] + [(i, i + 5) for i in range(20)]
+    heads, dependents = np.array(grid).T
+    scores_of_grid = scores(6, len(grid), 3.0)[0, 1:]
+    scores_of_grid[::4] = 9.0  # pairs that catch a walk
+    killing = np.full(25, -np.inf)
+    killing[[0, 7, 24]] = [0.0, -2.0, 1.5]
+    matrix = scores(7, 8, 2.0, density=0.4)
+    ends = np.argwhere(np.isfinite(matrix))
+    ends = ends[ends[:, 0] != ends[:, 1]]
+    twice = np.concatenate([ends, ends[::2]])  # every other arc has a parallel one
+    log_weights = np.concatenate([matrix[tuple(ends.T)], matrix[tuple(ends[::2].T)] / 2])
+    return {
+        "grid": SparseSpanningTrees.from_edges(heads, dependents, directed=False),
+        "weighted grid": SparseSpanningTrees.from_edges(
+            heads, dependents, log_weights=scores_of_grid, directed=False, root=12
+        ),
+        "forest": SparseSpanningTrees.from_edges(
+            heads, dependents, log_weights=scores_of_grid, directed=False, log_killing=killing
+        ),
+        "parallel arcs": SparseSpanningTrees.from_edges(*twice.T, log_weights=log_weights, root=0),
+    }
+
+
+def answers_of(trees):
+    """List what a sparse graph knows of itself, and trees by every stage of a draw."""
+    heads = trees.sample(NUM_DRAWS, rng=SEED)
+    found = {
+        "log_partition": trees.log_partition(),
+        "log_prob": trees.log_prob(heads).tolist(),
+        "expected_walk_steps": trees.expected_walk_steps(),
+        "sample": heads.tolist(),
+        "sample_edges": trees.sample_edges(NUM_DRAWS, rng=SEED).tolist(),
+    }
+    for stage, budgets in {"jumps": Budgets(0, 10**6), "elimination": Budgets(0, 0)}.items():
+        drawn, _ = trees._graph.draw(NUM_DRAWS, key=(SEED, 1), budgets=budgets)
+        found[f"draws by {stage}"] = drawn.tolist()
+    return found
+
+
 def compute():
     """Compute all values: graph, kind of tree, question."""
     found = {}
@@ -97,6 +144,8 @@ def compute():
                 **numbers_of(distribution),
                 **draws_of(distribution, kind is DependencyTrees),
             }
+    for name, trees in edge_lists().items():
+        found[f"{name}, SparseSpanningTrees"] = answers_of(trees)
     return found
 
 
@@ -107,8 +156,8 @@ def committed():
 
 
 def main():
-    """Write the values of today, under a new version if they differ."""
-    version, values = committed() if FILE.exists() else (0, None)
+    """Write the values of today, under a new version if one of them has changed."""
+    version, values = committed() if FILE.exists() else (0, {})
     found = json.loads(json.dumps(compute()))
     if found == values:
         print(f"the golden values are those of version {version}: nothing to do")
@@ -119,11 +168,20 @@ def main():
         + "\n}"
         for name, entry in found.items()
     ]
-    FILE.write_text(f'{{"version": {version + 1}, "values": {{\n' + ",\n".join(lines) + "\n}}\n")
-    print(
-        f"{FILE.name} has version {version + 1} now. Say in CHANGELOG.md, under Unreleased, what "
-        f'changed and why, beginning with "Golden values, version {version + 1}".'
+    # Graphs and questions that are new change nothing for anybody.
+    kept = all(
+        found.get(name, {}).get(question) == value
+        for name, entry in values.items()
+        for question, value in entry.items()
     )
+    version += not kept
+    FILE.write_text(f'{{"version": {version}, "values": {{\n' + ",\n".join(lines) + "\n}}\n")
+    print(f"{FILE.name} has version {version} now.")
+    if not kept:
+        print(
+            "Say in CHANGELOG.md, under Unreleased, what changed and why, beginning with "
+            f'"Golden values, version {version}".'
+        )
 
 
 if __name__ == "__main__":

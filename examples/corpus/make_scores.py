@@ -1,12 +1,13 @@
-"""Make sentences.npz, the scores of the example corpus, from its trees: ``python make_scores.py``.
+"""Make the scores of the example corpus from its trees: ``python make_scores.py``.
 
 A stand-in for a parser's output.  The score of an arc is what a parser could have learnt about it:
 the two parts of speech, the distance, the annotated head and, where a sentence can be read in two
 ways, the other head (``AltHead`` in the last column of the CoNLL-U file), each a little blurred.
 The numbers come from a fixed seed, so the file is the same each time.
 
-sentences.npz holds ``lengths`` (words per sentence), ``scores`` (log-weights, the matrices of shape
-(n + 1, n + 1) one after the other, row by row, ``[head, dependent]``) and ``sent_ids``.
+sentences.npz and choices.npz hold ``lengths`` (words per sentence), ``scores`` (log-weights, the
+matrices of shape (n + 1, n + 1) one after the other, row by row, ``[head, dependent]``) and
+``sent_ids``.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 FOLDER = Path(__file__).parent
+FILES = ("sentences", "choices")
 SEED = 64707
 
 ANNOTATED = 6.5  # what the annotated head gains over any other of its part of speech
@@ -104,4 +106,5 @@ def make(path: Path) -> dict[str, NDArray[np.generic]]:
 
 
 if __name__ == "__main__":
-    np.savez(FOLDER / "sentences.npz", **make(FOLDER / "sentences.conllu"))  # type: ignore[arg-type]
+    for name in FILES:
+        np.savez(FOLDER / f"{name}.npz", **make(FOLDER / f"{name}.conllu"))  # type: ignore[arg-type]

@@ -15,7 +15,7 @@ def get_info() -> dict[str, Any]:
         "backend_name": "arborand",
         "project": "arborand",
         "package": "arborand",
-        "short_summary": "Exact random spanning trees, counts and resistances, without subtraction",
+        "short_summary": "Exact random and best spanning trees, counts and resistances",
         "functions": {
             "random_spanning_tree": {
                 "additional_docs": "Loop-erased walks: exact for any weights, a thousand times "
@@ -29,5 +29,13 @@ def get_info() -> dict[str, Any]:
                 "additional_docs": "By elimination: each to about 1e-13 relative."
             },
             "effective_graph_resistance": {"additional_docs": "By two sparse eliminations."},
+            "maximum_spanning_arborescence": {
+                "additional_docs": "By exact sums of weights, in a dense matrix: up to 3000 nodes, "
+                "without partitions.  The graph's own weights are left alone."
+            },
+            "minimum_spanning_arborescence": {
+                "additional_docs": "By exact sums of weights, in a dense matrix: up to 3000 nodes, "
+                "without partitions.  The graph's own weights are left alone."
+            },
         },
     }

@@ -71,7 +71,23 @@ class BiasedSamplerWarning(UserWarning):
 
 
 class SuspiciousWeightsWarning(UserWarning):
-    """Log-weights that are sound, but look like something else: padding, an adjacency matrix."""
+    """Log-weights that are sound, but look like something else: padding, an adjacency matrix.
+
+    Attributes
+    ----------
+    finding : str
+        What is odd, without the name of the argument.
+    batch_index : tuple of int
+        The graph's place in the batch; empty for a single graph.
+    """
+
+    def __init__(self, message: str, finding: str, batch_index: tuple[int, ...]) -> None:
+        super().__init__(message)
+        self.finding = finding
+        self.batch_index = batch_index
+
+    def __reduce__(self) -> tuple[type, tuple[str, str, tuple[int, ...]]]:
+        return type(self), (self.args[0], self.finding, self.batch_index)
 
 
 class WalkTooLongError(ArborandError, RuntimeError):

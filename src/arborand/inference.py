@@ -162,6 +162,19 @@ def entropy_gradient(graphs: Graphs, workers: int = 1) -> NDArray[np.float64]:
     return answer.reshape(*graphs.batch_shape, graphs.size, graphs.size)
 
 
+def entropy_and_gradient(
+    graphs: Graphs, workers: int = 1
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Compute the entropy and its gradient, for less than the time of both."""
+    gradient = np.zeros(graphs.log_weights.shape)
+    answer = np.empty(len(graphs.lengths))
+    _core.entropy_gradient(
+        graphs.log_weights, graphs.lengths, graphs.single_root, workers, gradient, answer
+    )
+    shape = (*graphs.batch_shape, graphs.size, graphs.size)
+    return answer.reshape(graphs.batch_shape)[()], gradient.reshape(shape)
+
+
 def log_num_trees(graphs: Graphs, workers: int = 1) -> NDArray[np.float64]:
     """Compute the logarithm of the number of trees of every graph: log Z where all weights are 1.
 

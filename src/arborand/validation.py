@@ -380,11 +380,8 @@ def _suspicion(suspicion: int, matrix: NDArray[np.float64], given: Given) -> str
 
 
 def _warn(given: Given, index: tuple[int, ...], found: str, stacklevel: int) -> None:
-    warnings.warn(
-        f"{given.name}{_brackets(index)} {found}",
-        SuspiciousWeightsWarning,
-        stacklevel=stacklevel + 1,
-    )
+    message = f"{given.name}{_brackets(index)} {found}"
+    warnings.warn(SuspiciousWeightsWarning(message, found, index), stacklevel=stacklevel + 1)
 
 
 def find_unreachable(log_weights: NDArray[np.float64]) -> tuple[int, ...]:

@@ -29,6 +29,7 @@ def documented():
     "module",
     [
         "arborand",
+        "arborand.corpus",
         "arborand.enumeration",
         "arborand.formats",
         "arborand.paper.experiment",

@@ -101,14 +101,6 @@ def test_the_minimum_risk_tree_is_that_of_the_library(arborand, corpus, tmp_path
     assert "one tree of least risk" in result.err
 
 
-def test_an_interrupted_search_is_continued(arborand, corpus, tmp_path):
-    out, scores = tmp_path / "best.jsonl", tmp_path / "scores.npz"
-    assert arborand("best", scores, "-k", 3, "-o", out).status == 0
-    again = tmp_path / "again.jsonl"
-    assert arborand("best", scores, "-k", 3, "-o", again, "--resume").status == 0
-    assert again.read_bytes() == out.read_bytes()
-
-
 # ---- kept heads ---------------------------------------------------------------------------------
 
 

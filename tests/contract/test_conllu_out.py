@@ -7,9 +7,8 @@ import pytest
 
 from arborand.formats import read_trees
 from arborand.formats.conllu import open_annotations, tree_id
-from arborand.formats.outputs import open_output
 from arborand.formats.rows import TREES, Rows
-from tests.command_line import CORPUS, call, conllu_of, random_corpus
+from tests.command_line import CORPUS, call, conllu_of, random_corpus, save_rows
 from tests.universal_dependencies import violations
 
 SCORES = CORPUS / "sentences.npz"
@@ -51,10 +50,8 @@ def written(tmp_path, text, sent_id, heads, *, tokens=None):
         tokens=[tokens],
         annotations=annotations,
     )
-    out = open_output(str(tmp_path / "out.conllu"), "conllu", TREES, {})
-    out.write(rows)
-    out.finish()
-    text = (tmp_path / "out.conllu").read_text(encoding="utf-8")
+    path = save_rows(tmp_path / "out.conllu", "conllu", TREES, {}, rows)
+    text = path.read_text(encoding="utf-8")
     return text, [block.splitlines() for block in text.strip("\n").split("\n\n")]
 
 

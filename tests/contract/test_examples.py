@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from arborand import DependencyTrees
 from arborand.trees import is_tree
@@ -20,9 +21,10 @@ UNIVERSAL = {
 }  # fmt: skip
 
 
-def test_the_corpus_is_what_conllu_wants():
-    blocks = (CORPUS / "sentences.conllu").read_text(encoding="utf-8").strip().split("\n\n")
-    assert len(blocks) == 12
+@pytest.mark.parametrize(("name", "count"), [("sentences", 12), ("choices", 5)])
+def test_the_corpus_is_what_conllu_wants(name, count):
+    blocks = (CORPUS / f"{name}.conllu").read_text(encoding="utf-8").strip().split("\n\n")
+    assert len(blocks) == count
     languages = set()
     for block in blocks:
         lines = block.splitlines()
@@ -41,17 +43,21 @@ def test_the_corpus_is_what_conllu_wants():
         extras = [re.search(r"AltHead=(\d+)", row[9]) for row in rows]
         others = {word: int(extra[1]) for word, extra in enumerate(extras, start=1) if extra}
         assert others
-        for word, head in others.items():
-            assert is_tree([*heads[:word], head, *heads[word + 1 :]], single_root=True)
-    assert len(languages) >= 10
+        if name == "sentences":  # each word is uncertain by itself
+            for word, head in others.items():
+                assert is_tree([*heads[:word], head, *heads[word + 1 :]], single_root=True)
+        else:  # all together are another reading
+            assert is_tree([others.get(j, head) for j, head in enumerate(heads)], single_root=True)
+    assert len(languages) >= (10 if name == "sentences" else 2)
 
 
-def test_the_scores_of_the_corpus_are_those_its_script_makes():
-    made = make_scores.make(CORPUS / "sentences.conllu")
-    with np.load(CORPUS / "sentences.npz", allow_pickle=False) as stored:
+@pytest.mark.parametrize("name", make_scores.FILES)
+def test_the_scores_of_the_corpus_are_those_its_script_makes(name):
+    made = make_scores.make(CORPUS / f"{name}.conllu")
+    with np.load(CORPUS / f"{name}.npz", allow_pickle=False) as stored:
         assert set(stored) == set(made)
-        for name in stored:
-            np.testing.assert_array_equal(stored[name], made[name])
+        for column in stored:
+            np.testing.assert_array_equal(stored[column], made[column])
         assert stored["scores"].size == ((stored["lengths"] + 1) ** 2).sum()
 
 
@@ -71,6 +77,24 @@ def test_the_corpus_is_peaked_but_not_certain():
                 assert marginals[word.other_head, j] > 0.1
 
 
+def test_in_the_sentences_made_for_it_one_choice_decides_another():
+    clicks = followed = 0
+    for sentence in read_corpus(CORPUS, "choices"):
+        trees = DependencyTrees(sentence.log_weights)
+        before = trees.arc_marginals()
+        for word in range(1, len(sentence.tokens) + 1):
+            second = int(np.argsort(-before[:, word])[1])
+            if before[second, word] < 0.05:
+                continue
+            after = trees.condition(include=[(second, word)]).arc_marginals()
+            moved = np.abs(after - before).sum(axis=0) / 2
+            moved[word] = 0.0
+            clicks += 1
+            followed += moved.max() >= 0.1
+    assert clicks >= 10
+    assert followed >= 0.8 * clicks
+
+
 def test_the_first_example_runs_and_tells_the_truth(tmp_path):
     path = tmp_path / "deep" / "first.html"
     done = subprocess.run(
@@ -84,7 +108,7 @@ def test_the_first_example_runs_and_tells_the_truth(tmp_path):
     )
     assert done.stderr == ""
     assert str(path) in done.stdout.splitlines()[-1]
-    assert path.read_text(encoding="utf-8").count('<section class="sentence') == 12
+    assert path.read_text(encoding="utf-8").count('<section class="sentence') == 17
     rows = re.findall(r"([\d.]+)%  \(± ([\d.]+)%\) +([\d.]+)%", done.stdout)
     assert len(rows) == 15
     for drawn, error, exact in np.array(rows, dtype=float):

@@ -26,16 +26,14 @@ from arborand.formats import (
     read_scores,
     read_trees,
 )
-from arborand.formats import journal as journals
 from arborand.formats import parquet as parquet_out
 from arborand.formats import sentences as runs
 from arborand.formats.conllu import open_annotations
 from arborand.formats.inputs import open_input
-from arborand.formats.journal import Journal, Position
-from arborand.formats.outputs import open_output, output_format
+from arborand.formats.outputs import open_writer, output_format
 from arborand.formats.rows import ENTROPY, MARGINALS, TREES, Layout, Rows, scores_layout
 from arborand.formats.scores import open_scores
-from tests.command_line import Corpus, conllu_of, random_corpus
+from tests.command_line import Corpus, conllu_of, random_corpus, save_rows
 
 # ---- scores in
 
@@ -330,9 +328,7 @@ def test_conllu_keeps_comments_and_fills_heads(tmp_path):
         annotation = file.find("x-1", 0, 3)
     assert annotation.tokens == ["do", "n't", "go"]
     rows = trees_of(["x-1"], [3], [[[2, 0, 1], [3, 3, 0]]], [-0.5, -1.25], annotations=[annotation])
-    out = open_output(str(tmp_path / "out.conllu"), "conllu", TREES, {"seed": 1})
-    out.write(rows)
-    out.finish()
+    save_rows(tmp_path / "out.conllu", "conllu", TREES, {"seed": 1}, rows)
     first, second, _ = (tmp_path / "out.conllu").read_text().split("\n\n")
     assert first.splitlines()[:6] == [
         '# arborand = {"seed": 1}',
@@ -413,11 +409,10 @@ def test_a_file_of_scores_is_not_taken_for_words(tmp_path):
         pass
 
 
-def test_an_output_that_cannot_be_begun_leaves_nothing(tmp_path, monkeypatch):
+def test_what_a_format_needs_is_named(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     with pytest.raises(ModuleNotFoundError, match=r"writing a \.parquet file needs pyarrow"):
-        open_output(str(tmp_path / "t.parquet"), "parquet", TREES, {})
-    assert list(tmp_path.iterdir()) == []
+        save_rows(tmp_path / "t.parquet", "parquet", TREES, {})
 
 
 def test_byte_order_mark_and_windows_line_ends_are_read(tmp_path):
@@ -450,9 +445,7 @@ def some_trees(rng, num_sentences=7):
 def test_trees_come_back_as_they_were_written(kind, tmp_path):
     rows = some_trees(np.random.default_rng(3))
     path = tmp_path / f"trees.{kind}"
-    out = open_output(str(path), kind, TREES, {"command": "test"})
-    out.write(rows)
-    out.finish()
+    save_rows(path, kind, TREES, {"command": "test"}, rows)
     read = list(read_trees(path))
     assert [trees.sent_id for trees in read] == rows.sent_ids
     for trees, (_, span, block) in zip(read, rows.sentences(TREES), strict=True):
@@ -495,11 +488,7 @@ def test_bytes_do_not_depend_on_how_rows_come_in_portions(kind, cuts, group, tmp
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(parquet_out, "ROW_GROUP_VALUES", group)
         for name, parts in (("whole", [rows]), ("parts", portions(rows, TREES, cuts))):
-            out = open_output(str(folder / name), kind, TREES, {})
-            for i, part in enumerate(parts):
-                out.write(part)
-                out.reached(Position(i + 1), [])
-            out.finish()
+            save_rows(folder / name, kind, TREES, {}, *parts)
     assert (folder / "parts").read_bytes() == (folder / "whole").read_bytes()
     read = list(read_trees(folder / "parts"))
     assert [trees.sent_id for trees in read] == rows.sent_ids
@@ -508,9 +497,7 @@ def test_bytes_do_not_depend_on_how_rows_come_in_portions(kind, cuts, group, tmp
 def test_row_groups_are_bounded_and_hold_all_rows(tmp_path, monkeypatch):
     monkeypatch.setattr(parquet_out, "ROW_GROUP_VALUES", 100)
     rows = some_trees(np.random.default_rng(5), 30)
-    out = open_output(str(tmp_path / "t.parquet"), "parquet", TREES, {})
-    out.write(rows)
-    out.finish()
+    save_rows(tmp_path / "t.parquet", "parquet", TREES, {}, rows)
     file = pyarrow.parquet.ParquetFile(tmp_path / "t.parquet")
     sizes = []
     for group in range(file.num_row_groups):
@@ -541,9 +528,7 @@ def sentence_rows(columns, values):
 def test_numbers_of_sentences_come_back(layout, tmp_path):
     rows = sentence_rows(layout.columns, layout.values)
     for kind in ("npz", "parquet", "jsonl"):
-        out = open_output(str(tmp_path / kind), kind, layout, {"command": "x"})
-        out.write(rows)
-        out.finish()
+        save_rows(tmp_path / kind, kind, layout, {"command": "x"}, rows)
     with np.load(tmp_path / "npz") as arrays:
         assert arrays["sent_ids"].tolist() == rows.sent_ids
         assert arrays["lengths"].tolist() == rows.lengths.tolist()
@@ -574,9 +559,7 @@ def test_scores_keep_their_type(kind, dtype, tmp_path):
     rows = sentence_rows((), values=True)
     rows = Rows(rows.sent_ids, rows.lengths, rows.num_rows, {}, rows.values.astype(dtype))
     path = tmp_path / f"s.{kind}"
-    out = open_output(str(path), kind, layout, {})
-    out.write(rows)
-    out.finish()
+    save_rows(path, kind, layout, {}, rows)
     with open_scores(path) as scores:
         assert scores.dtype == np.dtype(dtype)
         [run] = scores.runs()
@@ -611,67 +594,26 @@ def test_a_format_must_exist_for_what_is_written():
         output_format("-", "safetensors", TREES)
 
 
-# ---- the journal
+def test_a_pipe_gets_the_bytes_of_a_file(tmp_path):
+    class Pipe(list):
+        """Something that can only be written to."""
 
+        closed = False
 
-def test_a_journal_continues_where_it_was_good(tmp_path, monkeypatch):
-    monkeypatch.setattr(journals, "CHECKPOINT_SECONDS", 0.0)
-    path = tmp_path / "out"
-    journal = Journal(path, {"seed": 1})
-    journal.write(b"one ")
-    journal.checkpoint(Position(1), [["bad", "why"]])
-    journal.write(b"half of tw")
-    assert journal.abandon()
-    journal = Journal(path, {"seed": 1}, resume=True)
-    assert (journal.position, journal.skipped) == (Position(1), [["bad", "why"]])
-    journal.write(b"two")
-    journal.checkpoint(Position(2), [])
-    journal.publish()
-    assert path.read_bytes() == b"one two"
-    assert list(tmp_path.iterdir()) == [path]
+        def write(self, data):
+            self.append(bytes(data))
+            return len(data)
 
+        def flush(self):
+            pass
 
-def test_a_run_that_finished_nothing_leaves_nothing(tmp_path):
-    journal = Journal(tmp_path / "out", {})
-    journal.write(b"header")
-    assert not journal.abandon()
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_a_journal_is_not_continued_by_another_command(tmp_path):
-    path = tmp_path / "out"
-    journal = Journal(path, {"provenance": {"seed": 1, "input": {"sha256": "aa"}}})
-    journal.write(b"x")
-    journal.checkpoint(Position(1), [])
-    journal.abandon()
-    with pytest.raises(OutputError, match=r"--resume, or discard it with --restart"):
-        Journal(path, {})
-    other = {"provenance": {"seed": 2, "input": {"sha256": "bb"}}}
-    with pytest.raises(
-        OutputError, match=r"input sha256 was 'aa' and is 'bb'.*seed was 1 and is 2"
-    ):
-        Journal(path, other, resume=True)
-    journal = Journal(path, other, restart=True)
-    assert (journal.position, journal.size) == (Position(0), 0)
-    with pytest.raises(OutputError, match="is being written by another run"):
-        Journal(path, other, resume=True)
-    journal.abandon()
-
-
-@pytest.mark.parametrize("damage", ["shorter", "other"])
-def test_a_journal_that_promises_too_much_is_not_continued(damage, tmp_path):
-    path = tmp_path / "out"
-    journal = Journal(path, {})
-    journal.write(b"0123456789")
-    journal.checkpoint(Position(1), [])
-    journal.abandon()
-    partial = tmp_path / "out.partial"
-    partial.write_bytes(b"01234" if damage == "shorter" else b"01234\0\0\0\0\0")
-    with pytest.raises(OutputError, match="is not what its journal says"):
-        Journal(path, {}, resume=True)
-    (tmp_path / "out.partial.journal").write_text("{")
-    with pytest.raises(OutputError, match=r"journal is damaged"):
-        Journal(path, {}, resume=True)
+    rows = some_trees(np.random.default_rng(3))
+    for kind in ("conllu", "jsonl", "parquet"):
+        pipe = Pipe()
+        writer = open_writer(pipe, kind, TREES, {}, spool=None)
+        writer.write(rows)
+        writer.close()
+        assert b"".join(pipe) == save_rows(tmp_path / kind, kind, TREES, {}, rows).read_bytes()
 
 
 # ---- imports

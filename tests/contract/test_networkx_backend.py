@@ -1,15 +1,19 @@
 """The NetworkX backend: reached in every way NetworkX has, right where NetworkX is wrong."""
 
+import copy
+import itertools
 import math
 import random
 import subprocess
 import sys
+import warnings
+from fractions import Fraction
 
 import networkx as nx
 import numpy as np
 import pytest
 
-from arborand import networkx_backend
+from arborand import SuspiciousWeightsWarning, networkx_backend
 
 pytestmark = pytest.mark.filterwarnings("ignore:Note. conversions to backend graphs")
 
@@ -235,3 +239,132 @@ def test_all_pairs_of_a_large_graph_are_better_done_by_networkx():
     assert should_run("resistance_distance", (large,), {}) == "all pairs of a large graph"
     assert should_run("resistance_distance", (large,), {"nodeA": 0}) is True
     assert should_run("random_spanning_tree", (large,), {}) is True
+
+
+# ---- best arborescences
+
+ARBORESCENCES = pytest.mark.parametrize(
+    ("best", "optimum"),
+    [(nx.maximum_spanning_arborescence, max), (nx.minimum_spanning_arborescence, min)],
+)
+
+
+def total(tree, attr="weight"):
+    return sum(Fraction(w) for *_, w in tree.edges(data=attr))
+
+
+def every_weight(graph, attr="weight", default=1):
+    """Add up the weights of every spanning arborescence, whatever its root."""
+    nodes = list(graph)
+    into = {
+        node: [
+            (u, Fraction(d.get(attr, default))) for u, v, d in graph.edges(data=True) if v == node
+        ]
+        for node in nodes
+    }
+    sums = []
+    for root in nodes:
+        others = [node for node in nodes if node != root]
+        for choice in itertools.product(*(into[node] for node in others)):
+            heads = {node: head for node, (head, _) in zip(others, choice, strict=True)}
+            for start in others:
+                node, steps = start, 0
+                while node != root and steps < len(nodes):
+                    node, steps = heads[node], steps + 1
+                if node != root:
+                    break
+            else:
+                sums.append(sum(weight for _, weight in choice))
+    return sums
+
+
+@ARBORESCENCES
+@pytest.mark.parametrize("seed", range(12))
+def test_the_best_arborescence_is_the_best_of_all(best, optimum, seed):
+    rng = random.Random(seed)
+    graph = nx.MultiDiGraph() if seed % 2 else nx.DiGraph()
+    graph.add_nodes_from("dbac"[: 2 + seed % 3])
+    for u, v in itertools.product(graph, repeat=2):  # loops, too
+        for _ in range(1 + seed % 2):
+            if rng.random() < 0.8:
+                value = rng.choice([rng.randint(-3, 3), rng.uniform(-1e6, 1e6), 2.0**80, 0.1])
+                graph.add_edge(u, v, **({"cost": value} if rng.random() < 0.9 else {}))
+    expected = every_weight(graph, "cost", 2)
+    before = copy.deepcopy(list(graph.edges(data=True)))
+    if not expected:
+        with pytest.raises(nx.NetworkXException, match=r"No m\w+ spanning arborescence in G\."):
+            best(graph, "cost", 2, backend="arborand")
+        return
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", SuspiciousWeightsWarning)
+        tree = best(graph, "cost", default=2, backend="arborand")
+    assert nx.is_arborescence(tree)
+    assert type(tree) is type(graph)
+    assert list(tree) == list(graph)
+    assert total(tree, "cost") == optimum(expected)
+    assert list(graph.edges(data=True)) == before
+
+
+@ARBORESCENCES
+def test_one_node_is_an_arborescence_and_none_is_not(best, optimum):
+    del optimum
+    one = nx.DiGraph([("a", "a")])
+    assert list(best(one, backend="arborand").edges) == []
+    with pytest.raises(nx.NetworkXPointlessConcept):
+        best(nx.DiGraph(), backend="arborand")
+
+
+@ARBORESCENCES
+def test_edges_keep_their_attributes_if_asked(best, optimum):
+    del optimum
+    graph = nx.MultiDiGraph()
+    graph.add_edge("a", "b", weight=3, name="one")
+    graph.add_edge("a", "b", weight=3, name="other")
+    graph.add_edge("b", "c", name="unweighted")
+    plain = best(graph, backend="arborand")
+    assert list(plain.edges(data=True)) == [("a", "b", {"weight": 3}), ("b", "c", {"weight": 1})]
+    kept = best(graph, preserve_attrs=True, backend="arborand")
+    assert [data for *_, data in kept.edges(data=True)] == [
+        {"weight": 3, "name": "one"},
+        {"weight": 1, "name": "unweighted"},
+    ]
+
+
+def test_sums_are_exact_and_weights_stay_as_they_are():
+    graph = nx.DiGraph()
+    graph.add_weighted_edges_from([("a", "b", 1e17), ("b", "c", 1.0), ("a", "c", 2.0)])
+    tree = nx.maximum_spanning_arborescence(graph, backend="arborand")
+    assert set(tree.edges) == {("a", "b"), ("a", "c")}
+    assert graph.edges["b", "c"]["weight"] == 1.0  # NetworkX's own changes it
+
+
+@ARBORESCENCES
+@pytest.mark.parametrize("seed", range(3))
+def test_best_weights_are_those_of_networkx(best, optimum, seed):
+    del optimum
+    graph = nx.gnp_random_graph(40, 0.3, seed=seed, directed=True)
+    rng = random.Random(seed)
+    for edge in graph.edges:
+        graph.edges[edge]["weight"] = rng.randint(-9, 9)  # many are equal
+    ours = best(graph, backend="arborand")
+    assert total(ours) == total(best(graph.copy(), backend="networkx"))
+
+
+@ARBORESCENCES
+def test_what_the_backend_does_not_do_it_refuses(best, optimum, monkeypatch):
+    del optimum
+    graph = nx.DiGraph([("a", "b"), ("b", "c")])
+    name = best.__name__
+    can_run = networkx_backend.BackendInterface.can_run
+    assert can_run(name, (graph,), {}) is True
+    assert "partition" in can_run(name, (graph,), {"partition": "p"})
+    assert "partition" in can_run(name, (graph, "weight", 1, False, "p"), {})
+    assert "directed" in can_run(name, (nx.Graph(graph),), {})
+    assert "attr" in can_run(name, (graph, None), {})
+    for weight in (math.inf, math.nan, 2**53 + 1, 10**400, "3", None, 1j):
+        graph.edges["a", "b"]["weight"] = weight
+        assert "weight" in can_run(name, (graph,), {}), weight
+    with pytest.raises(NotImplementedError, match="not implemented by 'arborand' backend"):
+        best(graph, backend="arborand")
+    monkeypatch.setattr(networkx_backend, "MOST_NODES_FOR_ARBORESCENCES", 2)
+    assert "more than 2 nodes" in can_run(name, (graph,), {})

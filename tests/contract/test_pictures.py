@@ -4,7 +4,9 @@ What needs eyes is in test_pictures_in_browser.py; here the markup is read as ma
 """
 
 import base64
+import dataclasses
 import hashlib
+import json
 import math
 import re
 import subprocess
@@ -229,10 +231,14 @@ def test_bad_arguments_of_diagrams_are_named(arguments, error, message):
         (0.99951, "> 99.9 %"),
         (1 - 1e-16, "> 99.9 %"),
         (0.00312, "0.3 %"),
-        (0.000312, "0.031 %"),
-        (9.96e-8, "1.0 \u00d7 10⁻⁵ %"),
-        (2.1e-9, "2.1 \u00d7 10⁻⁷ %"),
-        (5e-324, "4.9 \u00d7 10⁻³²² %"),
+        (0.000312, "1 in 3,200"),
+        (0.00099999, "1 in 1,000"),
+        (9.96e-8, "1 in 10 million"),
+        (2.1e-9, "1 in 480 million"),
+        (1.01e-9, "1 in 990 million"),
+        (1.0000001e-9, "1 in 10⁹"),
+        (4.9e-200, "1 in 2 \u00d7 10¹⁹⁹"),
+        (5e-324, "1 in 10³⁰⁸ or more"),
     ],
 )
 def test_probabilities_are_written_so_that_none_looks_like_0_or_1(probability, words):
@@ -255,7 +261,7 @@ def test_the_plot_rises_to_what_the_trees_cover():
     # Of a long sentence a draw covers next to nothing: then the scale ends there, and says so.
     little = coverage_plot(np.log(probabilities * 1e-9))
     np.testing.assert_allclose(heights(little) / full, [2 / 7, 6 / 7, 1.0], atol=0.01)
-    assert little.replace("\xa0", " ").count("7.0 \u00d7 10⁻⁸ %") == 3
+    assert little.replace("\xa0", " ").count("1 in 1.4 \u00d7 10⁹") == 3
     assert "there are no others" in coverage_plot([0.0], exhausted=True)
     assert "0 trees cover" in coverage_plot([])
 
@@ -294,37 +300,137 @@ def test_a_page_is_well_formed_and_has_what_it_should():
     images = [a for a in reader.all("svg") if "aria-hidden" not in a]
     assert all(a.get("role") == "img" and a["aria-label"] for a in images)
     assert all(a["aria-label"] for a in reader.all("button"))
-    # One tree, two trees, and the four likeliest of twenty: each diagram, plot and tree.
-    assert len(images) == 3 * 2 + 1 + 2 + 4
+    assert len(images) == 3
+    # One tree, two trees, and the four best of many.
+    assert len(reader.all("li", "card")) == 1 + 2 + 4
+
+
+def data_of(document):
+    """Read what the scripts are given, sentence by sentence."""
+    blocks = re.findall(r'<script type="application/json">(.*?)</script>', document, re.DOTALL)
+    return [json.loads(block) for block in blocks]
 
 
 def test_the_best_trees_are_shown_in_order_whatever_was_drawn():
     one = picture(6, seed=3, k=2)
     document = "".join(page([one], title="t", num_trees=5))
-    buttons = Reader(document).all("button")
     best = one.distribution.best_trees(5)
     assert not np.array_equal(best.heads[:2], one.draws.heads)
-    for rank, button in enumerate(buttons, start=1):
-        heads = best.heads[rank - 1]
-        arcs = [tuple(map(int, arc.split("-"))) for arc in button["data-arcs"].split()]
-        assert arcs == [(heads[d], d) for d in range(1, 7)]
-        chance = percent(math.exp(best.log_prob[rank - 1]))
-        assert button["aria-label"] == f"Tree {rank} of 5, probability {chance}"
-    assert len(buttons) == 5
+    (data,) = data_of(document)
+    assert data["best"] == best.heads[0].tolist()
+    for heads, log_prob, (probability, changes) in zip(
+        best.heads, best.log_prob, data["trees"], strict=True
+    ):
+        again = best.heads[0].copy()
+        for word, head in changes:
+            again[word] = head
+        assert again.tolist() == heads.tolist()
+        assert probability == pytest.approx(math.exp(log_prob), rel=1e-5)
+    shown = re.findall(r'class="chance">(.*?)<', document)
+    assert shown == [percent(math.exp(log_prob)) for log_prob in best.log_prob]
     assert "The best 5 trees" in document
     assert "likeliest tree" not in document
 
 
-def test_the_large_diagram_has_every_arc_of_the_trees_below():
-    one = picture(4, seed=4, k=1)
-    document = "".join(page([one], title="t", num_trees=64))
-    diagram = re.search(r'<div class="scroll main".*?(<svg.*?</svg>)', document, re.DOTALL)[1]
-    drawn = arcs_of(diagram)
-    trees = one.distribution.best_trees(64).heads
-    in_trees = {(int(h), d) for heads in trees for d, h in enumerate(heads) if d}
-    rare = [arc for arc in in_trees if one.marginals[arc] < 0.01]
-    assert rare
-    assert in_trees <= set(drawn)
+def bare_arcs(document):
+    """Count the arcs of the static diagram by role."""
+    groups = re.findall(r'<g class="arc (\w+)">(.*?)</g>', document)
+    return {role: paths.count("<path") for role, paths in groups}
+
+
+def test_the_static_diagram_has_the_best_tree_and_all_arcs_that_matter():
+    one = picture(7, seed=4, k=1)
+    found = bare_arcs("".join(page([one], title="t")))
+    best = one.distribution.best_tree()
+    others = one.marginals >= 0.1
+    others[best[1:], np.arange(1, 8)] = False
+    assert found == {"tree": 7, "candidate": int(others.sum())}
+    assert found["candidate"] > 3
+
+
+def test_the_gold_tree_is_compared_with_the_best_and_the_safest():
+    plain = picture(7, seed=4)
+    trees = plain.distribution
+    gold = trees.best_trees(9).heads[8].copy()
+    one = dataclasses.replace(
+        plain, gold_heads=gold.tolist(), parts_of_speech=list("ABCDEFG"), relations=["<r>"] * 7
+    )
+    document = "".join(page([one], title="t"))
+    Reader(document)
+    facts = dict(re.findall(r'data-fact="([\w-]+)"><dt>[^<]*</dt><dd>([^<]*)</dd>', document))
+    assert facts["gold"] == percent(math.exp(trees.log_prob(gold)))
+    for name, tree in (("best", trees.best_tree()), ("risk", trees.minimum_risk_tree())):
+        right = int((tree == gold)[1:].sum())
+        assert facts[f"{name}-right"] == f"{right} of 7 words, {percent(right / 7)}"
+    differs = int((trees.best_tree() != gold)[1:].sum())
+    assert bare_arcs(document)["gold"] == differs > 0
+    assert "&lt;r&gt;" in document
+    assert "<r>" not in document
+    assert '<div data-fact="gold">' not in page_of(plain)
+
+
+def page_of(one):
+    return "".join(page([one], title="t"))
+
+
+def test_a_gold_tree_that_cannot_be_has_probability_zero():
+    plain = picture(3, seed=1)
+    document = page_of(dataclasses.replace(plain, gold_heads=[-1, 0, 0, 1]))
+    assert 'data-fact="gold"><dt>the gold tree</dt><dd>0\xa0%' in document
+
+
+def test_the_running_text_is_that_of_the_corpus():
+    plain = picture(3, seed=1, tokens=["do", "n't", "."])
+    assert '<p class="text">do n&#x27;t .</p>' in page_of(plain)
+    assert '<p class="text">don&#x27;t.</p>' in page_of(dataclasses.replace(plain, text="don't."))
+
+
+def test_scores_are_in_the_page_exactly_or_not_at_all():
+    for matrix in (scores(4), scores(4).astype(np.float32).astype(float)):
+        trees = SpanningTrees(matrix)
+        draws = trees.sample_without_replacement(3, rng=0)
+        one = Picture(trees, list("abcd"), "s", draws, trees.arc_marginals())
+        (data,) = data_of(page_of(one))
+        kind = {4: "<f4", 8: "<f8"}[data["bytes"]]
+        stored = np.frombuffer(base64.b64decode(data["scores"]), kind).astype(float)
+        np.testing.assert_array_equal(stored, trees.log_weights.ravel())
+        assert data["single"] is False
+        (without,) = data_of("".join(page([one], title="t", explore=False)))
+        assert "scores" not in without
+        assert "without the scores" in without["reason"]
+        drawn = {(h, d): p for h, d, p in without["arcs"]}
+        assert drawn == {
+            tuple(arc): pytest.approx(one.marginals[tuple(arc)], abs=1e-4)
+            for arc in np.argwhere(one.marginals >= 0.01).tolist()
+        }
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        (lambda m: m, None),
+        (lambda m: m * (1e6 / np.ptp(m[:, 1:])), None),
+        (lambda m: np.where(m > 2.0, -1e9, m), None),
+        (lambda m: np.where(m > 2.0, -np.inf, m), None),
+        (lambda m: m * 1e7, "more than 1,000,000 apart"),
+        (lambda m: np.where(m > 2.0, -1e12, m), "more than 1,000,000 apart"),
+    ],
+)
+def test_exploring_is_off_beyond_what_it_was_tried_on(change, reason):
+    trees = SpanningTrees(change(scores(6)))
+    draws = trees.sample_without_replacement(3, rng=0)
+    one = Picture(trees, list("abcdef"), "s", draws, trees.arc_marginals())
+    (data,) = data_of(page_of(one))
+    assert (reason or "None") in str(data.get("reason"))
+    assert ("scores" in data) == (reason is None)
+
+
+def test_sentences_of_more_than_200_words_are_not_explored():
+    for num_words, is_explored in ((200, True), (201, False)):
+        one = picture(num_words, k=2)
+        (data,) = data_of(page_of(one))
+        assert ("scores" in data) == is_explored
+        assert ("201 words, and the limit is 200" in data.get("reason", "")) != is_explored
 
 
 def test_a_sentence_of_a_padded_batch_looks_like_itself():
@@ -346,7 +452,8 @@ def test_a_sentence_of_a_padded_batch_looks_like_itself():
 def test_nothing_is_loaded_and_only_the_one_script_may_run():
     document = "".join(page([picture(tokens=HOSTILE[:5], sent_id=HOSTILE[0])], title=HOSTILE[5]))
     reader = Reader(document)
-    assert len(reader.all("script")) == 1
+    kinds = [a.get("type") for a in reader.all("script")]
+    assert kinds == ["application/json", None]  # data, which no browser runs, and the script
     script = document.rpartition("<script>")[2].partition("</script>")[0]
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     policy = next(a["content"] for a in reader.all("meta") if "http-equiv" in a)
@@ -382,6 +489,12 @@ def test_pictures_that_do_not_fit_together_are_refused():
         changed(4, other.marginals)
     with pytest.raises(ValueError, match="is a batch of shape"):
         changed(0, DependencyTrees(np.zeros((2, 4, 4))))
+    with pytest.raises(InvalidTreeError, match="gold_heads has shape"):
+        dataclasses.replace(one, gold_heads=[-1, 0])
+    with pytest.raises(InvalidTreeError, match="cycle"):
+        dataclasses.replace(one, gold_heads=[-1, 2, 1, 0])
+    with pytest.raises(ValueError, match="relations has 1 entries where 's' has 3 words"):
+        dataclasses.replace(one, relations=["x"])
 
 
 # ---- notebooks

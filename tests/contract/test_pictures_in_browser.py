@@ -4,7 +4,7 @@ Skipped where there is no Chromium; with ARBORAND_REQUIRE_CHROMIUM set, that is 
 """
 
 import base64
-import os
+import json
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +14,6 @@ from arborand import DependencyTrees, SpanningTrees
 from arborand.paper.illustrations import conditioning_steps, loop_erased_walk
 from arborand.pictures import Picture, page
 from examples.first_trees import FOLDER, pictures, read_corpus
-from tests.chromium import Browser, find_chromium
 
 LONG = 75
 HOSTILE = [
@@ -34,18 +33,6 @@ WIDE = [
     "m\u0301" * 12,
 ]
 HEBREW = ["שלום", "לכולם", "אנחנו", "קוראים", "ספר", "ישן"]
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory):
-    path = find_chromium()
-    if path is None:
-        reason = "no Chromium found: install chromium, or name one in $ARBORAND_CHROMIUM"
-        if os.environ.get("ARBORAND_REQUIRE_CHROMIUM"):
-            pytest.fail(reason)
-        pytest.skip(reason)
-    with Browser(path, tmp_path_factory.mktemp("profile")) as running:
-        yield running
 
 
 @pytest.fixture(scope="module")
@@ -98,12 +85,14 @@ def steps_pages(tmp_path_factory):
 
 
 def focused(browser):
-    """Say which tree of which sentence has the focus."""
+    """Say which word or tree of which sentence has the focus, counted from 1."""
     return browser.evaluate("""(() => {
-        const button = document.activeElement.closest(".card button");
-        if (!button) return null;
-        const section = button.closest(".sentence");
-        return [section.id, [...section.querySelectorAll(".card button")].indexOf(button)];
+        const section = document.activeElement.closest(".sentence");
+        if (!section) return null;
+        const word = document.activeElement.closest(".word");
+        if (word) return [section.id, "word", Number(word.dataset.word)];
+        const trees = [...section.querySelectorAll("button.tree-head")];
+        return [section.id, "tree", trees.indexOf(document.activeElement) + 1];
     })()""")
 
 
@@ -148,7 +137,9 @@ def test_hostile_words_are_shown_and_not_run(browser, hard_page):
     assert browser.evaluate("window.pwned === undefined")
     shown = browser.evaluate("document.querySelector('#s2 .text').textContent")
     assert shown == " ".join(HOSTILE)
-    assert browser.evaluate("document.querySelectorAll('script').length") == 1
+    # One script, and the data of each sentence.
+    assert browser.evaluate("document.querySelectorAll('script:not([type])').length") == 1
+    assert browser.evaluate("document.querySelectorAll('script').length") == 1 + 6
     assert browser.evaluate("document.querySelector('h1').textContent") == "Hard <cases>"
 
 
@@ -171,12 +162,18 @@ def test_the_policy_stops_scripts_that_are_not_the_pages_own(browser, corpus_pag
 def test_words_do_not_run_into_each_other_or_off_the_picture(browser, request, name):
     path = request.getfixturevalue(name)
     browser.open(path)
-    found = browser.evaluate("""[...document.querySelectorAll("svg.arcs")].map((svg) => {
-        const view = svg.viewBox.baseVal;
-        const boxes = [...svg.querySelectorAll("text.form")].map((text) => text.getBBox())
-            .map((box) => [box.x, box.x + box.width]).sort((a, b) => a[0] - b[0]);
-        const gaps = boxes.slice(1).map((box, i) => box[0] - boxes[i][1]);
-        return [boxes[0][0], view.width - boxes.at(-1)[1], Math.min(...gaps, 99)];
+    browser.open_all()
+    found = browser.evaluate("""[...document.querySelectorAll("svg.arcs")].flatMap((svg) => {
+        const view = svg.viewBox.baseVal, lines = new Map();
+        for (const text of svg.querySelectorAll("text.form")) {
+            const box = text.getBBox(), y = Math.round(text.getAttribute("y"));
+            lines.set(y, [...(lines.get(y) || []), [box.x, box.x + box.width]]);
+        }
+        return [...lines.values()].map((boxes) => {
+            boxes.sort((a, b) => a[0] - b[0]);
+            const gaps = boxes.slice(1).map((box, i) => box[0] - boxes[i][1]);
+            return [boxes[0][0], view.width - boxes.at(-1)[1], Math.min(...gaps, 99)];
+        });
     })""")
     assert len(found) > 20
     left, right, gaps = np.array(found).T
@@ -185,42 +182,9 @@ def test_words_do_not_run_into_each_other_or_off_the_picture(browser, request, n
     assert gaps.min() >= 4
 
 
-def test_a_long_sentence_stays_legible_and_only_its_diagram_scrolls(browser, hard_page):
-    for width in (1300, 400):
-        browser.open(hard_page, width=width)
-        assert browser.evaluate("document.documentElement.scrollWidth") <= width
-        size = """(selector) => {
-            const text = document.querySelector(selector);
-            return parseFloat(getComputedStyle(text).fontSize) * text.getScreenCTM().a;
-        }"""
-        assert browser.evaluate(f"({size})('#s1 .main text.form')") >= 12
-        assert browser.evaluate(f"({size})('#s1 .card text.form')") >= 9.5
-        overflow = browser.evaluate("""(() => {
-            const pane = document.querySelector("#s1 .main");
-            return [pane.scrollWidth - pane.clientWidth, pane.tabIndex];
-        })()""")
-        assert overflow[0] > 1000
-        assert overflow[1] == 0  # so that arrow keys can scroll it
-
-
-def test_the_diagrams_of_a_sentence_scroll_together(browser, hard_page):
-    browser.open(hard_page)
-    browser.evaluate("document.querySelector('#s1').scrollIntoView()")
-    browser.evaluate("""(async () => {
-        document.querySelector("#s1 .main").scrollLeft = 400;
-        await new Promise((r) => setTimeout(r, 200));
-    })()""")
-    lefts = browser.evaluate(
-        "[...document.querySelectorAll('#s1 .card .scroll')].map((pane) => pane.scrollLeft)"
-    )
-    assert len(lefts) == 6
-    # The same stretch of words: the trees are drawn at 0.8 of the size or less.
-    assert all(200 < left < 400 for left in lefts)
-    assert browser.evaluate("document.querySelector('#s3 .card .scroll').scrollLeft") == 0
-
-
 def test_right_to_left_sentences_begin_at_the_right(browser, hard_page):
-    browser.open(hard_page, width=700)
+    browser.open(hard_page, width=560)
+    browser.open_all()
     places = browser.evaluate("""["s4", "s5"].map((id) => {
         const pane = document.querySelector(`#${id} .main`).getBoundingClientRect();
         return [...document.querySelectorAll(`#${id} .main .word`)].map((word) => {
@@ -262,13 +226,13 @@ def test_all_writing_has_enough_contrast(browser, corpus_page, steps_pages, sche
 
 def test_marked_words_stay_legible(browser, corpus_page):
     for scheme in ("light", "dark"):
-        browser.open(corpus_page, prefers_color_scheme=scheme)
+        browser.open_live(corpus_page, prefers_color_scheme=scheme)
         worst = browser.evaluate(
             """(() => {CONTRAST
             const mix = (over, share) => "rgb(" + rgb(paper).map(
                 (v, i) => Math.round(v + share * (rgb(over)[i] - v))
             ).join(",") + ")";
-            return Math.min(...[...document.querySelectorAll(".word")]
+            return Math.min(...[...document.querySelectorAll("#s1 .main .word")]
                 .filter((word) => word.querySelector(".heat"))
                 .map((word) => {
                     const heat = getComputedStyle(word.querySelector(".heat"));
@@ -283,56 +247,76 @@ def test_marked_words_stay_legible(browser, corpus_page):
 
 def test_paper_gets_light_colours_whole_diagrams_and_no_buttons(browser, hard_page):
     browser.open(hard_page, prefers_color_scheme="dark")
-    before = browser.evaluate("getComputedStyle(document.querySelector('#s1 .slices')).display")
-    assert before == "none"
+    browser.open_all()
     browser.emulate("print", prefers_color_scheme="dark")
     found = browser.evaluate("""(() => {
         const display = (selector) => getComputedStyle(document.querySelector(selector)).display;
         return {
             paper: getComputedStyle(document.body).backgroundColor,
-            bar: display(".bar-top"),
-            wide: display("#s1 .main"),
-            short: display("#s3 .main"),
-            slices: [...document.querySelectorAll("#s1 .slices svg")].map((svg) => {
-                const seen = svg.querySelector("use").getBoundingClientRect();
-                return [svg.viewBox.baseVal.x, svg.viewBox.baseVal.width, seen.width > 0];
-            }),
-            whole: document.querySelector("#s1 .main svg").viewBox.baseVal.width,
+            hidden: [".bar-top", ".keys", "#s1 .tools", "#s1 .status"].map(display),
+            shown: ["#s1 .main", "#s3 .main"].map(display),
         };
     })()""")
     assert found["paper"] == "rgb(255, 255, 255)"
-    assert (found["bar"], found["wide"], found["short"]) == ("none", "none", "block")
-    # Line by line, without gaps, the whole of it.
-    reached = 0
-    for left, width, drawn in found["slices"]:
-        assert left <= reached
-        assert drawn
-        reached = left + width
-    assert abs(reached - found["whole"]) <= 1
-    assert len(found["slices"]) > 2
+    assert (set(found["hidden"]), set(found["shown"])) == ({"none"}, {"block"})
     printed = base64.b64decode(browser.call("Page.printToPDF")["data"])
     assert printed.startswith(b"%PDF")
     browser.emulate()
 
 
+def test_paper_gets_whole_diagrams_without_a_script_too(browser, hard_page):
+    browser.open(hard_page, scripts=False)
+    display = "getComputedStyle(document.querySelector('{}')).display"
+    assert browser.evaluate(display.format("#s1 .slices")) == "none"
+    browser.emulate("print")
+    assert browser.evaluate(display.format("#s1 .main")) == "none"
+    assert browser.evaluate(display.format("#s3 .main")) == "block"
+    slices, whole = browser.evaluate("""[
+        [...document.querySelectorAll("#s1 .slices svg")].map((svg) => {
+            const seen = svg.querySelector("use").getBoundingClientRect();
+            return [svg.viewBox.baseVal.x, svg.viewBox.baseVal.width, seen.width > 0];
+        }),
+        document.querySelector("#s1 .main svg").viewBox.baseVal.width,
+    ]""")
+    # Line by line, without gaps, the whole of it.
+    reached = 0
+    for left, width, drawn in slices:
+        assert left <= reached
+        assert drawn
+        reached = left + width
+    assert abs(reached - whole) <= 1
+    assert len(slices) > 2
+    browser.emulate()
+    browser.open(hard_page)
+
+
 # ---- keys
 
 
-def test_arrow_keys_go_through_trees_and_sentences(browser, corpus_page):
-    browser.open(corpus_page)
+def test_arrow_keys_do_what_the_legend_says(browser, corpus_page):
+    browser.open_live(corpus_page)
     assert focused(browser) is None
     browser.press("ArrowRight")
-    assert focused(browser) == ["s1", 0]
+    assert focused(browser) == ["s1", "word", 1]
     browser.press("ArrowRight", "ArrowRight")
-    assert focused(browser) == ["s1", 2]
+    assert focused(browser) == ["s1", "word", 3]
     browser.press("ArrowLeft")
-    assert focused(browser) == ["s1", 1]
+    assert focused(browser) == ["s1", "word", 2]
     browser.press("End", "ArrowRight")
-    assert focused(browser) == ["s1", 0]
+    assert focused(browser) == ["s1", "word", 12]
+    browser.press("Home", "ArrowLeft")
+    assert focused(browser) == ["s1", "word", 1]
+    browser.evaluate("document.querySelector('#s1 button.tree-head').focus()")
+    browser.press("ArrowRight", "ArrowRight")
+    assert focused(browser) == ["s1", "tree", 3]
+    browser.press("ArrowLeft")
+    assert focused(browser) == ["s1", "tree", 2]
+    browser.press("End", "ArrowRight")
+    assert focused(browser) == ["s1", "tree", 6]
     browser.press("ArrowDown", "ArrowDown")
-    assert focused(browser) == ["s3", 0]
+    assert focused(browser) == ["s3", "tree", 1]
     browser.press("End", "ArrowUp")
-    assert focused(browser) == ["s2", 0]
+    assert focused(browser) == ["s2", "tree", 1]
     inside = browser.evaluate("""(() => {
         const box = document.activeElement.getBoundingClientRect();
         return box.top >= 0 && box.bottom <= innerHeight;
@@ -340,65 +324,112 @@ def test_arrow_keys_go_through_trees_and_sentences(browser, corpus_page):
     assert inside
 
 
+def test_in_scripts_from_right_to_left_the_arrows_follow_the_eye(browser, hard_page):
+    browser.open(hard_page)
+    browser.evaluate("document.querySelector('#s4').scrollIntoView()")
+    browser.open_all()
+    browser.evaluate("document.querySelector('#s4 .word[tabindex=\"0\"]').focus()")
+    browser.press("ArrowLeft")
+    assert focused(browser) == ["s4", "word", 2]
+    browser.press("ArrowRight")
+    assert focused(browser) == ["s4", "word", 1]
+
+
 def test_a_tree_that_has_the_focus_is_traced_in_the_large_diagram(browser, corpus_page):
-    browser.open(corpus_page)
-    browser.press("ArrowRight", "ArrowRight")
+    browser.open_live(corpus_page)
+    browser.evaluate("document.querySelectorAll('#s1 button.tree-head')[1].focus()")
+    browser.settle()
+    data = json.loads(browser.evaluate("document.querySelector('#s1 script').textContent"))
+    heads = list(data["best"])
+    for word, head in data["trees"][1][1]:
+        heads[word] = head
     traced = """(() => {
-        const button = document.activeElement;
-        const arcs = button.closest(".sentence").querySelectorAll(".main .arc");
+        const arcs = [...document.querySelectorAll("#s1 .main .arc")];
         return [
-            [...arcs].filter((arc) => arc.classList.contains("traced")).map((a) => a.dataset.arc),
-            button.dataset.arcs ? button.dataset.arcs.split(" ") : [],
-            [...arcs].map((arc) => [arc.classList.contains("traced"),
+            arcs.filter((arc) => arc.classList.contains("traced")).map((a) => a.dataset.arc),
+            arcs.map((arc) => [arc.classList.contains("traced"),
                 Number(getComputedStyle(arc).opacity)]),
             document.querySelectorAll('[aria-pressed="true"]').length,
         ];
     })()"""
-    found, wanted, opacities, pressed = browser.evaluate(traced)
-    assert sorted(found) == sorted(wanted)
-    assert len(wanted) == 12
+    found, opacities, pressed = browser.evaluate(traced)
+    assert sorted(found) == sorted(f"{h}-{d}" for d, h in enumerate(heads) if d)
+    assert len(found) == 12
     assert all((opacity == 1) == on for on, opacity in opacities)
     assert pressed == 1
     browser.press("Escape")
-    found, _, opacities, pressed = browser.evaluate(traced)
+    found, opacities, pressed = browser.evaluate(traced)
     assert (found, pressed) == ([], 0)
     assert any(0.2 < opacity < 0.9 for _, opacity in opacities)  # by probability again
 
 
-def test_tab_reaches_everything_once_and_the_focus_can_be_seen(browser, corpus_page):
-    browser.open(corpus_page)
+def test_tab_reaches_everything_and_the_focus_can_be_seen(browser, corpus_page):
+    browser.open_live(corpus_page)
     stops = []
-    for _ in range(20):
+    for _ in range(12):
         browser.press("Tab")
         stops.append(
             browser.evaluate("""(() => {
                 const element = document.activeElement;
-                const style = getComputedStyle(element);
-                const place = element.closest(".sentence");
-                return [place ? place.id : element.tagName, style.outlineStyle,
-                    parseFloat(style.outlineWidth)];
+                const frame = element.closest(".word")?.querySelector(".frame");
+                const style = getComputedStyle(frame || element);
+                return [frame ? "word" : element.textContent.slice(0, 11).trim(),
+                    parseFloat(frame ? style.strokeWidth : style.outlineWidth)];
             })()""")
         )
-    names = [name for name, _, _ in stops if name != "BODY"]
-    # Previous is switched off at the first sentence; then one stop for the trees of each.
-    assert names[:14] == ["SELECT", "BUTTON", *(f"s{i}" for i in range(1, 13))]
-    assert all(style == "solid" and width >= 2 for name, style, width in stops if name != "BODY")
+    names = [name for name, _ in stops]
+    # Previous, Undo, Reset and the rest are switched off; a diagram and the trees have a stop each.
+    assert names[:7] == [
+        "How to read",
+        "Sentence 1",
+        "Next",
+        "word",
+        "brush",
+        "harbour",
+        "157.4\xa0%",
+    ]
+    assert [name for name, width in stops if width < 2] == []
 
 
 def test_the_list_of_sentences_leads_to_them(browser, corpus_page):
     browser.open(corpus_page)
-    options = browser.evaluate("[...document.querySelectorAll('select option')].map(o => o.text)")
-    assert len(options) == 12
-    assert options[0].startswith("en-1: She painted the boat")
-    browser.evaluate("""(() => {
-        const list = document.querySelector("select");
-        list.value = 4;
-        list.dispatchEvent(new Event("change"));
-    })()""")
-    browser.evaluate("new Promise(r => setTimeout(r, 200))")
+    items = browser.evaluate("""[...document.querySelectorAll(".sentences li")].map((li) => [
+        li.querySelector(".id").textContent, li.querySelector(".words").textContent,
+        Number(li.querySelector(".bar").style.getPropertyValue("--share"))])""")
+    assert len(items) == 12
+    assert items[0][0] == "en-1"
+    assert items[0][1].startswith("She painted the boat")
+    shares = [share for _, _, share in items]
+    assert max(shares) == 1.0
+    assert 0.0 < min(shares) < 0.9
+    browser.evaluate("document.querySelector('.sentences').open = true")
+    browser.evaluate("document.querySelectorAll('.sentences a')[4].click()")
+    browser.settle()
     top = browser.evaluate("document.querySelector('#s5').getBoundingClientRect().top")
     assert 0 <= top < 120
-    assert browser.evaluate("document.querySelector('select').value") == "4"
+    assert browser.evaluate("document.activeElement.closest('.sentence').id") == "s5"
+    assert browser.evaluate("document.querySelector('.sentences').open") is False
+    assert browser.evaluate("document.querySelector('summary + .list')") is not None
+    title = browser.evaluate("document.querySelector('.sentences summary').textContent")
+    assert title == "Sentence 5 of 12"
+
+
+def test_sentences_are_found_by_a_word_or_an_id(browser, corpus_page):
+    browser.open(corpus_page)
+
+    def search(text):
+        return browser.evaluate(f"""(() => {{
+            const input = document.querySelector(".sentences input");
+            input.value = {json.dumps(text)};
+            input.dispatchEvent(new Event("input"));
+            return [[...document.querySelectorAll(".sentences li:not([hidden]) .id")]
+                .map((id) => id.textContent), document.querySelector(".found").textContent];
+        }})()""")
+
+    assert search("BAKERY") == [["en-2"], "1 of 12 sentences"]
+    assert search("de-") == [["de-1", "de-2"], "2 of 12 sentences"]
+    assert search("nowhere") == [[], "0 of 12 sentences"]
+    assert len(search("")[0]) == 12
 
 
 def test_a_screen_reader_is_told_what_there_is(browser, corpus_page, steps_pages):
@@ -410,24 +441,34 @@ def test_a_screen_reader_is_told_what_there_is(browser, corpus_page, steps_pages
             if not node.get("ignored"):
                 role = node["role"]["value"]
                 roles.setdefault(role, []).append(node.get("name", {}).get("value", ""))
-        for role in ("image", "button", "region", "combobox", "slider", "heading"):
+        for role in ("image", "button", "region", "combobox", "slider", "searchbox"):
             assert all(roles.get(role, ["x"])), role
         assert roles["image"]
         assert roles["button"]
-    browser.open(corpus_page)
-    names = browser.evaluate(
-        "[...document.querySelectorAll('.card button')].map(b => b.getAttribute('aria-label'))"
-    )
-    assert names[0] == "Tree 1 of 6, probability 57.4\xa0%"
+    browser.open_live(corpus_page)
+    labels = browser.evaluate("""[
+        document.querySelector("#s1 button.tree-head").getAttribute("aria-label"),
+        document.querySelector("#s1 .card svg").getAttribute("aria-label"),
+        document.querySelector("#s1 .main .word").getAttribute("aria-label"),
+    ]""")
+    assert labels[0] == "Tree 1 of 6, probability 57.4\xa0%"
+    assert labels[1].startswith("Tree 1: She depends on painted; painted depends on the root;")
+    assert labels[2] == "She: depends on painted, 99.7\xa0%"
 
 
 def test_without_scripts_everything_is_there(browser, corpus_page, steps_pages):
     browser.open(corpus_page, scripts=False)
     assert browser.evaluate("document.querySelector('.bar-top')") is None
-    shown = browser.evaluate(
-        "[...document.querySelectorAll('.card')].filter(t => t.getClientRects().length).length"
+    for selector, count in ((".card", 72), (".main svg", 12), (".unsure", 12)):
+        shown = browser.evaluate(
+            f"[...document.querySelectorAll('{selector}')].filter(t => t.getClientRects().length)"
+            ".length"
+        )
+        assert shown == count
+    # Nothing is promised that needs a script.
+    assert browser.evaluate(
+        "[...document.querySelectorAll('.needs-script')].every(t => !t.getClientRects().length)"
     )
-    assert shown == 72
     browser.open(steps_pages / "conditioning.html", scripts=False)
     shown = browser.evaluate(
         "[...document.querySelectorAll('.step')].filter(t => t.getClientRects().length).length"

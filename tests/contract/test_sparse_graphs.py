@@ -103,6 +103,16 @@ def test_trees_depend_on_nothing_but_their_number(weighted_grid, budgets):
     np.testing.assert_array_equal(later, expected[60:])
 
 
+def test_walks_are_given_up_at_the_same_step_side_by_side_or_not(weighted_grid):
+    graph = weighted_grid._graph
+    for steps in range(0, 300, 6):  # some walks end with their last step
+        budgets = Budgets(steps, 10**6)
+        expected, counts = graph.draw(20, key=(3, 4), budgets=budgets, lanes=1)
+        found, same_counts = graph.draw(20, key=(3, 4), budgets=budgets, lanes=4)
+        assert counts == same_counts
+        np.testing.assert_array_equal(found, expected)
+
+
 def test_calls_agree_whatever_was_asked_before(weighted_grid):
     fresh = pickle.loads(pickle.dumps(weighted_grid))
     weighted_grid.log_partition()

@@ -101,6 +101,17 @@ def test_the_warning_is_for_the_line_that_made_the_distribution(kind):
     assert warning.filename == __file__
 
 
+def test_the_warning_tells_where_and_survives_pickling():
+    batch = padded(-1e9)
+    with pytest.warns(SuspiciousWeightsWarning) as caught:
+        SpanningTrees(batch)
+    (warning,) = caught
+    for odd in (warning.message, pickle.loads(pickle.dumps(warning.message))):
+        assert odd.batch_index == (1,)
+        assert odd.finding.startswith("scores all heads of node")
+        assert str(odd) == f"log_weights[1] {odd.finding}"
+
+
 # ---- what is not --------------------------------------------------------------------------------
 
 

@@ -68,10 +68,13 @@ def assert_marginals(distribution, exact):
 
 
 def assert_entropy(distribution, exact, relative=PROMISED):
-    found = distribution.entropy()
-    assert found >= 0
-    if exact > SMALLEST_MARGINAL:
-        assert relative_error(found, exact) <= relative
+    """Check the entropy alone, and as it comes with its gradient."""
+    together, gradient = inference.entropy_and_gradient(distribution._graphs)
+    for found in (distribution.entropy(), together):
+        assert found >= 0
+        if exact > SMALLEST_MARGINAL:
+            assert relative_error(found, exact) <= relative
+    np.testing.assert_array_equal(gradient, distribution.entropy_gradient())
 
 
 def assert_right(kind, scores, judge=by_determinant):

@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+import warnings
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from itertools import permutations
@@ -12,7 +13,7 @@ import mpmath
 import numpy as np
 import pytest
 
-from arborand import DependencyTrees, SpanningTrees
+from arborand import DependencyTrees, SpanningTrees, SuspiciousWeightsWarning
 from verification import any_scores, high_precision, power, publishing, sources
 from verification.__main__ import main
 from verification.goodness_of_fit import BinomialFit, Cell, g_test
@@ -124,6 +125,27 @@ def test_without_draws_there_is_nothing_to_repeat():
     outcome, calls = outcome_of(0.0, 0.0, num_draws=0)
     assert not outcome.has_passed
     assert len(calls) == 1
+
+
+@dataclass(frozen=True)
+class Odd:
+    """Works on a graph that looks like padding."""
+
+    def run(self, graph, num_draws, seed):
+        DependencyTrees([[0, 1, -1e9], [0, 0, -1e9], [0, 1, 0]])
+        return Scripted(0.5, 0.5, []).run(graph, num_draws, seed)
+
+    def power(self, graph, num_draws, level):
+        return None
+
+
+def test_graphs_that_look_odd_are_worked_on_in_silence():
+    check = LongCheck("odd", "scripts", "normal_4#1", Odd(), 100)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert run_check(check, Settings(1, LEVEL)).has_passed
+        with pytest.raises(SuspiciousWeightsWarning):  # it is odd
+            Odd().run(None, 100, 1)
 
 
 # ---- seeds, levels, processes ----

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
+import warnings
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
 import typer
 from typer.core import TyperGroup
@@ -13,7 +15,7 @@ from typer.core import TyperGroup
 from arborand import __version__
 from arborand.cli import commands, evaluate, files, show
 from arborand.cli.messages import note
-from arborand.errors import ArborandError
+from arborand.errors import ArborandError, SuspiciousWeightsWarning
 from arborand.formats.characters import visible
 from arborand.paper import commands as paper
 
@@ -80,7 +82,8 @@ def arborand(
     CoNLL-U, .parquet, .jsonl or .npz, or as a table on the terminal; numbers also
     as .csv or .tsv.
     Memory does not grow with the corpus. An output appears under its name
-    when it is complete; an interrupted run is continued with [cyan]--resume[/cyan].
+    when it is complete. A folder (-o trees/) gets a part for each file of scores;
+    after an interruption, the same command again goes on.
 
     [bold]Examples[/bold]
 
@@ -109,6 +112,7 @@ for _command in (
     show.show,
     files.convert,
     files.check,
+    files.status,
     paper.experiment,
     paper.illustrate,
 ):
@@ -125,9 +129,12 @@ def run() -> None:
     with suppress(AttributeError):
         sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
     try:
-        typer.main.get_command(app)(prog_name="arborand")
+        with suppress(ValueError):  # not in the main thread
+            signal.signal(signal.SIGTERM, _terminated)
+        with _one_line_about_odd_scores():
+            typer.main.get_command(app)(prog_name="arborand")
     except (ArborandError, ModuleNotFoundError) as error:
-        if isinstance(error, ModuleNotFoundError) and "arborand[cli]" not in str(error):
+        if isinstance(error, ModuleNotFoundError) and "pip install 'arborand[" not in str(error):
             raise
         _fail(str(error))
     except MemoryError:
@@ -136,6 +143,38 @@ def run() -> None:
         where = f"{os.fsdecode(error.filename)}: " if error.filename else ""
         _abandon_standard_output()
         _fail(f"{where}{error.strerror or error}")
+
+
+def _terminated(number: int, frame: object) -> None:
+    """End as after Ctrl-C: what is half-written is removed, and workers end."""
+    del frame
+    note("terminated")
+    sys.exit(128 + number)
+
+
+@contextmanager
+def _one_line_about_odd_scores() -> Iterator[None]:
+    """Say at most once, in plain words, that scores look like something else."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", SuspiciousWeightsWarning)
+        show_others = warnings.showwarning
+
+        def show(
+            message: Warning | str,
+            category: type[Warning],
+            filename: str,
+            lineno: int,
+            file: TextIO | None = None,
+            line: str | None = None,
+        ) -> None:
+            if issubclass(category, SuspiciousWeightsWarning):
+                note(f"{message}; other sentences may look odd, too")
+                warnings.simplefilter("ignore", SuspiciousWeightsWarning)
+            else:
+                show_others(message, category, filename, lineno, file, line)
+
+        warnings.showwarning = show
+        yield
 
 
 def _abandon_standard_output() -> None:

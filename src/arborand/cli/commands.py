@@ -2,39 +2,19 @@
 
 from __future__ import annotations
 
-import secrets
-from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 import typer
 
-from arborand.cli import computing, options
-from arborand.cli.messages import list_skipped, note, say_written
-from arborand.cli.running import open_corpus, process
-from arborand.cli.streams import check_streams, chosen_format
-from arborand.cli.tables import TableOutput
-from arborand.formats import rows as layouts
-from arborand.formats.journal import recorded_seed
-from arborand.formats.outputs import open_output
-from arborand.formats.provenance import provenance
-from arborand.methods import (
-    DEFAULT_METHOD,
-    DEFAULT_WITHOUT_REPLACEMENT,
-    WITH_REPLACEMENT,
-    WITHOUT_REPLACEMENT,
-    names,
-)
-
-if TYPE_CHECKING:
-    from arborand.cli.running import Computation
-    from arborand.formats.outputs import Output
-    from arborand.formats.rows import Layout
+from arborand.cli import options
+from arborand.cli.jobs import go_through
+from arborand.cli.messages import note
+from arborand.methods import WITH_REPLACEMENT, WITHOUT_REPLACEMENT, names
 
 
 @options.spread
 def sample(
-    scores: options.Scores,
+    scores: options.Corpus,
     num_trees: Annotated[
         int,
         typer.Option(
@@ -84,8 +64,9 @@ def sample(
       [cyan]arborand sample scores.npz -k 10 --without-replacement \
           --conllu corpus.conllu -o readings.conllu[/cyan]
 
-      Go on after an interruption (the result is the same, byte by byte):
-      [cyan]arborand sample scores.npz -k 100 --seed 1 -o trees.parquet --resume[/cyan]
+      A folder of shards on two processors. The same command again goes on after
+      an interruption; the result is the same, byte by byte:
+      [cyan]arborand sample scores/ -k 100 --seed 1 --workers 2 -o trees/[/cyan]
 
       In a pipe:
       [cyan]cat scores.npz | arborand sample - --format jsonl -o - | head[/cyan]
@@ -104,34 +85,18 @@ def sample(
         )
     if chosen is not None and chosen.is_biased:
         note(f"{method} is biased: {chosen.summary}")
-    if seed is None and run.resume and run.output is not None:
-        seed = recorded_seed(Path(run.output))
-    if seed is None:
-        seed = secrets.randbits(63)
-    setting = _setting(run, conllu, keep_heads=keep_heads)
-    compute: Computation
-    if without_replacement:
-        compute = computing.SamplingWithoutReplacement(setting, num_trees, method, seed)
-    else:
-        compute = computing.Sampling(setting, num_trees, method or DEFAULT_METHOD, seed)
-    drawing = Drawing(
-        num_trees,
-        seed,
-        method or (DEFAULT_WITHOUT_REPLACEMENT if without_replacement else DEFAULT_METHOD),
-        {
-            "num-trees": num_trees,
-            "without-replacement": without_replacement,
-            "method": method,
-            "seed": seed,
-            "keep-heads": keep_heads,
-        },
-    )
-    _go_through("sample", layouts.TREES, compute, scores, run, conllu=conllu, drawing=drawing)
+    drawing = {
+        "num_trees": num_trees,
+        "without_replacement": without_replacement,
+        "method": method,
+        "seed": seed,
+    }
+    go_through("sample", scores, conllu, run, keep_heads=keep_heads, **drawing)
 
 
 @options.spread
 def best(
-    scores: options.Scores,
+    scores: options.Corpus,
     num_trees: Annotated[
         int,
         typer.Option(
@@ -178,27 +143,20 @@ def best(
         raise typer.BadParameter(
             "there is one tree of least risk: leave out -k", param_hint="--minimum-risk"
         )
-    setting = _setting(run, conllu, keep_heads=keep_heads)
-    described = {
-        "num-trees": num_trees,
-        "minimum-risk": minimum_risk,
-        "keep-heads": keep_heads,
-    }
-    _go_through(
+    go_through(
         "best",
-        layouts.BEST_TREES,
-        computing.BestTrees(setting, num_trees, minimum_risk),
         scores,
+        conllu,
         run,
-        conllu=conllu,
-        described=described,
+        keep_heads=keep_heads,
         num_trees=num_trees,
+        minimum_risk=minimum_risk,
     )
 
 
 @options.spread
 def marginals(
-    scores: options.Scores,
+    scores: options.Corpus,
     conllu: options.Conllu = None,
     keep_heads: options.KeepHeads = False,
     *,
@@ -216,20 +174,12 @@ def marginals(
 
       [cyan]arborand marginals scores.npz --conllu corpus.conllu | less[/cyan]
     """
-    _go_through(
-        "marginals",
-        layouts.MARGINALS,
-        computing.Marginals(_setting(run, conllu, keep_heads=keep_heads)),
-        scores,
-        run,
-        conllu=conllu,
-        described={"keep-heads": keep_heads},
-    )
+    go_through("marginals", scores, conllu, run, keep_heads=keep_heads)
 
 
 @options.spread
 def logz(
-    scores: options.Scores,
+    scores: options.Corpus,
     conllu: options.Conllu = None,
     keep_heads: options.KeepHeads = False,
     *,
@@ -246,20 +196,12 @@ def logz(
 
       [cyan]arborand logz scores.npz --trees spanning -o logz.jsonl[/cyan]
     """
-    _go_through(
-        "logz",
-        layouts.LOG_PARTITION,
-        computing.LogPartition(_setting(run, conllu, keep_heads=keep_heads)),
-        scores,
-        run,
-        conllu=conllu,
-        described={"keep-heads": keep_heads},
-    )
+    go_through("logz", scores, conllu, run, keep_heads=keep_heads)
 
 
 @options.spread
 def entropy(
-    scores: options.Scores,
+    scores: options.Corpus,
     conllu: options.Conllu = None,
     keep_heads: options.KeepHeads = False,
     num_draws: options.Retired = None,
@@ -291,76 +233,4 @@ def entropy(
                 f"{name} has no effect, and goes with the next release: the best tree is found "
                 "exactly, without random trees"
             )
-    _go_through(
-        "entropy",
-        layouts.ENTROPY,
-        computing.Entropy(_setting(run, conllu, keep_heads=keep_heads)),
-        scores,
-        run,
-        conllu=conllu,
-        described={"keep-heads": keep_heads},
-    )
-
-
-@dataclass(frozen=True)
-class Drawing:
-    """What a command draws, for the record: how many trees per sentence, from what, by what."""
-
-    num_trees: int
-    seed: int
-    method: str
-    described: dict[str, Any]
-
-
-def _setting(run: options.Run, conllu: str | None, *, keep_heads: bool) -> computing.Setting:
-    options.check_keep_heads(conllu, keep_heads=keep_heads)
-    return computing.Setting(run.trees == "dependency", run.weights, run.workers, keep_heads)
-
-
-def _go_through(
-    command: str,
-    layout: Layout,
-    compute: Computation,
-    scores: str,
-    run: options.Run,
-    *,
-    conllu: str | None = None,
-    drawing: Drawing | None = None,
-    described: dict[str, Any] | None = None,
-    num_trees: int = 0,
-) -> None:
-    """Compute something for every sentence of a corpus and write it."""
-    check_streams(scores, conllu, run.output)
-    chosen = chosen_format(run.output, run.format_, layout, resume=run.resume, restart=run.restart)
-    if drawing is not None:
-        described, num_trees = drawing.described, drawing.num_trees
-    with open_corpus(scores, conllu) as corpus:
-        record = provenance(
-            command,
-            {**(described or {}), "trees": run.trees, "weights": run.weights},
-            inputs=corpus.inputs,
-            seed=None if drawing is None else drawing.seed,
-            method=None if drawing is None else drawing.method,
-        )
-        target: Output
-        if run.output is None:
-            target = TableOutput(layout, record)
-        else:
-            target = open_output(
-                run.output, chosen, layout, record, resume=run.resume, restart=run.restart
-            )
-        skipped = process(
-            corpus,
-            compute,
-            target,
-            num_trees=num_trees,
-            workers=run.workers,
-            skip=run.on_error == "skip",
-            what=command,
-            quiet=run.output is None,
-        )
-        if corpus.scores.num_sentences == 0:
-            note(f"{corpus.scores.file.name} has no sentences")
-    if run.output is not None:
-        say_written(run.output)
-    list_skipped(skipped)
+    go_through("entropy", scores, conllu, run, keep_heads=keep_heads)

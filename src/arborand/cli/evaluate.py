@@ -11,24 +11,25 @@ from typing import IO, TYPE_CHECKING, Annotated, Any
 import typer
 from rich.markup import escape
 
-from arborand.cli import computing, options
-from arborand.cli.messages import list_skipped, note, say_written
-from arborand.cli.running import open_corpus, process
+from arborand.cli import options
+from arborand.cli.messages import list_skipped, note, progress, say_written
 from arborand.cli.streams import NoOutput, check_streams, chosen_format
 from arborand.cli.tables import console, new_table, plain_percent
+from arborand.corpus import computing
+from arborand.corpus.running import is_folder, open_inputs, run_to_file, run_to_writer
+from arborand.corpus.work import Work
+from arborand.formats.creating import write_aside
 from arborand.formats.inputs import FormatError
-from arborand.formats.journal import write_aside
-from arborand.formats.outputs import is_stream, open_output
-from arborand.formats.provenance import provenance
+from arborand.formats.outputs import is_stream
 from arborand.formats.rows import EVALUATION
 
 if TYPE_CHECKING:
     from arborand.evaluation import Summary
-    from arborand.formats.outputs import Output
+    from arborand.formats.rows import Layout
 
 
 def evaluate(
-    scores: options.Scores,
+    scores: options.Corpus,
     conllu: Annotated[
         str,
         typer.Option(
@@ -78,22 +79,28 @@ def evaluate(
         check_streams(scores, conllu, target)
     if plot is not None and Path(plot).suffix.lower() != ".svg":
         raise typer.BadParameter(f"{plot!r} is not .svg", param_hint="--plot")
-    chosen = chosen_format(output, format_, EVALUATION, resume=False, restart=False)
+    if output is not None and is_folder(output):
+        raise typer.BadParameter("an evaluation is one file, not a folder", param_hint="--output")
+    chosen = chosen_format(output, options.Running(format_), EVALUATION)
     comparison = computing.Comparison(computing.Setting(trees == "dependency", weights, workers))
-    with open_corpus(scores, conllu) as corpus:
-        record = provenance("evaluate", {"trees": trees, "weights": weights}, inputs=corpus.inputs)
-        target_rows: Output = NoOutput()
-        if output is not None and chosen != "json":
-            target_rows = open_output(output, chosen, EVALUATION, record, restart=True)
-        skipped = process(
-            corpus,
-            comparison,
-            target_rows,
-            workers=workers,
-            skip=on_error == "skip",
-            what="evaluate",
-        )
-        gold = corpus.inputs["conllu"].name
+    work = Work("evaluate", comparison, EVALUATION, {"trees": trees, "weights": weights})
+    record: dict[str, Any] = {}
+
+    def keep_record(layout: Layout, found: dict[str, Any]) -> NoOutput:
+        del layout
+        record.update(found)
+        return NoOutput()
+
+    with (
+        open_inputs(scores, conllu) as inputs,
+        progress("evaluate", inputs.num_sentences, 0, quiet=False) as advance,
+    ):
+        skip = on_error == "skip"
+        if output is None or chosen == "json":
+            skipped = run_to_writer(work, inputs, keep_record, skip=skip, advance=advance)
+        else:
+            skipped = run_to_file(work, inputs, output, chosen, skip=skip, advance=advance)
+        gold = "" if inputs.conllu is None else inputs.conllu.shown
     summary = comparison.summary
     if summary.num_sentences and not summary.num_words:
         raise FormatError(f"{gold} has no heads: there is nothing to compare with")

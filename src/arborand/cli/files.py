@@ -1,4 +1,4 @@
-"""The commands that look at files: convert and check."""
+"""The commands that look at files and folders: convert, check and status."""
 
 from __future__ import annotations
 
@@ -10,50 +10,51 @@ import numpy as np
 import typer
 from rich.markup import escape
 
-from arborand.cli import computing, options
-from arborand.cli.messages import by_reason, list_skipped, say_written
-from arborand.cli.options import OnError
-from arborand.cli.running import open_corpus, process
-from arborand.cli.streams import NoOutput, check_streams, chosen_format
+from arborand.cli import options
+from arborand.cli.jobs import write
+from arborand.cli.messages import by_reason, progress
+from arborand.cli.streams import NoOutput, check_streams
 from arborand.cli.tables import console, new_table
+from arborand.corpus import computing
+from arborand.corpus.plan import open_shard
+from arborand.corpus.running import open_inputs, run_to_writer
+from arborand.corpus.state import read_status
+from arborand.corpus.work import Work, make_work
 from arborand.formats.characters import visible
-from arborand.formats.conllu import open_annotations
-from arborand.formats.inputs import FormatError, SentenceError, open_input
-from arborand.formats.journal import START, Position
-from arborand.formats.outputs import open_output
-from arborand.formats.provenance import provenance
-from arborand.formats.rows import TREES, Rows, scores_layout
-from arborand.formats.trees import holds_trees, layout_of, open_trees
+from arborand.formats.rows import LOG_PARTITION
+from arborand.formats.scores import open_scores
 
 if TYPE_CHECKING:
-    from arborand.formats.conllu import Annotation, AnnotationFile
-    from arborand.formats.inputs import InputFile
-    from arborand.formats.scores import ScoresFile
+    from collections.abc import Iterator
+
+    from arborand.corpus.plan import Shard
+    from arborand.formats.rows import Rows
 
 # How many sentences with the same id are listed.
 _LISTED_NUMBERS = 5
 
 
+@options.spread
 def convert(
     source: Annotated[
-        str,
+        list[str],
         typer.Argument(
             metavar="IN",
-            help="A file of scores or of trees; '-' reads standard input.",
+            help="Files of scores or of trees, folders or patterns; '-' reads standard input.",
             show_default=False,
         ),
     ],
     output: Annotated[
         str,
         typer.Argument(
-            metavar="OUT", help="Where to; its ending tells the format.", show_default=False
+            metavar="OUT",
+            help="Where to: a file, whose ending tells the format, or a folder (OUT/) of parts.",
+            show_default=False,
         ),
     ],
     conllu: options.Conllu = None,
-    format_: options.OutFormat = None,
-    resume: options.Resume = False,
-    restart: options.Restart = False,
-    on_error: options.OnBad = "stop",
+    *,
+    running: options.Running,
 ) -> None:
     """Convert scores or trees from one format to another.
 
@@ -67,117 +68,18 @@ def convert(
       [cyan]arborand convert scores.npz scores.parquet --conllu corpus.conllu[/cyan]
 
       [cyan]arborand convert trees.parquet trees.conllu --conllu corpus.conllu[/cyan]
+
+      [cyan]arborand convert scores.npz shards/ --part-sentences 5000[/cyan]
     """
     check_streams(source, conllu, output)
-    with open_input(source) as file:
-        if holds_trees(file):
-            if resume:
-                raise typer.BadParameter("trees are converted in one go", param_hint="--resume")
-            _convert_trees(file, output, conllu, format_, restart=restart)
-        else:
-            _convert_scores(
-                file,
-                output,
-                conllu,
-                format_,
-                resume=resume,
-                restart=restart,
-                on_error=on_error,
-            )
-
-
-def _convert_scores(
-    file: InputFile,
-    output: str,
-    conllu: str | None,
-    format_: options.Format | None,
-    *,
-    resume: bool,
-    restart: bool,
-    on_error: OnError,
-) -> None:
-    with open_corpus(file, conllu) as corpus:
-        layout = scores_layout(corpus.scores.dtype)
-        chosen = chosen_format(output, format_, layout, resume=resume, restart=restart)
-        record = provenance("convert", {}, inputs=corpus.inputs)
-        target = open_output(output, chosen, layout, record, resume=resume, restart=restart)
-        skipped = process(
-            corpus,
-            computing.Copy(layout.dtype),
-            target,
-            skip=on_error == "skip",
-            what="convert",
-        )
-    say_written(output)
-    list_skipped(skipped)
-
-
-def _convert_trees(
-    file: InputFile,
-    output: str,
-    conllu: str | None,
-    format_: options.Format | None,
-    *,
-    restart: bool,
-) -> None:
-    chosen = chosen_format(output, format_, TREES, resume=False, restart=restart)
-    with open_trees(file) as trees:
-        layout = layout_of(trees)
-        record = provenance("convert", {}, inputs={"input": file})
-        if trees.provenance is not None:
-            record["source"] = trees.provenance
-        target = open_output(output, chosen, layout, record, restart=restart)
-        try:
-            if conllu is None:
-                for rows in trees.rows():
-                    target.write(rows)
-            else:
-                with open_annotations(conllu, by_sent_id=True) as annotations:
-                    last: Annotation | None = None
-                    index = 0
-                    for rows in trees.rows():
-                        rows, last = _annotated(rows, annotations, last, index)
-                        index += len(rows.sent_ids)
-                        target.write(rows)
-            target.reached(Position(1), [])
-            target.finish()
-        except BaseException:
-            target.reached(START, [])
-            target.abandon()
-            raise
-    say_written(output)
-
-
-def _annotated(
-    rows: Rows, annotations: AnnotationFile, last: Annotation | None, index: int
-) -> tuple[Rows, Annotation | None]:
-    """Add words and columns to trees; `last` is what the sentence before had."""
-    found: list[Annotation | None] = []
-    for i, sent_id in enumerate(rows.sent_ids):
-        if not (i == 0 and rows.first_sample):
-            try:
-                last = annotations.find(sent_id, index + i, int(rows.lengths[i]))
-            except FormatError as error:
-                raise SentenceError(sent_id, index + i, str(error)) from error
-        found.append(last)
-    answer = Rows(
-        rows.sent_ids,
-        rows.lengths,
-        rows.num_rows,
-        rows.columns,
-        rows.values,
-        rows.first_sample,
-        [None if note is None else note.tokens for note in found],
-        found,
-    )
-    return answer, last
+    with open_inputs(source, conllu, trees=True) as inputs:
+        write(make_work("convert"), inputs, source, output, running)
 
 
 class _Tally(NoOutput):
     """Counts what passes."""
 
     def __init__(self) -> None:
-        super().__init__()
         self.sentences = self.words = self.longest = 0
         self.shortest: int | None = None
 
@@ -190,7 +92,7 @@ class _Tally(NoOutput):
 
 
 def check(
-    scores: options.Scores,
+    scores: options.Corpus,
     trees: options.Trees = "dependency",
     weights: options.Weights = False,
     conllu: options.Conllu = None,
@@ -210,27 +112,33 @@ def check(
     """
     check_streams(scores, conllu)
     tally = _Tally()
-    with open_corpus(scores, conllu) as corpus:
-        setting = computing.Setting(trees == "dependency", weights, 1)
-        problems = process(
-            corpus, computing.Gate(setting), tally, skip=True, what="check", may_skip_all=True
-        )
-        file, layout = corpus.scores.file, corpus.scores
-        doubled = _doubled_ids(layout) if layout.has_sent_ids else {}
-    table = new_table(show_header=False)
-    table.add_column()
-    table.add_column(overflow="fold")
-    table.add_row("file", escape(f"{file.name} ({file.kind}, {layout.layout}, {layout.dtype})"))
-    table.add_row("sha256", file.sha256)
-    table.add_row("sentences", str(layout.num_sentences))
+    with open_inputs(scores, conllu) as inputs:
+        gate = computing.Gate(computing.Setting(trees == "dependency", weights, 1))
+        work = Work("check", gate, LOG_PARTITION, {})
+        with progress("check", inputs.num_sentences, 0, quiet=False) as advance:
+            problems = run_to_writer(
+                work,
+                inputs,
+                lambda layout, record: tally,
+                skip=True,
+                may_skip_all=True,
+                advance=advance,
+            )
+        table = new_table(show_header=False)
+        table.add_column()
+        table.add_column(overflow="fold")
+        for name, value in _described(inputs.shards):
+            table.add_row(name, escape(value))
+        doubled = _doubled_ids(inputs.shards)
+    total = inputs.num_sentences
     if tally.sentences:
         mean = tally.words / tally.sentences
         table.add_row("words per sentence", f"{tally.shortest} to {tally.longest}, mean {mean:.1f}")
-    table.add_row("sentence ids", "yes" if layout.has_sent_ids else "no (numbered from 1)")
+    table.add_row("sentence ids", "no (numbered from 1)" if doubled is None else "yes")
     out = console()
     out.print(table)
     if problems:
-        out.print(f"{len(problems)} of {layout.num_sentences} sentences cannot be used:")
+        out.print(f"{len(problems)} of {total} sentences cannot be used:")
         for line in by_reason(problems):
             out.print(escape(line), soft_wrap=True)
     else:
@@ -246,18 +154,90 @@ def check(
         raise typer.Exit(1)
 
 
-def _doubled_ids(scores: ScoresFile) -> dict[str, list[int]]:
-    """Find the ids that several sentences share, in 16 bytes of memory per sentence."""
-    digests = b"".join(
-        blake2b(sent_id.encode(), digest_size=16).digest()
-        for sent_id in chain.from_iterable(scores.sent_ids())
-    )
-    halves = np.frombuffer(digests, dtype=np.uint64).reshape(-1, 2)
+def _described(shards: list[Shard]) -> Iterator[tuple[str, str]]:
+    """Say what the files are."""
+    with (
+        open_shard(shards[0], digest=len(shards) == 1) as file,
+        open_scores(file) as scores,
+    ):
+        kind = f"({file.kind}, {scores.layout}, {scores.dtype})"
+        if len(shards) == 1:
+            yield "file", f"{file.name} {kind}"
+            yield "sha256", file.sha256
+        else:
+            yield "files", f"{len(shards)}, the first of them {file.name} {kind}"
+    yield "sentences", str(sum(shard.num_sentences for shard in shards))
+
+
+def _all_ids(shards: list[Shard]) -> Iterator[str]:
+    for shard in shards:
+        with open_shard(shard) as file, open_scores(file) as scores:
+            if scores.has_sent_ids:
+                yield from chain.from_iterable(scores.sent_ids())
+            else:  # their numbers, which nothing else has
+                yield from (f"\0{shard.first + i}" for i in range(scores.num_sentences))
+
+
+def _doubled_ids(shards: list[Shard]) -> dict[str, list[int]] | None:
+    """Find the ids that several sentences share, in 16 bytes of memory per sentence.
+
+    None if no sentence has an id.
+    """
+    digests = bytearray()
+    has_ids = False
+    for sent_id in _all_ids(shards):
+        has_ids = has_ids or not sent_id.startswith("\0")
+        digests += blake2b(sent_id.encode(), digest_size=16).digest()
+    if not has_ids:
+        return None
+    halves = np.frombuffer(bytes(digests), dtype=np.uint64).reshape(-1, 2)
     order = np.lexsort(halves.T)
     is_same = (halves[order[1:]] == halves[order[:-1]]).all(axis=1)
     shared = {*order[1:][is_same].tolist(), *order[:-1][is_same].tolist()}
     found: dict[str, list[int]] = {}
-    for index, sent_id in enumerate(chain.from_iterable(scores.sent_ids()) if shared else ()):
+    for index, sent_id in enumerate(_all_ids(shards) if shared else ()):
         if index in shared:
             found.setdefault(sent_id, []).append(index + 1)
     return found
+
+
+def status(
+    folder: Annotated[
+        str,
+        typer.Argument(metavar="FOLDER", help="The output folder of a job.", show_default=False),
+    ],
+) -> None:
+    """Say how far a job is, what failed and what was skipped.
+
+    The exit status is 0 if the job is complete, and 1 if something is left to do.
+
+    [bold]Examples[/bold]
+
+      [cyan]arborand status trees/[/cyan]
+
+      [cyan]arborand status s3://bucket/trees/[/cyan]
+    """
+    found = read_status(folder)
+    out = console()
+    table = new_table(show_header=False)
+    table.add_column()
+    table.add_column(overflow="fold")
+    for name, value in found.identity.items():
+        shown = value if not isinstance(value, dict) else f"{value['files']} files"
+        table.add_row(escape(visible(str(name))), escape(visible(str(shown))))
+    table.add_row("parts", f"{len(found.done):,} of {found.num_parts:,}")
+    table.add_row("sentences", f"{found.num_sentences_done:,} of {found.num_sentences:,}")
+    table.add_row("rows", f"{found.num_rows:,}")
+    out.print(table)
+    for part, reason in found.failed.items():
+        out.print(escape(f"failed: {visible(part)}: {visible(reason)}"), soft_wrap=True)
+    if found.skipped:
+        out.print(f"{len(found.skipped)} sentences skipped:")
+        for sent_id, number, reason in found.skipped:
+            text = f"  {visible(sent_id)} (number {number}): {visible(reason)}"
+            out.print(escape(text), soft_wrap=True)
+    if found.is_complete:
+        out.print("complete")
+        return
+    out.print("not complete: the command that began it goes on with it")
+    raise typer.Exit(1)

@@ -14,7 +14,7 @@ from arborand.formats.characters import visible
 from arborand.formats.outputs import is_stream
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
 # How many lines a list of sentences has, and how many sentences with one reason it names.
 _LISTED, _NAMED = 10_000, 3
@@ -32,7 +32,7 @@ def say_written(path: str | os.PathLike[str]) -> None:
         print(f"written: {visible(os.fspath(path))}", flush=True)
 
 
-def list_skipped(skipped: list[list[str]]) -> None:
+def list_skipped(skipped: Sequence[Sequence[Any]]) -> None:
     """List the sentences that were left out."""
     if not skipped:
         return
@@ -40,7 +40,7 @@ def list_skipped(skipped: list[list[str]]) -> None:
     note("\n".join([f"{count} sentence{'s' if count > 1 else ''} skipped:", *by_reason(skipped)]))
 
 
-def by_reason(problems: list[list[str]]) -> list[str]:
+def by_reason(problems: Sequence[Sequence[Any]]) -> list[str]:
     """Write a line for each reason, with the sentences that cannot be used because of it.
 
     Examples
@@ -49,7 +49,7 @@ def by_reason(problems: list[list[str]]) -> list[str]:
     ['  2 sentences (a, c): too long', '  b: NaN']
     """
     found: dict[str, list[str]] = {}
-    for sent_id, reason in problems:
+    for sent_id, *_, reason in problems:
         found.setdefault(reason, []).append(sent_id)
     lines = []
     for reason, sent_ids in list(found.items())[:_LISTED]:

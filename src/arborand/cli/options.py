@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, get_type_hints
 
 import typer
 
+from arborand.corpus.running import PART_SENTENCES
 from arborand.methods import DEFAULT_METHOD, WITH_REPLACEMENT, WITHOUT_REPLACEMENT, names
 
 _SCORES = "Scores"
@@ -20,6 +21,7 @@ _RUNNING = "Running"
 
 TreeKind = Literal["dependency", "spanning"]
 OnError = Literal["stop", "skip"]
+Engine = Literal["local", "array", "ray"]
 Format = Literal["conllu", "json", "jsonl", "csv", "tsv", "parquet", "npz", "safetensors"]
 # The numbers of trees are stored as int32; no machine has more threads.
 MOST_TREES = (1 << 31) - 1
@@ -39,6 +41,15 @@ Scores = Annotated[
     typer.Argument(
         metavar="SCORES",
         help="Scores of a corpus: .npy, .npz, .safetensors or .parquet; '-' reads standard input.",
+        show_default=False,
+    ),
+]
+Corpus = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="SCORES",
+        help="Scores of a corpus: files, folders or patterns of .npy, .npz, .safetensors and "
+        ".parquet, here or at s3://, gs://, hdfs://; '-' reads standard input.",
         show_default=False,
     ),
 ]
@@ -106,7 +117,8 @@ Out = Annotated[
         "--output",
         "-o",
         metavar="OUT",
-        help="Where to; its ending tells the format. '-' is standard output. None: a table.",
+        help="Where to: a file, whose ending tells the format, or a folder (OUT/) of parts that "
+        "can be continued. '-' is standard output. None: a table.",
         rich_help_panel=_OUTPUT,
         show_default=False,
     ),
@@ -115,24 +127,26 @@ OutFormat = Annotated[
     Format | None,
     typer.Option(
         "--format",
-        help="The format, whatever the ending.",
+        help="The format, whatever the ending; of the parts of a folder: parquet, if not given.",
         rich_help_panel=_OUTPUT,
         show_default=False,
     ),
 ]
-Resume = Annotated[
-    bool,
-    typer.Option(
-        "--resume",
-        help="Continue the unfinished output of an earlier run of the same command.",
-        rich_help_panel=_OUTPUT,
-    ),
-]
+Resume = Annotated[bool, typer.Option("--resume", hidden=True)]
 Restart = Annotated[
     bool,
     typer.Option(
         "--restart",
-        help="Discard the unfinished output of an earlier run.",
+        help="Discard what another job has written to the output folder.",
+        rich_help_panel=_OUTPUT,
+    ),
+]
+PartSentences = Annotated[
+    int,
+    typer.Option(
+        "--part-sentences",
+        min=1,
+        help="Divide a single file into parts of so many sentences.",
         rich_help_panel=_OUTPUT,
     ),
 ]
@@ -142,8 +156,47 @@ Workers = Annotated[
         "--workers",
         min=1,
         max=_MOST_WORKERS,
-        help="Threads. The output does not depend on it.",
+        help="Processes for the parts of a folder, threads otherwise. "
+        "The output does not depend on it.",
         rich_help_panel=_RUNNING,
+    ),
+]
+ChosenEngine = Annotated[
+    Engine,
+    typer.Option(
+        "--engine",
+        help="Who makes the parts of a folder: this machine, one process of many that were started "
+        "alike (SLURM, MPI), or a Ray cluster.",
+        rich_help_panel=_RUNNING,
+    ),
+]
+Rank = Annotated[
+    int | None,
+    typer.Option(
+        "--rank",
+        min=0,
+        help="array: which process this is, where SLURM, OpenMPI or PMI do not say.",
+        rich_help_panel=_RUNNING,
+        show_default=False,
+    ),
+]
+World = Annotated[
+    int | None,
+    typer.Option(
+        "--world",
+        min=1,
+        help="array: how many processes there are.",
+        rich_help_panel=_RUNNING,
+        show_default=False,
+    ),
+]
+Address = Annotated[
+    str | None,
+    typer.Option(
+        "--address",
+        help="ray: the address of a cluster. None: Ray is started here, and stopped.",
+        rich_help_panel=_RUNNING,
+        show_default=False,
     ),
 ]
 OnBad = Annotated[
@@ -157,17 +210,28 @@ OnBad = Annotated[
 
 
 @dataclass(frozen=True)
-class Run:
-    """The options of every command that goes through a corpus."""
+class Running:
+    """The options of every command that writes what it makes of a corpus."""
+
+    format_: OutFormat = None
+    resume: Resume = False
+    restart: Restart = False
+    part_sentences: PartSentences = PART_SENTENCES
+    workers: Workers = 1
+    engine: ChosenEngine = "local"
+    rank: Rank = None
+    world: World = None
+    address: Address = None
+    on_error: OnBad = "stop"
+
+
+@dataclass(frozen=True)
+class Run(Running):
+    """The options of every command that computes something of a corpus."""
 
     trees: Trees = "dependency"
     weights: Weights = False
     output: Out = None
-    format_: OutFormat = None
-    resume: Resume = False
-    restart: Restart = False
-    workers: Workers = 1
-    on_error: OnBad = "stop"
 
 
 def check_keep_heads(conllu: str | None, *, keep_heads: bool) -> None:
@@ -197,7 +261,8 @@ def spread(command: Callable[..., None]) -> Callable[..., None]:
 
     @wraps(command)
     def called(**values: Any) -> None:
-        chosen = group(**{field.name: values.pop(field.name) for field in fields(group)})
+        given = {field.name for field in fields(group)} & values.keys()
+        chosen = group(**{name: values.pop(name) for name in given})
         command(**values, **{last.name: chosen})
 
     parameters = [p.replace(annotation=hints[p.name]) for p in own] + shared

@@ -3,27 +3,35 @@
 from __future__ import annotations
 
 import json
+import shlex
 import sys
+from itertools import chain
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from arborand.cli import computing, options
+from arborand.cli import options
+from arborand.cli.choosing import Choice, Order, all_sentences, gold_heads, parse_condition
 from arborand.cli.messages import list_skipped, say_written
-from arborand.cli.running import chosen_sentences, open_corpus
 from arborand.cli.streams import check_streams
+from arborand.corpus import computing
+from arborand.corpus.reading import chosen_sentences, open_corpus
 from arborand.errors import ArborandError
+from arborand.formats.creating import write_aside
 from arborand.formats.inputs import SentenceError
-from arborand.formats.journal import write_aside
 from arborand.formats.outputs import is_stream
 from arborand.formats.provenance import provenance
 from arborand.methods import DEFAULT_WITHOUT_REPLACEMENT
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
+    from arborand.formats.conllu import Annotation
     from arborand.formats.sentences import Sentences
+
+_DIAGRAMS = ("svg", "png", "pdf")
+_UPOS, _DEPREL = 3, 7  # columns of a CoNLL-U file
 
 
 def show(
@@ -34,7 +42,8 @@ def show(
             "--output",
             "-o",
             metavar="OUT",
-            help="Where to: a page (.html), or one diagram (.svg). '-' is standard output.",
+            help="Where to: a page (.html), or the diagram of one sentence (.svg, .png, .pdf). "
+            "'-' is standard output.",
             show_default=False,
         ),
     ],
@@ -50,6 +59,32 @@ def show(
     max_sentences: Annotated[
         int, typer.Option("--max-sentences", min=1, help="How many sentences at most.")
     ] = 20,
+    sort: Annotated[
+        Order,
+        typer.Option(
+            "--sort",
+            help="Which sentences come first: as in the file, the most uncertain, the longest, or "
+            "those whose best tree differs most from the gold tree of --conllu.",
+        ),
+    ] = "file",
+    filter_: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--filter",
+            metavar="CONDITION",
+            help="Only sentences such as 'entropy > 2', 'length <= 40', 'disagreement >= 1' or "
+            "'word = saw'; may be given more than once.",
+            show_default=False,
+        ),
+    ] = None,
+    explore: Annotated[
+        bool,
+        typer.Option(
+            "--explore/--no-explore",
+            help="Whether readers of the page may fix and forbid heads. It then contains the "
+            "scores.",
+        ),
+    ] = True,
     num_draws: Annotated[
         int,
         typer.Option(
@@ -75,44 +110,71 @@ def show(
 ) -> None:
     """Draw pictures of what the scores are unsure of: one self-contained page.
 
-    The words with their arcs, as dark as they are probable; the best trees, side
-    by side; the uncertain words; and how much of the mass the trees of a draw
-    without replacement cover. The page loads nothing from anywhere.
+    The words with their arcs, as dark as they are probable; the uncertain words;
+    the best trees, with what each changes. Readers can fix and forbid heads, and
+    see what follows. With --conllu, the gold tree is compared. The page loads
+    nothing from anywhere.
 
     [bold]Examples[/bold]
 
       [cyan]arborand show scores.npz --conllu corpus.conllu -o corpus.html[/cyan]
 
-      [cyan]arborand show scores.npz --conllu corpus.conllu --sent-id s-3 -o s-3.svg[/cyan]
+      The 50 most uncertain sentences of at most 40 words:
+      [cyan]arborand show scores.npz --conllu corpus.conllu -o unsure.html --sort entropy \
+          --filter 'length <= 40' --max-sentences 50[/cyan]
+
+      [cyan]arborand show scores.npz --conllu corpus.conllu --sent-id s-3 -o s-3.pdf[/cyan]
     """
     from arborand.pictures import Picture, arc_diagram, page
+    from arborand.pictures.figures import check_figures, figure
 
     check_streams(scores, conllu, output)
     options.check_keep_heads(conllu, keep_heads=keep_heads)
     kind = "html" if output == "-" else Path(output).suffix.lower().removeprefix(".")
-    if kind not in ("html", "htm", "svg"):
-        raise typer.BadParameter(f"{output!r} is neither .html nor .svg", param_hint="--output")
+    if kind not in ("html", "htm", *_DIAGRAMS):
+        raise typer.BadParameter(
+            f"{output!r} is neither a page (.html) nor a diagram (.svg, .png or .pdf)",
+            param_hint="--output",
+        )
+    if kind in ("png", "pdf"):
+        check_figures()
     wanted = list(dict.fromkeys(sent_id or ()))
-    if kind == "svg":
-        max_sentences = 1
-        if len(wanted) > 1:
-            raise typer.BadParameter("a .svg shows one sentence", param_hint="--sent-id")
+    choice = _choice(max_sentences, sort, filter_ or (), wanted, conllu)
     skipped: list[list[str]] = []
     setting = computing.Setting(trees == "dependency", weights, 1, keep_heads)
+
+    def fault(one: Sentences, error: Exception) -> None:
+        reason = error.reason if isinstance(error, SentenceError) else str(error)
+        if isinstance(error, MemoryError):
+            reason = f"not enough memory for {num_draws} draws: ask for fewer"
+        if on_error == "stop":
+            raise SentenceError(one.sent_ids[0], one.first, reason) from error
+        skipped.append([one.sent_ids[0], reason])
+
     with open_corpus(scores, conllu) as corpus:
-        chosen = chosen_sentences(corpus, wanted, max_sentences)
+        total = corpus.scores.num_sentences
+        if kind in _DIAGRAMS and len(wanted) != 1 and total != 1:
+            raise typer.BadParameter(
+                f"a .{kind} shows one sentence, and {corpus.scores.file.name} has {total}: name "
+                "one with --sent-id, or write a page (.html)",
+                param_hint="--output",
+            )
+        selection = None
+        chosen: Iterable[Sentences]
+        if wanted or choice.is_plain:
+            chosen = chosen_sentences(corpus, wanted, max_sentences)
+            if not wanted:
+                selection = choice.describe(min(total, max_sentences), total)
+        else:
+            chosen, met = choice.choose(all_sentences(corpus.runs()), setting, fault)
+            selection = choice.describe(len(chosen), met)
 
         def pictures() -> Iterator[Picture]:
             for run in chosen:
                 try:
                     yield _picture(run, setting, num_draws, seed)
                 except (ArborandError, MemoryError) as error:
-                    reason = error.reason if isinstance(error, SentenceError) else str(error)
-                    if isinstance(error, MemoryError):
-                        reason = f"not enough memory for {num_draws} draws: ask for fewer"
-                    if on_error == "stop":
-                        raise SentenceError(run.sent_ids[0], run.first, reason) from error
-                    skipped.append([run.sent_ids[0], reason])
+                    fault(run, error)
 
         described: dict[str, Any] = {
             "num-draws": num_draws,
@@ -120,6 +182,8 @@ def show(
             "trees": trees,
             "weights": weights,
             "keep-heads": keep_heads,
+            "sort": sort,
+            "filter": [str(condition) for condition in choice.conditions],
         }
         record = provenance(
             "show",
@@ -128,22 +192,28 @@ def show(
             seed=seed,
             method=DEFAULT_WITHOUT_REPLACEMENT,
         )
-        parts: Iterator[str]
-        if kind == "svg":
-            parts = (
-                arc_diagram(
-                    picture.tokens,
-                    picture.distribution.best_tree(),
-                    picture.marginals,
-                )
+        parts: Iterator[bytes]
+        if kind in _DIAGRAMS:
+            diagrams = (
+                arc_diagram(picture.tokens, picture.distribution.best_tree(), picture.marginals)
                 for picture in pictures()
             )
+            if kind == "svg":
+                parts = (svg.encode() for svg in (*diagrams, _comment(record)))
+            else:
+                parts = (figure(svg, kind) for svg in diagrams)
         else:
-            parts = page(pictures(), title=title or corpus.scores.file.name)
-        text = (part.encode() for part in (*parts, _comment(record)))
+            document = page(
+                pictures(),
+                title=title or corpus.scores.file.name,
+                selection=selection,
+                explore=explore,
+                command=_sample_command(scores, trees, weights=weights),
+            )
+            parts = (part.encode() for part in chain(document, (_comment(record),)))
 
         def write(file: IO[bytes]) -> None:
-            for part in text:
+            for part in parts:
                 file.write(part)
 
         if output == "-":
@@ -157,6 +227,35 @@ def show(
     list_skipped(skipped)
 
 
+def _choice(
+    most: int, order: Order, filters: Iterable[str], wanted: list[str], conllu: str | None
+) -> Choice:
+    """Settle which sentences are shown, before anything is read."""
+    try:
+        conditions = tuple(map(parse_condition, filters))
+    except ValueError as error:
+        raise typer.BadParameter(str(error), param_hint="--filter") from None
+    choice = Choice(most, order, conditions)
+    if wanted and not choice.is_plain:
+        raise typer.BadParameter(
+            "sentences are either named or chosen by --sort and --filter", param_hint="--sent-id"
+        )
+    if choice.needs_gold and conllu is None:
+        raise typer.BadParameter(
+            "disagreement compares with gold trees: name the file that has them with --conllu",
+            param_hint="--sort" if order == "disagreement" else "--filter",
+        )
+    return choice
+
+
+def _sample_command(scores: str, trees: str, *, weights: bool) -> str | None:
+    """Write the command that draws trees from the same scores."""
+    if scores == "-":
+        return None
+    words = ["arborand", "sample", scores, "--trees", trees, *["--weights"] * weights]
+    return shlex.join(words)
+
+
 def _picture(run: Sentences, setting: computing.Setting, num_draws: int, seed: int) -> Any:
     from arborand.pictures import Picture
 
@@ -165,13 +264,27 @@ def _picture(run: Sentences, setting: computing.Setting, num_draws: int, seed: i
     distribution = setting.distribution(run)[0]
     draws = distribution.sample_without_replacement(num_draws, rng=seed, first_graph=run.first)
     tokens = run.tokens[0] or [str(i) for i in range(1, int(run.lengths[0]) + 1)]
+    annotation = run.annotations[0] if run.annotations else None
+    gold = gold_heads(run)
     return Picture(
         distribution=distribution,
         tokens=tokens,
         sent_id=run.sent_ids[0],
         draws=draws,
         marginals=distribution.arc_marginals(),
+        text=annotation.comment("text") if annotation else None,
+        gold_heads=None if gold is None or setting.keep_heads else gold.tolist(),
+        parts_of_speech=_column(annotation, _UPOS),
+        relations=_column(annotation, _DEPREL),
     )
+
+
+def _column(annotation: Annotation | None, column: int) -> list[str] | None:
+    """Read a column of a CoNLL-U file, if anything is in it."""
+    if annotation is None:
+        return None
+    values = [line[column] for line in annotation.words]
+    return values if any(value != "_" for value in values) else None
 
 
 def _comment(record: dict[str, Any]) -> str:

@@ -7,25 +7,30 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from arborand.corpus.running import is_folder
 from arborand.formats.creating import OutputError
-from arborand.formats.journal import START, Position
-from arborand.formats.outputs import is_stream, output_format
+from arborand.formats.outputs import output_format
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from arborand.cli.options import Format
+    from arborand.cli.options import Running
     from arborand.formats.rows import Layout, Rows
 
 
-def check_streams(scores: str, conllu: str | None, output: str | None = None) -> None:
+def check_streams(
+    scores: str | Sequence[str], conllu: str | None, output: str | None = None
+) -> None:
     """Refuse to read two files from one pipe, and to write over what is read."""
-    for source in (scores, conllu):
+    sources = [scores] if isinstance(scores, str) else list(scores)
+    for source in (*sources, conllu):
         if source is not None and output is not None and _is_same_file(source, output):
             raise typer.BadParameter(
                 f"{output!r} is the file that is read: choose another name", param_hint="--output"
             )
-    if scores == "-" and conllu == "-":
+    if "-" in sources and len(sources) > 1:
+        raise typer.BadParameter("standard input stands alone", param_hint="SCORES")
+    if "-" in sources and conllu == "-":
         raise typer.BadParameter(
             "standard input can be the scores or the CoNLL-U file, not both", param_hint="--conllu"
         )
@@ -38,21 +43,23 @@ def _is_same_file(source: str, output: str) -> bool:
         return False
 
 
-def chosen_format(
-    output: str | None, format_: Format | None, layout: Layout, *, resume: bool, restart: bool
-) -> str:
-    """Settle the format before anything is read; empty for a table on the terminal."""
-    if resume and restart:
-        raise typer.BadParameter(
-            "an unfinished output is either continued or discarded", param_hint="--resume"
-        )
+def chosen_format(output: str | None, running: Running, layout: Layout) -> str:
+    """Settle the format before anything is computed; empty for a table on the terminal."""
     if output is None:
-        for name, given in (("--format", format_), ("--resume", resume), ("--restart", restart)):
+        for name, given in (("--format", running.format_), ("--restart", running.restart)):
             if given:
                 raise typer.BadParameter("goes with -o OUT", param_hint=name)
         return ""
-    if resume and is_stream(output):
-        raise typer.BadParameter("a pipe cannot be continued", param_hint="--resume")
+    format_ = running.format_
+    if is_folder(output):
+        format_ = format_ or "parquet"
+    elif running.resume or running.restart or running.engine != "local":
+        option = "--engine" if running.engine != "local" else "--resume / --restart"
+        raise typer.BadParameter(
+            "a single file is made in one go, by one process. Write to a folder (-o NAME/) to be "
+            "able to continue: the same command again goes on",
+            param_hint=option,
+        )
     try:
         return output_format(output, format_, layout)
     except OutputError as error:
@@ -60,21 +67,13 @@ def chosen_format(
 
 
 class NoOutput:
-    """Takes rows and keeps nothing of them; see :class:`arborand.formats.outputs.Output`."""
-
-    def __init__(self) -> None:
-        self.position: Position = START
-        self.skipped: list[list[str]] = []
+    """Takes rows and keeps nothing of them; see :class:`arborand.formats.outputs.Writer`."""
 
     def write(self, rows: Rows) -> None:
         """Let rows pass."""
 
-    def reached(self, position: Position, skipped: Sequence[list[str]]) -> None:
-        """Nothing to note."""
-
-    def finish(self) -> None:
+    def close(self) -> None:
         """Nothing to complete."""
 
-    def abandon(self) -> bool:
-        """Stop: there is nothing to continue."""
-        return False
+    def discard(self) -> None:
+        """Nothing to give up."""

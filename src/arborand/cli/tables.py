@@ -11,12 +11,9 @@ from rich.markup import escape
 from rich.table import Table
 
 from arborand.formats.characters import visible
-from arborand.formats.journal import START, Position
 from arborand.pictures.markup import percent
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from numpy.typing import NDArray
 
     from arborand.formats.rows import Layout, Rows
@@ -41,15 +38,13 @@ _ENTROPY = (
 
 
 class TableOutput:
-    """Prints rows instead of writing them; see :class:`arborand.formats.outputs.Output`."""
+    """Prints rows instead of writing them; see :class:`arborand.formats.outputs.Writer`."""
 
     def __init__(self, layout: Layout, provenance: dict[str, Any]) -> None:
         self._layout = layout
         self._provenance = provenance
         self._console = console()
         self._waiting: list[tuple[str, ...]] = []
-        self.position: Position = START
-        self.skipped: list[list[str]] = []
 
     def write(self, rows: Rows) -> None:
         """Print rows."""
@@ -80,10 +75,7 @@ class TableOutput:
                 if len(self._waiting) == _LINES:
                     self._print_lines()
 
-    def reached(self, position: Position, skipped: Sequence[list[str]]) -> None:
-        """Nothing to note: a terminal cannot be continued."""
-
-    def finish(self) -> None:
+    def close(self) -> None:
         """Print what is left, what its numbers mean, and where it comes from."""
         self._print_lines()
         if "entropy" in self._layout.columns:
@@ -91,13 +83,14 @@ class TableOutput:
         record = self._provenance
         parts = [f"arborand {record['version']}", record["command"]]
         parts += [f"{key} {record[key]}" for key in ("method",) if key in record]
-        parts += [f"{record['input']['name']} sha256 {record['input']['sha256'][:12]}"]
+        files = record["input"].get("files")
+        name = record["input"]["name"] + (f" ({files} files)" if files else "")
+        parts += [f"{name} sha256 {record['input']['sha256'][:12]}"]
         self._console.print(escape(" · ".join(parts)), style="dim", soft_wrap=True)
 
-    def abandon(self) -> bool:
+    def discard(self) -> None:
         """Stop."""
         self._print_lines()
-        return False
 
     def _print_trees(
         self,

@@ -120,7 +120,7 @@ class Annotation:
 
 @contextmanager
 def open_annotations(
-    source: str | os.PathLike[str], *, by_sent_id: bool
+    source: str | os.PathLike[str] | InputFile, *, by_sent_id: bool
 ) -> Iterator[AnnotationFile]:
     """Open a CoNLL-U file to look sentences up in.
 

@@ -1,20 +1,29 @@
-"""Files that are made, never found: nothing is written through a link that somebody left there.
+"""Files that appear when they are complete: written aside, then given their name.
 
-In a folder that others can write to, ``OUT.partial`` may be a symbolic link to a file of yours.
+The name aside cannot be foreseen: in a folder that others can write to, a name that can be foreseen
+may be a link to a file of yours.
 """
 
 from __future__ import annotations
 
-import errno
+import hashlib
 import os
+import re
 import secrets
-import stat
+import socket
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO
+from typing import IO, TYPE_CHECKING
 
 from arborand.errors import ArborandError
 
-_FLAGS = os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+# The machine, the process, and what nobody can guess.
+_ASIDE = re.compile(r"\.arborand-([0-9a-f]{8})-([0-9]+)-[0-9a-f]{16}")
+# What this process is writing aside.
+_own: set[Path] = set()
 
 
 class OutputError(ArborandError):
@@ -29,58 +38,82 @@ def check_target(path: Path) -> None:
         raise OutputError(f"{path} is a folder, not a file")
 
 
-def aside(path: Path) -> Path:
-    """Choose a name beside `path` that nobody can foresee."""
-    return path.with_name(f".{path.name}.{secrets.token_hex(6)}")
+@contextmanager
+def written_aside(path: Path, *, replace: bool = True) -> Iterator[IO[bytes]]:
+    """Open a file that gets its name when the block ends well, and vanishes otherwise.
 
-
-def create(path: Path) -> IO[bytes]:
-    """Make a file that is not there yet, and open it.
-
-    Raises
-    ------
-    OutputError
-        If there is something of this name.
+    With `replace`, in the place of an older one; without, ``FileExistsError`` is raised if there is
+    one by then.
     """
+    check_target(path)
+    new = path.with_name(f".arborand-{_machine()}-{os.getpid()}-{secrets.token_hex(8)}")
+    # Made, never found: nothing is written through a link that somebody left there.
+    flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    file = os.fdopen(os.open(new, flags, 0o666), "w+b")
+    _own.add(new)
     try:
-        return os.fdopen(os.open(path, _FLAGS | os.O_CREAT | os.O_EXCL, 0o666), "w+b")
-    except FileExistsError as error:
-        raise OutputError(f"{path} is there already, or is made by another run") from error
-
-
-def create_anew(path: Path) -> IO[bytes]:
-    """Make a file in the place of what a killed run may have left there."""
-    path.unlink(missing_ok=True)
-    return create(path)
-
-
-def open_to_continue(path: Path) -> IO[bytes]:
-    """Open a file to read it and to write at its end: a plain file with this one name.
-
-    Raises
-    ------
-    OutputError
-        If it is a link or no file, or is not there any more.
-    """
-    try:
-        file = os.fdopen(os.open(path, _FLAGS | os.O_APPEND), "a+b")
-    except FileNotFoundError as error:
-        raise OutputError(f"{path} was finished or removed by another run: try again") from error
-    except OSError as error:
-        if error.errno != errno.ELOOP:
-            raise
-        raise OutputError(f"{path} is a link, which is never written through: remove it") from error
-    found = os.fstat(file.fileno())
-    if not stat.S_ISREG(found.st_mode) or found.st_nlink != 1:
+        yield file
+        file.flush()
+        os.fsync(file.fileno())
         file.close()
-        raise OutputError(f"{path} is no plain file, or one with another name, too: remove it")
-    return file
+        if replace:
+            os.replace(new, path)
+        else:
+            os.link(new, path)
+            new.unlink()
+    except BaseException:
+        with suppress(OSError):  # the bytes that did not fit on a full disk
+            file.close()
+        new.unlink(missing_ok=True)
+        raise
+    finally:
+        _own.discard(new)
+    _sync_folder(path.parent)
 
 
-def sync(path: Path) -> None:
-    """Wait until a file, or the list of files in a folder, is on the disk."""
-    flags = os.O_RDONLY if path.is_dir() else _FLAGS
-    descriptor = os.open(path, flags)
+def write_aside(path: Path, write: Callable[[IO[bytes]], object]) -> None:
+    """Write a small output in one go: aside, then under its name."""
+    with written_aside(path) as file:
+        write(file)
+
+
+def is_aside(name: str) -> bool:
+    """Tell whether a file is one that is written aside."""
+    return _ASIDE.fullmatch(name) is not None
+
+
+def remove_own() -> None:
+    """Remove what this process is writing aside: it is about to end."""
+    for path in list(_own):
+        path.unlink(missing_ok=True)
+
+
+def remove_orphans(folder: Path) -> None:
+    """Remove what processes of this machine wrote aside that are gone: they were killed."""
+    with suppress(OSError):
+        for name in os.listdir(folder):
+            found = _ASIDE.fullmatch(name)
+            if found and found[1] == _machine() and not _is_alive(int(found[2])):
+                (folder / name).unlink(missing_ok=True)
+
+
+def _machine() -> str:
+    return hashlib.sha256(socket.gethostname().encode()).hexdigest()[:8]
+
+
+def _is_alive(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except (OSError, OverflowError):  # somebody else's
+        return True
+    return True
+
+
+def _sync_folder(path: Path) -> None:
+    """Wait until the list of files in a folder is on the disk."""
+    descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
     finally:

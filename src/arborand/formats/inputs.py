@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from types import ModuleType
 
-_CHUNK = 1 << 20
+# How many bytes are read at a time.
+CHUNK = 1 << 20
 # The largest header that safetensors itself accepts.
 _MAX_SAFETENSORS_HEADER = 100_000_000
 
@@ -90,18 +91,19 @@ def open_input(source: str | os.PathLike[str] | InputFile) -> Iterator[InputFile
     if isinstance(source, InputFile):
         yield source
     elif str(source) != "-":
-        yield _inspected(Path(source), _shown_name(Path(source)))
+        yield _inspected(Path(source), shown_name(Path(source)))
     else:
         with tempfile.TemporaryDirectory(prefix="arborand-") as folder:
             path = Path(folder) / "input"
             if sys.stdin is None:
                 raise FormatError("standard input is closed: name a file instead of '-'")
             with path.open("wb") as copy:
-                shutil.copyfileobj(sys.stdin.buffer, copy, _CHUNK)
+                shutil.copyfileobj(sys.stdin.buffer, copy, CHUNK)
             yield _inspected(path, "-")
 
 
-def _shown_name(path: Path) -> str:
+def shown_name(path: Path) -> str:
+    """Write a file's name, without folders, so that a terminal shows it and does nothing else."""
     return visible(os.fsencode(path.name).decode("utf-8", "backslashreplace"))
 
 
@@ -109,13 +111,24 @@ def _inspected(path: Path, name: str) -> InputFile:
     digest = hashlib.sha256()
     try:
         with path.open("rb") as file:
-            start = chunk = file.read(_CHUNK)
+            start = chunk = file.read(CHUNK)
             while chunk:
                 digest.update(chunk)
-                chunk = file.read(_CHUNK)
+                chunk = file.read(CHUNK)
     except (OSError, ValueError) as error:  # ValueError: a name with a NUL in it
         reason = getattr(error, "strerror", None) or error
         raise FormatError(f"{name} cannot be read: {reason}") from error
+    return InputFile(path, name, kind_of(start, name), digest.hexdigest())
+
+
+def kind_of(start: bytes, name: str) -> str:
+    """Tell what a file is by its first bytes.
+
+    Raises
+    ------
+    FormatError
+        If it is empty or a pickle.
+    """
     kind = _kind(start)
     if kind == "empty":
         raise FormatError(f"{name} is empty")
@@ -124,11 +137,10 @@ def _inspected(path: Path, name: str) -> InputFile:
             f"{name} is a pickle, which can run any code when it is opened and is therefore "
             "refused: save the arrays with numpy.savez or safetensors instead"
         )
-    return InputFile(path, name, kind, digest.hexdigest())
+    return kind
 
 
 def _kind(start: bytes) -> str:
-    """Tell what a file is by its first bytes."""
     text = start[:4096].lstrip(b"\xef\xbb\xbf \t\r\n")
     answer = "unknown"
     if not start:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
-from arborand.formats.creating import create_anew
 from arborand.formats.inputs import required
 from arborand.formats.provenance import as_json
 from arborand.formats.rows import Rows
@@ -17,22 +15,23 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from arborand.formats.log import Log
     from arborand.formats.rows import Layout
 
-# A row group ends with the row that brings it to so many numbers.
-ROW_GROUP_VALUES = 1 << 19
+# A row group ends with the row that brings it to so many numbers: 16 MB of heads.
+ROW_GROUP_VALUES = 1 << 22
 # What a row counts besides its list.
 _ROW_VALUES = 8
 
 
-class ParquetContainer:
+class ParquetWriter:
     """One row per tree, or per sentence; row groups of bounded size."""
 
-    def __init__(self, path: Path, layout: Layout, provenance: dict[str, Any]) -> None:
+    def __init__(
+        self, file: IO[bytes], layout: Layout, provenance: dict[str, Any], spool: Path | None
+    ) -> None:
+        del spool
         self._arrow = arrow = required("pyarrow", "writing a .parquet file")
         self._parquet = required("pyarrow.parquet", "writing a .parquet file")
-        self._path = path
         self._layout = layout
         self._waiting: list[Rows] = []
         self._num_waiting = 0
@@ -49,9 +48,8 @@ class ParquetContainer:
         if layout.name == "scores":
             fields.append(arrow.field("tokens", arrow.list_(arrow.string())))
         self._schema = arrow.schema(fields)
-        self._file = create_anew(path)
         self._writer = self._parquet.ParquetWriter(
-            self._file,
+            file,
             self._schema,
             compression="zstd",
             # Numbers as they are: zstd makes as little of repeated trees, in less time.
@@ -64,7 +62,7 @@ class ParquetContainer:
             {"arborand": layout.name, "provenance": as_json(provenance)}
         )
 
-    def add(self, rows: Rows) -> None:
+    def write(self, rows: Rows) -> None:
         """Take the next rows."""
         self._waiting.append(rows)
         sizes = self._layout.num_values(rows.lengths) if self._layout.values is not None else 0
@@ -72,20 +70,15 @@ class ParquetContainer:
         while self._num_waiting >= ROW_GROUP_VALUES:
             self._flush(ROW_GROUP_VALUES)
 
-    def close(self, log: Log) -> None:
+    def close(self) -> None:
         """Write what is left, and the footer."""
-        del log
         if self._num_waiting:
             self._flush(self._num_waiting)
         self._writer.close()
-        self._file.close()
 
     def discard(self) -> None:
         """Give up."""
         self._writer.is_open = False  # or it would write a footer when it is deleted
-        with suppress(OSError):  # what does not fit on a full disk
-            self._file.close()
-        self._path.unlink(missing_ok=True)
 
     def _flush(self, limit: int) -> None:
         """Write the rows up to the one that reaches the limit; keep the others."""

@@ -32,13 +32,13 @@ class RowGroup(NamedTuple):
     chunks: list[Chunk]
 
 
-def read_row_groups(file: IO[bytes]) -> list[RowGroup]:
-    """Read what the footer says about row groups.
+def read_footer(file: IO[bytes]) -> bytes:
+    """Read the bytes of the footer.
 
     Raises
     ------
     ValueError
-        If it is no footer.
+        If there is none.
     """
     end = file.seek(0, 2)
     file.seek(max(0, end - 8))
@@ -47,9 +47,24 @@ def read_row_groups(file: IO[bytes]) -> list[RowGroup]:
     if len(tail) < 8 or tail[4:] != _MAGIC or size > end - 12:
         raise ValueError("it has no footer")
     file.seek(end - 8 - size)
-    footer = _Compact(file.read(size)).read_struct()
+    return file.read(size)
+
+
+def read_num_rows(footer: bytes) -> int:
+    """Read how many rows a file has, the third thing that its footer says."""
+    return _integer(_Compact(footer).read_struct(last=3), 3)
+
+
+def read_row_groups(file: IO[bytes]) -> list[RowGroup]:
+    """Read what the footer says about row groups.
+
+    Raises
+    ------
+    ValueError
+        If it is no footer.
+    """
     groups = []
-    for group in _list(footer, 4):
+    for group in _list(_Compact(read_footer(file)).read_struct(), 4):
         chunks = [_chunk(_struct(column, 3)) for column in _list(group, 1)]
         groups.append(RowGroup(_integer(group, 3), chunks))
     return groups
@@ -154,10 +169,10 @@ class _Compact:
         value = self._varint()
         return (value >> 1) ^ -(value & 1)
 
-    def read_struct(self) -> dict[int, Any]:
+    def read_struct(self, last: int = 1 << 15) -> dict[int, Any]:
         fields: dict[int, Any] = {}
         number = 0
-        while byte := self._byte():
+        while number < last and (byte := self._byte()):
             step, kind = byte >> 4, byte & 15
             number = number + step if step else self._zigzag()
             # A truth value that is a field is its own type.

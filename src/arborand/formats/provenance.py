@@ -7,6 +7,7 @@ again.  Neither times nor folders: the same run gives the same bytes, wherever a
 from __future__ import annotations
 
 import json
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import arborand
@@ -49,7 +50,7 @@ def provenance(
         if role != "input"
         for word in (f"--{role}", file.name)
     ]
-    record: dict[str, Any] = {"version": arborand.__version__, "command": " ".join(words)}
+    record: dict[str, Any] = {"version": _version(), "command": " ".join(words)}
     if seed is not None:
         record["seed"] = seed
     if method is not None:
@@ -57,6 +58,12 @@ def provenance(
     for role, file in inputs.items():
         record[role] = {"name": file.name, "sha256": file.sha256}
     return record
+
+
+@cache
+def _version() -> str:
+    """Look up the version, once: that takes milliseconds."""
+    return arborand.__version__
 
 
 def read_provenance(text: str | bytes) -> dict[str, Any]:

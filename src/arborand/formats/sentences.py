@@ -85,19 +85,23 @@ class Sentences:
             padded[real[:, :, None] & real[:, None, :]] = self.scores
         return padded
 
+    def part(self, start: int, stop: int) -> Sentences:
+        """Take some of the sentences."""
+        bounds = np.concatenate([[0], np.cumsum(matrix_sizes(self.lengths))])
+        return Sentences(
+            self.first + start,
+            self.sent_ids[start:stop],
+            self.lengths[start:stop],
+            self.scores[bounds[start] : bounds[stop]],
+            self.tokens[start:stop],
+            self.annotations[start:stop],
+            {i - start: reason for i, reason in self.faults.items() if start <= i < stop},
+        )
+
     def one_by_one(self) -> Iterator[Sentences]:
         """Split the run into runs of one sentence."""
-        bounds = np.concatenate([[0], np.cumsum(matrix_sizes(self.lengths))])
         for i in range(len(self)):
-            yield Sentences(
-                self.first + i,
-                self.sent_ids[i : i + 1],
-                self.lengths[i : i + 1],
-                self.scores[bounds[i] : bounds[i + 1]],
-                self.tokens[i : i + 1],
-                self.annotations[i : i + 1],
-                {0: self.faults[i]} if i in self.faults else {},
-            )
+            yield self.part(i, i + 1)
 
     def annotated(self, file: AnnotationFile) -> Sentences:
         """Add what a CoNLL-U file says about these sentences."""

@@ -5,19 +5,19 @@ from __future__ import annotations
 import tempfile
 from operator import methodcaller
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import numpy as np
 import typer
 
-from arborand.cli import computing, options
+from arborand.cli import options
 from arborand.cli.messages import note, say_written
-from arborand.cli.running import chosen_sentences, open_corpus
 from arborand.cli.streams import check_streams
+from arborand.corpus import computing
+from arborand.corpus.reading import chosen_sentences, open_corpus
 from arborand.errors import ArborandError
-from arborand.formats.creating import OutputError
+from arborand.formats.creating import OutputError, write_aside
 from arborand.formats.inputs import FormatError, SentenceError
-from arborand.formats.journal import write_aside
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from arborand.paper.illustrations import WalkPicture
 
+FigureKind = Literal["png", "pdf"]
 Directory = Annotated[
     Path,
     typer.Option(
@@ -103,6 +104,15 @@ def illustrate(
             show_default=False,
         ),
     ] = None,
+    also: Annotated[
+        FigureKind | None,
+        typer.Option(
+            "--also",
+            help="Write the pictures in this format, too. Needs matplotlib (the extra 'plot') or "
+            "Chromium.",
+            show_default=False,
+        ),
+    ] = None,
     seed: WalkSeed = None,
     trees: options.Trees = "dependency",
     weights: options.Weights = False,
@@ -123,8 +133,11 @@ def illustrate(
     """
     from arborand.paper.illustrations import conditioning_steps, grid_walk
     from arborand.pictures import maze
+    from arborand.pictures.figures import check_figures, figure
 
     check_streams(scores, conllu)
+    if also:
+        check_figures()
     setting = computing.Setting(trees == "dependency", weights, 1)
     with open_corpus(scores, conllu) as corpus:
         sentence = next(chosen_sentences(corpus, [sent_id] if sent_id else [], 1), None)
@@ -146,14 +159,17 @@ def illustrate(
             raise SentenceError(sentence.sent_ids[0], sentence.first, str(error)) from error
     _make_folder(output)
     on_grid = grid_walk(5, 5, rng=seed or 0)
-    files = {
-        f"{name}.{suffix}": getattr(picture, suffix)
+    files: dict[str, bytes] = {
+        f"{name}.{suffix}": getattr(picture, suffix).encode()
         for name, picture in (("walk", walk), ("conditioning", steps), ("grid_walk", on_grid))
         for suffix in ("svg", "html")
     }
-    files["maze.svg"] = maze(20, 32, rng=seed or 0)
-    for name, text in files.items():
-        write_aside(output / name, methodcaller("write", text.encode()))
+    files["maze.svg"] = maze(20, 32, rng=seed or 0).encode()
+    for name in [name for name in files if name.endswith(".svg")]:
+        if also:
+            files[f"{name.removesuffix('.svg')}.{also}"] = figure(files[name].decode(), also)
+    for name, content in files.items():
+        write_aside(output / name, methodcaller("write", content))
         say_written(output / name)
 
 

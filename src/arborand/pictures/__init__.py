@@ -7,12 +7,14 @@ from warnings import warn
 from arborand.pictures.arcs import arc_diagram
 from arborand.pictures.calibration import calibration_plot
 from arborand.pictures.coverage import coverage_plot
+from arborand.pictures.figures import FigureError, figure
 from arborand.pictures.mazes import maze
 from arborand.pictures.notebook import distribution_html, draws_html
 from arborand.pictures.page import Picture, page
 from arborand.pictures.terminal import arc_text
 
 __all__ = [
+    "FigureError",
     "Picture",
     "arc_diagram",
     "arc_text",
@@ -20,6 +22,7 @@ __all__ = [
     "coverage_plot",
     "distribution_html",
     "draws_html",
+    "figure",
     "maze",
     "page",
 ]

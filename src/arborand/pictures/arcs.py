@@ -42,6 +42,7 @@ _MARGIN = 10
 _ROOT_ROOM = 34  # above the highest arc, for the beginnings of root arcs and their labels
 _WORD_ROOM, _ENTROPY_ROOM = 30, 14  # below the arcs
 _OUT, _IN = 7, 2.5  # how far beside a word's middle arcs begin and end
+_LEAST_LABELLED = 0.1  # where an SVG is to be short
 # Words whose head has less entropy than this are settled: a head of 97 % and one of 3 % have 0.13.
 UNCERTAIN_NATS = 0.2
 
@@ -204,15 +205,13 @@ def render(
     entropies: NDArray[np.float64] | None = None,
     right_to_left: bool | None = None,
     scale: float = 1.0,
-    identifier: str | None = None,
 ) -> Diagram:
     """Put words and arcs into an SVG."""
     words = [shorten(token) for token in tokens]
     if right_to_left is None:
         right_to_left = is_right_to_left(tokens)
-    middles, width = _places(words, right_to_left)
-    ground = _ROOT_ROOM + max((_rise(arc) for arc in arcs if arc.head), default=0.0)
-    ground = max(ground, _ROOT_ROOM + 30.0)
+    middles, width = _places(slots(tokens), right_to_left)
+    ground = _ground(arcs)
     height = ground + _WORD_ROOM + _ENTROPY_ROOM * (entropies is not None)
     names = ["root", *tokens]
     parts = [
@@ -220,8 +219,7 @@ def render(
         f'aria-label="{escape(label)}" width="{scale * width:.0f}" height="{scale * height:.0f}" '
         f'viewBox="0 0 {width:.0f} {height:.0f}" font-family="{FONT_FAMILY}" '
         f'direction="ltr" style="--natural:{scale * width:.0f}px">'
-        '<rect class="paper" width="100%" height="100%" fill="#fff"/>'
-        + (f'<g id="{identifier}">' if identifier else "<g>")
+        '<rect class="paper" width="100%" height="100%" fill="#fff"/><g>'
     ]
     parts += [
         _word(words, tokens, middles, ground, entropies, right_to_left, j)
@@ -229,23 +227,104 @@ def render(
     ]
     parts += [_arc(arc, middles, ground, names) for arc in arcs]
     # Labels do not shrink with the rest: they are small enough.
-    parts += _labels(arcs, middles, ground, _LABEL_SIZE / min(scale, 1.0))
+    size = _LABEL_SIZE / min(scale, 1.0)
+    parts += [_label(*label, size) for label in _labels(arcs, middles, ground, size)]
     parts.append("</g></svg>")
     return Diagram("".join(parts), round(scale * width), round(scale * height))
 
 
-def _places(words: Sequence[str], right_to_left: bool) -> tuple[list[float], float]:
+def render_bare(
+    tokens: Sequence[str],
+    arcs: Sequence[Arc],
+    *,
+    label: str,
+    entropies: NDArray[np.float64],
+    right_to_left: bool,
+    identifier: str,
+    below: Sequence[Sequence[str]] = (),
+) -> Diagram:
+    """Put words and arcs into an SVG as short as possible, for a page with a style sheet."""
+    middles, width = _places(slots(tokens, below), right_to_left)
+    ground = _ground(arcs)
+    height = ground + _WORD_ROOM + _ENTROPY_ROOM * (1 + len(below))
+    marks: list[str] = []
+    rows: list[list[str]] = [[] for _ in range(2 + len(below))]  # words, what is below them, nats
+    for position, token in enumerate(tokens):
+        x, entropy = middles[position + 1], float(entropies[position + 1])
+        rows[0].append(f'<tspan x="{x:.0f}">{escape(shorten(token))}</tspan>')
+        for row, line in zip(rows[1:], below, strict=False):
+            row.append(f'<tspan x="{x:.0f}">{escape(shorten(line[position], 12))}</tspan>')
+        if entropy >= UNCERTAIN_NATS:
+            half = text_width(shorten(token), _WORD_SIZE) / 2 + 5
+            rows[-1].append(f'<tspan x="{x:.0f}">{entropy:.1f} nats</tspan>')
+            marks.append(
+                f'<rect x="{x - half:.0f}" y="{ground + 4:.0f}" width="{2 * half:.0f}" '
+                f'fill-opacity="{_heat(entropy):.2f}"/>'
+            )
+    direction = ' direction="rtl"' if right_to_left else ""
+    texts = [
+        f'<text class="{"below" if number else "form"}" y="{ground + y:.0f}"'
+        f"{'' if number else direction}>{''.join(row)}</text>"
+        for number, (row, y) in enumerate(zip(rows, (20, 39, 52, 65), strict=False))
+        if row
+    ]
+    lines: dict[str, list[str]] = {}
+    for arc in arcs:
+        (x, y), (_, top), _, (end, ground) = _curve(arc, middles, ground)
+        up, far = round(y) - round(top), round(end) - round(x)
+        way = f"c0-{up} {far}-{up} {far} 0" if arc.head else f"V{ground:.0f}"
+        faint = ""
+        if arc.role == "candidate":
+            faint = f' opacity="{0.14 + 0.86 * (arc.probability or 0.0):.2f}"'
+        lines.setdefault(arc.role, []).append(
+            f'<path{faint} d="M{x:.0f} {y:.0f}{way}m-3-7l3 7 3-7"/>'
+        )
+    groups = (f'<g class="arc {role}">{"".join(paths)}</g>' for role, paths in lines.items())
+    labels = (
+        f'<text x="{x:.0f}" y="{y:.0f}">{escape(words)}</text>'
+        for x, y, words, arc in _labels(arcs, middles, ground, _LABEL_SIZE)
+        if arc.head == 0 or (arc.probability or 0.0) >= _LEAST_LABELLED
+    )
+    svg = (
+        f'<svg class="arcs bare" role="img" aria-label="{escape(label)}" width="{width:.0f}" '
+        f'height="{height:.0f}" viewBox="0 0 {width:.0f} {height:.0f}" direction="ltr">'
+        f'<g id="{identifier}"><g class="heat">{"".join(marks)}</g>{"".join(texts)}'
+        f'{"".join(groups)}<g class="labels">{"".join(labels)}</g></g></svg>'
+    )
+    return Diagram(svg, round(width), round(height))
+
+
+def slots(tokens: Sequence[str], below: Sequence[Sequence[str]] = ()) -> list[float]:
+    """Give each word its room: for itself, and for what stands below it."""
+    answer = []
+    for position, token in enumerate(tokens):
+        under = [text_width(shorten(line[position], 12), 10) + 6 for line in below]
+        answer.append(max(text_width(shorten(token), _WORD_SIZE) + _WORD_GAP, _LEAST_SLOT, *under))
+    return answer
+
+
+def _places(slots: Sequence[float], right_to_left: bool) -> tuple[list[float], float]:
     """Return the middle of every word, with an unused one for the root, and the total width."""
     middles = [0.0]
     edge = float(_MARGIN)
-    for word in words:
-        slot = max(text_width(word, _WORD_SIZE) + _WORD_GAP, _LEAST_SLOT)
+    for slot in slots:
         middles.append(edge + slot / 2)
         edge += slot
     width = edge + _MARGIN
     if right_to_left:
         middles = [0.0, *(width - middle for middle in middles[1:])]
     return middles, width
+
+
+def _ground(arcs: Sequence[Arc]) -> float:
+    """Return where the arcs end, above the words."""
+    highest = max((_rise(arc) for arc in arcs if arc.head), default=0.0)
+    return _ROOT_ROOM + max(highest, 30.0)
+
+
+def _heat(entropy: float) -> float:
+    """Return how strongly an uncertain word is marked."""
+    return 0.15 + 0.4 * min(1.0, entropy / 1.5)
 
 
 def _rise(arc: Arc) -> float:
@@ -282,9 +361,11 @@ def _arc(arc: Arc, middles: Sequence[float], ground: float, names: Sequence[str]
     )
 
 
-def _labels(arcs: Sequence[Arc], middles: Sequence[float], ground: float, size: float) -> list[str]:
+def _labels(
+    arcs: Sequence[Arc], middles: Sequence[float], ground: float, size: float
+) -> list[tuple[float, float, str, Arc]]:
     """Write "root" over root arcs, and probabilities on arcs that are neither sure nor rare."""
-    parts: list[str] = []
+    labels: list[tuple[float, float, str, Arc]] = []
     taken: list[tuple[float, float, float]] = []  # x, y, half the width
     for arc in arcs:
         if arc.head == 0:
@@ -293,7 +374,7 @@ def _labels(arcs: Sequence[Arc], middles: Sequence[float], ground: float, size: 
             if arc.probability is not None and arc.probability < 0.97:
                 words = brief_percent(arc.probability)
             taken.append((x, 9.0, text_width(words, size) / 2))
-            parts.append(_label(x, 11.0, words, size, arc))
+            labels.append((x, 11.0, words, arc))
     for arc in sorted(arcs, key=lambda arc: -(arc.probability or 0.0)):
         if arc.head == 0 or arc.probability is None or not 0.03 <= arc.probability < 0.97:
             continue
@@ -304,12 +385,12 @@ def _labels(arcs: Sequence[Arc], middles: Sequence[float], ground: float, size: 
             x, y = _bezier(points, t)
             if all(abs(x - u) > half + h + 2 or abs(y - v) > size for u, v, h in taken):
                 taken.append((x, y, half))
-                parts.append(_label(x, y + 4.0, words, size, arc))
+                labels.append((x, y + 4.0, words, arc))
                 break
-    return parts
+    return labels
 
 
-def _label(x: float, y: float, words: str, size: float, arc: Arc) -> str:
+def _label(x: float, y: float, words: str, arc: Arc, size: float) -> str:
     half = text_width(words, size) / 2
     return (
         f'<g class="label" data-arc="{arc.head}-{arc.dependent}">'
@@ -345,10 +426,9 @@ def _word(
     parts.append(f"<title>{escape(said)}</title>")
     if entropy >= UNCERTAIN_NATS:
         half = text_width(words[position], _WORD_SIZE) / 2 + 5
-        opacity = 0.15 + 0.4 * min(1.0, entropy / 1.5)
         parts.append(
             f'<rect class="heat" x="{x - half:.1f}" y="{ground + 4:.1f}" width="{2 * half:.1f}" '
-            f'height="23" rx="4" fill="{AMBER}" fill-opacity="{opacity:.2f}"/>'
+            f'height="23" rx="4" fill="{AMBER}" fill-opacity="{_heat(entropy):.2f}"/>'
             f'<text class="entropy" x="{x:.1f}" y="{ground + 39:.1f}" text-anchor="middle" '
             f'font-size="10" fill="{GREY}">{entropy:.1f} nats</text>'
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import math
 import re
 import unicodedata
 from importlib.resources import files
@@ -25,12 +26,17 @@ def escape(text: str) -> str:
     >>> escape('<b title="x">')
     '&lt;b title=&quot;x&quot;&gt;'
     """
-    return html.escape(_UNPRINTABLE.sub("\ufffd", text), quote=True)
+    return html.escape(printable(text), quote=True)
 
 
-def shorten(word: str) -> str:
+def printable(text: str) -> str:
+    """Replace characters that no document may contain."""
+    return _UNPRINTABLE.sub("\ufffd", text)
+
+
+def shorten(word: str, most: int = _LONGEST_WORD) -> str:
     """Cut a word, such as a web address, that would push all others off the screen."""
-    return word if len(word) <= _LONGEST_WORD else word[: _LONGEST_WORD - 1] + "…"
+    return word if len(word) <= most else word[: most - 1] + "…"
 
 
 def percent(probability: float) -> str:
@@ -38,11 +44,12 @@ def percent(probability: float) -> str:
 
     Examples
     --------
-    >>> for p in (0.4318, 0.00031, 0.000000072, 0.99996, 1.0):
+    >>> for p in (0.4318, 0.00031, 0.000000072, 3e-15, 0.99996, 1.0):
     ...     print(percent(p).replace("\xa0", " ").replace("\xd7", "x"))
     43.2 %
-    0.031 %
-    7.2 x 10⁻⁶ %
+    1 in 3,200
+    1 in 14 million
+    1 in 3.3 x 10¹⁴
     > 99.9 %
     100 %
     """
@@ -52,11 +59,27 @@ def percent(probability: float) -> str:
         return ">\u00a099.9\u00a0%"
     if probability >= 0.001:
         return f"{100 * probability:.1f}\u00a0%"
-    if probability >= 0.00001:
-        return f"{100 * probability:.2g}\u00a0%"
-    mantissa, exponent = f"{100 * probability:.1e}".split("e")
-    power = str(int(exponent)).translate(_SUPERSCRIPTS)
-    return f"{mantissa}\u00a0\u00d7\u00a010{power}\u00a0%"
+    return f"1\u00a0in\u00a0{large_number(1.0 / probability)}"
+
+
+def large_number(value: float) -> str:
+    r"""Write a large number with two digits.
+
+    Examples
+    --------
+    >>> [large_number(x).replace("\xa0", " ") for x in (1234.0, 5.67e6, 1e12)]
+    ['1,200', '5.7 million', '10¹²']
+    """
+    if value == math.inf:
+        return "10³⁰⁸\u00a0or\u00a0more"
+    rounded = float(f"{value:.2g}")
+    if rounded < 1e6:
+        return f"{rounded:,.0f}"
+    if rounded < 1e9:
+        return f"{rounded / 1e6:g}\u00a0million"
+    mantissa, exponent = f"{rounded:.1e}".split("e")
+    power = "10" + str(int(exponent)).translate(_SUPERSCRIPTS)
+    return power if mantissa == "1.0" else f"{float(mantissa):g}\u00a0\u00d7\u00a0{power}"
 
 
 def brief_percent(probability: float) -> str:

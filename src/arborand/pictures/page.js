@@ -1,135 +1,161 @@
-"use strict";
-// Adds keys, the list of sentences and the tracing of trees to a page that is complete without them.
+// The page around the sentences: opens each when it comes into view, and leads from one to another.
 (() => {
+  const { html } = diagram;
   const sections = [...document.querySelectorAll(".sentence")];
-  const treesOf = (section) => [...section.querySelectorAll(".card button")];
-  const diagramOf = (section) => section.querySelector(".main svg");
+  const source = document.querySelector("main").dataset.command;
+  const opened = new Map();
+  document.documentElement.classList.add("script");
+  if (!document.querySelector('[data-fact="gold"]')) document.querySelector(".gold-key").remove();
+  // On a phone the sentences come first.
+  if (innerWidth < diagram.NARROW) document.querySelector(".legend").open = false;
+  document.body.append(explore.panel);
 
-  // One tab stop a sentence among its trees: arrow keys move inside.
-  const makeTabStop = (section, chosen) => {
-    for (const button of treesOf(section)) button.tabIndex = button === chosen ? 0 : -1;
+  const open = (section) => {
+    if (!opened.has(section)) opened.set(section, explore.open(section, source));
+    return opened.get(section);
   };
+  const observer = new IntersectionObserver(
+    (entries) => {
+      for (const { isIntersecting, target } of entries)
+        if (isIntersecting) {
+          observer.unobserve(target);
+          open(target);
+        }
+    },
+    { rootMargin: "300px" },
+  );
+  for (const section of sections) observer.observe(section);
+  addEventListener("beforeprint", () => sections.forEach(open));
 
-  const release = () => {
-    for (const button of document.querySelectorAll('.card button[aria-pressed="true"]'))
-      button.setAttribute("aria-pressed", "false");
-    for (const svg of document.querySelectorAll("svg.tracing")) svg.classList.remove("tracing");
-    for (const part of document.querySelectorAll(".traced")) part.classList.remove("traced");
-  };
+  let width = innerWidth, waiting = 0;
+  addEventListener("resize", () => {
+    cancelAnimationFrame(waiting);
+    waiting = requestAnimationFrame(() => {
+      if (width === innerWidth) return;
+      width = innerWidth;
+      for (const view of opened.values()) view.redraw();
+    });
+  });
+  document.addEventListener("scroll", (event) => event.target.matches?.(".scroll") && explore.cue(event.target), true);
 
-  const trace = (button) => {
-    release();
-    const section = button.closest(".sentence");
-    const arcs = new Set(button.dataset.arcs.split(" "));
-    for (const part of diagramOf(section).querySelectorAll("[data-arc]"))
-      part.classList.toggle("traced", arcs.has(part.dataset.arc));
-    diagramOf(section).classList.add("tracing");
-    button.setAttribute("aria-pressed", "true");
-    makeTabStop(section, button);
-  };
-
-  const goTo = (section, where) => {
-    const trees = treesOf(section);
-    if (!trees.length) return;
-    const chosen = trees[Math.min(where, trees.length - 1)];
-    section.scrollIntoView({ block: "start" });
-    chosen.focus({ preventScroll: true });
-    chosen.scrollIntoView({ block: "nearest" });
-  };
-
+  // ---- keys -----------------------------------------------------------------------------------
   const inView = () =>
     Math.max(0, sections.findIndex((s) => s.getBoundingClientRect().bottom > innerHeight / 3));
-
-  for (const section of sections) {
-    const trees = treesOf(section);
-    makeTabStop(section, trees[0]);
-    for (const button of trees) {
-      button.addEventListener("focus", () => trace(button));
-      button.addEventListener("click", () => (button.focus(), trace(button)));
-    }
-    // All diagrams of a sentence show the same stretch of words, and can be scrolled by keys.
-    const scrolls = [...section.querySelectorAll(".scroll")];
-    let leader = null;
-    const overflows = scrolls[0].scrollWidth > scrolls[0].clientWidth + 1;
-    for (const scroll of scrolls) {
-      if (overflows) scroll.tabIndex = scroll === scrolls[0] ? 0 : -1; // one stop for all
-      scroll.addEventListener("scroll", () => {
-        if (leader && leader !== scroll) return;
-        leader = scroll;
-        for (const other of scrolls)
-          if (other !== scroll)
-            other.scrollLeft = (scroll.scrollLeft * other.scrollWidth) / scroll.scrollWidth;
-        requestAnimationFrame(() => requestAnimationFrame(() => (leader = null)));
-      });
-    }
-  }
-
+  const treesOf = (section) => [...section.querySelectorAll("button.tree-head")];
+  // Sentences above get their real height as they come near, so the place is found again.
+  const goTo = (section) => {
+    open(section);
+    let frames = 4;
+    const align = () => {
+      section.scrollIntoView({ block: "start" });
+      if (--frames) requestAnimationFrame(align);
+    };
+    align();
+  };
+  addEventListener("hashchange", () => {
+    const section = document.getElementById(location.hash.slice(1))?.closest(".sentence");
+    if (section) goTo(section);
+  });
+  const focusTree = (section, rank) => {
+    const button = treesOf(section)[rank];
+    if (!button) return;
+    button.focus({ preventScroll: true });
+    button.scrollIntoView({ block: "nearest" });
+  };
   document.addEventListener("keydown", (event) => {
     if (event.altKey || event.ctrlKey || event.metaKey || event.shiftKey) return;
     const focused = document.activeElement;
-    const button = focused && focused.closest(".card button");
-    if (event.key === "Escape") return release();
+    if (event.key === "Escape") {
+      for (const view of opened.values()) view.release();
+      return;
+    }
+    const button = focused && focused.closest("button.tree-head");
     if (!button) {
-      if (focused && focused !== document.body) return; // a scrolled diagram or the list of sentences
+      if (focused && focused !== document.body) return;
       if (event.key !== "ArrowRight" && event.key !== "ArrowLeft") return;
       event.preventDefault();
-      return goTo(sections[inView()], 0);
+      if (sections.length) open(sections[inView()]).focusWord();
+      return;
     }
-    const section = button.closest(".sentence");
-    const trees = treesOf(section);
-    const tree = trees.indexOf(button);
-    const sentence = sections.indexOf(section);
-    const moves = {
-      ArrowRight: () => goTo(section, (tree + 1) % trees.length),
-      ArrowLeft: () => goTo(section, (tree + trees.length - 1) % trees.length),
-      ArrowDown: () => goTo(sections[Math.min(sentence + 1, sections.length - 1)], 0),
-      ArrowUp: () => goTo(sections[Math.max(sentence - 1, 0)], 0),
-      Home: () => goTo(section, 0),
-      End: () => goTo(section, trees.length - 1),
-    };
-    if (!(event.key in moves)) return;
+    const section = button.closest(".sentence"), buttons = treesOf(section);
+    const rank = buttons.indexOf(button), last = buttons.length - 1;
+    const to = {
+      ArrowRight: Math.min(rank + 1, last), ArrowLeft: Math.max(rank - 1, 0), Home: 0, End: last,
+    }[event.key];
+    const other = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    if (to === undefined && other === undefined) return;
     event.preventDefault();
-    moves[event.key]();
+    if (to !== undefined) return focusTree(section, to);
+    const next = sections[sections.indexOf(section) + other];
+    if (!next) return;
+    goTo(next);
+    focusTree(next, 0);
   });
 
-  if (sections.length > 1) {
-    const bar = document.createElement("nav");
-    bar.className = "bar-top";
-    bar.setAttribute("aria-label", "Sentences");
-    const list = document.createElement("select");
-    list.setAttribute("aria-label", "Go to sentence");
-    sections.forEach((section, i) => {
-      const words = section.querySelector(".text").textContent;
-      const name = section.querySelector("h2").textContent;
-      list.add(new Option(`${name}: ${words.length > 60 ? words.slice(0, 60) + "…" : words}`, i));
+  // ---- the list of sentences ------------------------------------------------------------------
+  if (sections.length < 2) return;
+  const most = Math.max(...sections.map((section) => Number(section.dataset.entropy)), 1e-9);
+  const entries = sections.map((section) => {
+    const name = section.querySelector("h2").textContent;
+    const text = section.querySelector(".text").textContent;
+    const share = Number(section.dataset.entropy) / most;
+    const link = html("a", { href: `#${section.id}` },
+      html("span", { class: "bar", style: `--share:${share.toFixed(4)}`, title: `entropy ${section.dataset.entropy} nats` }),
+      html("bdi", { class: "id" }, name), html("bdi", { class: "words" }, text));
+    link.addEventListener("click", (event) => {
+      event.preventDefault();
+      details.open = false;
+      show(sections.indexOf(section));
+      section.querySelector("h2").focus({ preventScroll: true });
     });
-    const step = (by, words) => {
-      const button = document.createElement("button");
-      button.type = "button";
-      button.textContent = words;
-      button.addEventListener("click", () => show(Number(list.value) + by));
-      return button;
-    };
-    const previous = step(-1, "Previous");
-    const next = step(1, "Next");
-    const update = (i) => {
-      list.value = i;
-      previous.disabled = i === 0;
-      next.disabled = i === sections.length - 1;
-    };
-    const show = (i) => {
-      sections[i].scrollIntoView({ block: "start" });
-      update(i);
-    };
-    list.addEventListener("change", () => show(Number(list.value)));
-    let waiting = false;
-    addEventListener("scroll", () => {
-      if (waiting) return;
-      waiting = true;
-      requestAnimationFrame(() => ((waiting = false), update(inView())));
+    return { section, item: html("li", {}, link), searched: `${name} ${text}`.toLowerCase() };
+  });
+  const list = html("ol", {}, ...entries.map(({ item }) => item));
+  const search = html("input", { type: "search", placeholder: "a word, or part of an id", "aria-label": "Find sentences by a word or an id" });
+  const found = html("p", { class: "found", role: "status" });
+  search.addEventListener("input", () => {
+    const wanted = search.value.trim().toLowerCase();
+    let count = 0;
+    for (const { item, searched } of entries) {
+      item.hidden = !searched.includes(wanted);
+      count += !item.hidden;
+    }
+    found.textContent = wanted ? `${count} of ${entries.length} sentences` : "";
+  });
+  const title = html("summary");
+  const details = html("details", { class: "sentences" }, title,
+    html("div", { class: "list" }, search, found, html("p", { class: "hint" }, "The longer its bar, the more uncertain a sentence."), list));
+  const step = (by, words) =>
+    html("button", { type: "button", onclick: () => show(inView() + by) }, words);
+  const previous = step(-1, "Previous"), next = step(1, "Next");
+  const update = (i) => {
+    previous.disabled = i <= 0;
+    next.disabled = i >= sections.length - 1;
+    title.textContent = `Sentence ${i + 1} of ${sections.length}`;
+  };
+  const show = (i) => {
+    goTo(sections[i]);
+    update(i);
+  };
+  let isWaiting = false;
+  addEventListener("scroll", () => {
+    if (isWaiting) return;
+    isWaiting = true;
+    requestAnimationFrame(() => {
+      isWaiting = false;
+      update(inView());
     });
-    bar.append(previous, list, next);
-    document.querySelector("header").after(bar);
-    update(0);
-  }
+  });
+  document.addEventListener("pointerdown", (event) => {
+    if (!details.contains(event.target)) details.open = false;
+  });
+  details.addEventListener("keydown", (event) => {
+    if (event.key !== "Escape" || !details.open) return;
+    event.stopPropagation();
+    details.open = false;
+    title.focus();
+  });
+  details.addEventListener("toggle", () => details.open && search.focus());
+  document.querySelector("header").after(html("nav", { class: "bar-top", "aria-label": "Sentences" }, previous, details, next));
+  update(0);
 })();

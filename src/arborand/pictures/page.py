@@ -1,30 +1,42 @@
 """One self-contained HTML page for any number of sentences, written one sentence at a time.
 
 The page is a plain document: everything on it can be read, printed and searched without a script.
-The script (page.js) adds what needs one: keys, the list of sentences, a tree traced in the large
-diagram.
+The scripts add what needs them: trees.js computes, diagram.js draws in lines that fit the window,
+explore.js lets readers fix and forbid heads, and page.js leads from sentence to sentence.
 """
 
 from __future__ import annotations
 
+import base64
+import json
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from arborand.pictures.arcs import (
     UNCERTAIN_NATS,
+    Arc,
     Diagram,
     check_marginals,
+    check_tree,
     describe,
     head_entropy,
-    render,
+    render_bare,
     select_arcs,
+    slots,
 )
-from arborand.pictures.coverage import coverage_plot
 from arborand.pictures.document import head
-from arborand.pictures.markup import asset, distinct_names, escape, is_right_to_left, percent
+from arborand.pictures.markup import (
+    asset,
+    distinct_names,
+    escape,
+    is_right_to_left,
+    large_number,
+    percent,
+    printable,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -34,15 +46,21 @@ if TYPE_CHECKING:
     from arborand.distributions import TreeDistribution
     from arborand.without_replacement import Draws
 
+_SCRIPTS = ("trees.js", "diagram.js", "explore.js", "page.js")
 _MOST_WORDS_LISTED = 6
 _MOST_HEADS_LISTED = 4
 _MOST_CHANGES_LISTED = 6
-# Trees are drawn smaller than the large diagram, to stand side by side; where a sentence is too
-# long for that, two share the width and are scrolled together.
-_CARD_SCALE = 0.8
-_CARD_WIDTH = 600
-# A diagram wider than a sheet of paper is printed in several lines, which overlap a little.
+_LEAST_SHARE = 0.05
+# The static diagram stands in for the one that the script draws: arcs of less than this are left to
+# the latter, except for those of the best tree and of the gold tree.
+_LEAST_PROBABILITY = 0.1
+# A static diagram wider than a sheet of paper is printed in several lines, which overlap a little.
 _SHEET, _OVERLAP = 1100, 60
+# Beyond this many words, a choice would take the page half a second and more.
+_MOST_WORDS_EXPLORED = 200
+# What trees.js was tried on: scores this far apart, and masks that are far below all of them.
+_FARTHEST_APART = 1e6
+_MASKS = (1e8, 1e10)
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,6 +78,12 @@ class Picture:
         From the distribution's `sample_without_replacement`.
     marginals : ndarray, shape (m, m)
         The distribution's `arc_marginals`.
+    text : str, optional
+        The sentence as running text; by default the words with spaces between them.
+    gold_heads : sequence of int, shape (n + 1,), optional
+        The tree that an annotator gave it, with -1 for the root.
+    parts_of_speech, relations : sequence of str, optional
+        What is written below the words: UPOS and DEPREL of a CoNLL-U file.
 
     Examples
     --------
@@ -76,6 +100,10 @@ class Picture:
     sent_id: str
     draws: Draws
     marginals: NDArray[np.float64]
+    text: str | None = None
+    gold_heads: Sequence[int] | None = None
+    parts_of_speech: Sequence[str] | None = None
+    relations: Sequence[str] | None = None
 
     def __post_init__(self) -> None:
         shape = self.distribution.batch_shape
@@ -100,6 +128,14 @@ class Picture:
                 f"marginals has shape {np.shape(self.marginals)} where the distribution of "
                 f"{self.sent_id!r} has shape {(size, size)}: use its arc_marginals()"
             )
+        if self.gold_heads is not None:
+            check_tree(np.asarray(self.gold_heads), num_words + 1, "gold_heads")
+        for name in ("parts_of_speech", "relations"):
+            column = getattr(self, name)
+            if column is not None and len(column) != num_words:
+                raise ValueError(
+                    f"{name} has {len(column)} entries where {self.sent_id!r} has {num_words} words"
+                )
 
 
 def page(
@@ -108,6 +144,9 @@ def page(
     title: str,
     num_trees: int = 6,
     provenance: Mapping[str, str] | None = None,
+    selection: str | None = None,
+    explore: bool = True,
+    command: str | None = None,
 ) -> Iterator[str]:
     """Write a page about sentences, one after the other.
 
@@ -120,6 +159,13 @@ def page(
         How many trees of each sentence are shown, from the best one on.
     provenance : mapping of str to str, optional
         Where the page comes from (a command, a seed, a digest), for its last lines.
+    selection : str, optional
+        Which sentences these are, such as ``"20 of 2001, the most uncertain first"``.
+    explore : bool
+        Whether readers may fix and forbid heads.  The page then contains all scores.
+    command : str, optional
+        A command that draws trees from the same scores, such as ``arborand sample scores.npz``, for
+        readers to copy with the heads that they have fixed.
 
     Yields
     ------
@@ -131,11 +177,13 @@ def page(
     The best trees are the distribution's own, in their exact order.  The draws only serve to show
     how much of the mass so many of them cover.
     """
-    script = asset("page.js")
+    script = '"use strict";\n' + "".join(map(asset, _SCRIPTS))
     yield head(title, asset("theme.css") + asset("page.css"), script)
-    yield f"<header><h1>{escape(title)}</h1>{_LEGEND}</header><main>"
+    chosen = f'<p class="selection">{escape(selection)}</p>' if selection else ""
+    repeated = f' data-command="{escape(command)}"' if command else ""
+    yield f"<header><h1>{escape(title)}</h1>{chosen}{_LEGEND}</header><main{repeated}>"
     for number, picture in enumerate(pictures, start=1):
-        yield _section(picture, number, num_trees)
+        yield _section(picture, number, num_trees, explore=explore)
     yield "</main><footer><p>Drawn by arborand.</p>"
     if provenance:
         rows = (f"<dt>{escape(k)}</dt><dd>{escape(v)}</dd>" for k, v in provenance.items())
@@ -143,55 +191,158 @@ def page(
     yield f"</footer><script>{script}</script></body></html>\n"
 
 
-_LEGEND = """<div class="legend" role="note" aria-label="How to read this page"><p>
-<span class="key"><svg viewBox="0 0 66 18" width="66" height="18" aria-hidden="true">
-<g class="arc candidate"><path class="line" d="M2 9h18" opacity=".2" stroke-width="1.2"/>
-<path class="line" d="M24 9h18" opacity=".55" stroke-width="1.7"/><path class="line" d="M46 9h18"
-stroke-width="2.2"/></g></svg> the more probable an arc, the stronger its line</span>
-<span class="key"><mark>word</mark> the head of this word is uncertain, by so many nats</span>
-<span class="key"><svg viewBox="0 0 30 18" width="30" height="18" aria-hidden="true"><g
-class="arc other"><path class="line" d="M2 9h26" stroke-dasharray="6 3" stroke-width="2.2"/></g>
-</svg> an arc that the best tree does not have</span></p>
-<p class="keys"><kbd>←</kbd> <kbd>→</kbd> trees of a sentence, traced in the large diagram
-<kbd>↑</kbd> <kbd>↓</kbd> sentences <kbd>Esc</kbd> all arcs again</p></div>"""
+_LEGEND = """<details class="legend" open><summary>How to read this page</summary><ul>
+<li><svg viewBox="0 0 66 18" width="66" height="18" aria-hidden="true">
+<path class="arc candidate" opacity=".3" d="M2 9h18"/><path class="arc candidate" opacity=".65"
+d="M24 9h18"/><path class="arc candidate" d="M46 9h18"/></svg> An arc goes from a word to a word
+that may depend on it. The more probable an arc is, the stronger is its line.</li>
+<li><svg viewBox="0 0 30 18" width="30" height="18" aria-hidden="true"><path class="arc tree"
+d="M2 9h26"/></svg> The arcs of the best tree, the most probable of all, have the colour of the
+text.</li>
+<li class="gold-key"><svg viewBox="0 0 30 18" width="30" height="18" aria-hidden="true"><path
+class="arc gold" d="M2 9h26"/></svg> An arc of the gold tree, the annotated one, that the best tree
+does not have.</li>
+<li><mark>word</mark> It is uncertain what this word depends on. Its number is the entropy in nats:
+0 means certain, 0.7 is a toss-up between two heads, 1.1 between three.</li>
+<li class="needs-script"><b>Choose a word</b> to see its possible heads. Fix or forbid one, and all
+numbers follow.</li></ul>
+<p class="keys needs-script">Keys: <kbd>Tab</kbd> goes to the words, then to the trees of a
+sentence. <kbd>←</kbd> <kbd>→</kbd> go through them. On a word, <kbd>Enter</kbd> lists its heads;
+there <kbd>↑</kbd> <kbd>↓</kbd> choose one, <kbd>Enter</kbd> fixes it, <kbd>Delete</kbd> forbids it,
+<kbd>Esc</kbd> closes the list. On a tree, <kbd>↑</kbd> <kbd>↓</kbd> go to other sentences.
+<kbd>Ctrl</kbd> <kbd>Z</kbd> takes the last choice back.</p></details>"""
 
 
-def _section(picture: Picture, number: int, num_trees: int) -> str:
-    size = len(picture.tokens) + 1
-    marginals = check_marginals(np.asarray(picture.marginals)[:size, :size], size)
-    right_to_left = is_right_to_left(picture.tokens)
-    best = picture.distribution.best_trees(num_trees)
-    shown = best.heads[:, :size].astype(np.intp)
-    also = {
-        (int(head), dependent)
-        for heads in shown
-        for dependent, head in enumerate(heads.tolist())
-        if dependent
-    }
-    diagram = render(
+class _Sentence:
+    """A picture with what several parts of its section need."""
+
+    def __init__(self, picture: Picture, num_trees: int) -> None:
+        self.picture = picture
+        size = len(picture.tokens) + 1
+        self.size = size
+        self.names = ["the root", *distinct_names(picture.tokens)]
+        self.marginals = check_marginals(np.asarray(picture.marginals)[:size, :size], size)
+        self.entropies = head_entropy(self.marginals)
+        self.entropy = float(picture.distribution.entropy())
+        self.right_to_left = is_right_to_left(picture.tokens)
+        best = picture.distribution.best_trees(max(num_trees, 1))
+        heads = best.heads[:, :size].astype(np.intp)
+        self.best = heads[0]
+        self.best_probability = float(np.exp(best.log_prob[0]))
+        self.trees = heads[:num_trees]
+        self.probabilities = np.exp(best.log_prob[:num_trees])
+        self.gold = None if picture.gold_heads is None else np.asarray(picture.gold_heads)
+        self.gold_probability = 0.0
+        if self.gold is not None:
+            padded = np.full(picture.distribution.log_weights.shape[-1], -1, dtype=np.int32)
+            padded[:size] = self.gold
+            self.gold_probability = float(np.exp(picture.distribution.log_prob(padded)))
+        columns = (picture.parts_of_speech, picture.relations)
+        self.below = [list(column) for column in columns if column is not None]
+
+
+def _section(picture: Picture, number: int, num_trees: int, *, explore: bool) -> str:
+    sentence = _Sentence(picture, num_trees)
+    arcs = select_arcs(sentence.best, sentence.marginals, threshold=_LEAST_PROBABILITY)
+    if sentence.gold is not None:
+        arcs += [
+            Arc(int(head), dependent, float(sentence.marginals[head, dependent]), "gold")
+            for dependent, head in enumerate(sentence.gold.tolist())
+            if dependent and head != sentence.best[dependent]
+        ]
+        gold = {(arc.head, arc.dependent) for arc in arcs if arc.role == "gold"}
+        arcs = [a for a in arcs if a.role != "candidate" or (a.head, a.dependent) not in gold]
+    diagram = render_bare(
         picture.tokens,
-        select_arcs(None, marginals, also=also),
-        entropies=head_entropy(marginals),
-        label=describe(picture.tokens, None, marginals),
-        right_to_left=right_to_left,
+        arcs,
+        entropies=sentence.entropies,
+        label=describe(picture.tokens, None, sentence.marginals),
+        right_to_left=sentence.right_to_left,
         identifier=f"d{number}",
+        below=sentence.below,
     )
     is_long = " long" if diagram.width > _SHEET else ""
-    slices = _slices(diagram, f"d{number}", right_to_left) if is_long else ""
-    probabilities = np.exp(best.log_prob)
-    direction = ' dir="rtl"' if right_to_left else ""
+    slices = _slices(diagram, f"d{number}", sentence.right_to_left) if is_long else ""
+    direction = ' dir="rtl"' if sentence.right_to_left else ""
+    text = picture.text or " ".join(picture.tokens)
     return (
-        f'<section class="sentence{is_long}" id="s{number}" aria-labelledby="h{number}">'
-        f'<h2 id="h{number}"><bdi>{escape(picture.sent_id)}</bdi></h2>'
-        f'<p class="text"{direction}>{escape(" ".join(picture.tokens))}</p>'
-        f"{_summary(picture, probabilities)}"
+        f'<section class="sentence{is_long}" id="s{number}" '
+        f'aria-label="{escape(picture.sent_id)}" '
+        f'data-entropy="{sentence.entropy:.2f}">'
+        f'<h2 id="h{number}" tabindex="-1" title="{escape(picture.sent_id)}">'
+        f"<bdi>{escape(picture.sent_id)}</bdi></h2>"
+        f'<p class="text"{direction}>{escape(text)}</p>{_summary(sentence)}'
         f'<div class="scroll main"{direction} role="group" aria-label="Arcs with their '
         f'probabilities">{diagram.svg}</div>{slices}'
-        f'<div class="facts">{_uncertain_words(picture.tokens, marginals)}'
-        f'<figure class="mass"><figcaption>Covered by the draw</figcaption>'
-        f"{coverage_plot(picture.draws.log_prob, exhausted=bool(picture.draws.exhausted))}"
-        f"</figure></div>{_trees(picture, shown, probabilities, number, right_to_left)}</section>\n"
+        f'<div class="facts">{_uncertain_words(sentence)}</div>'
+        f"{_trees(sentence, number)}"
+        f'<script type="application/json">{_data(sentence, explore=explore)}</script></section>\n'
     )
+
+
+def _data(sentence: _Sentence, *, explore: bool) -> str:
+    """Write what the scripts need, as JSON that no end of a script can be in."""
+    picture, marginals = sentence.picture, sentence.marginals
+    data: dict[str, Any] = {
+        "id": printable(picture.sent_id),
+        "tokens": [printable(token) for token in picture.tokens],
+        "slots": [round(slot) for slot in slots(picture.tokens, sentence.below)],
+        "rtl": sentence.right_to_left,
+        "best": sentence.best.tolist(),
+        "trees": [
+            [float(f"{probability:.6g}"), _differences(heads, sentence.best)]
+            for heads, probability in zip(sentence.trees, sentence.probabilities, strict=True)
+        ],
+    }
+    if picture.text is not None:
+        data["text"] = printable(picture.text)
+    for name, column in (("upos", picture.parts_of_speech), ("deprel", picture.relations)):
+        if column is not None:
+            data[name] = [printable(word) for word in column]
+    if sentence.gold is not None:
+        data["gold"] = sentence.gold.tolist()
+        data["goldProbability"] = sentence.gold_probability
+    scores = picture.distribution.log_weights[: sentence.size, : sentence.size]
+    reason = _why_not(scores, explore=explore)
+    if reason:
+        heads, dependents = np.nonzero(marginals >= 0.01)
+        data["reason"] = reason
+        data["entropies"] = [round(float(entropy), 3) for entropy in sentence.entropies]
+        data["arcs"] = [
+            [head, dependent, round(float(marginals[head, dependent]), 4)]
+            for head, dependent in zip(heads.tolist(), dependents.tolist(), strict=True)
+        ]
+    else:
+        with np.errstate(over="ignore"):
+            single = scores.astype("<f4")
+        is_exact = np.array_equal(single.astype(np.float64), scores)
+        stored = single if is_exact else scores.astype("<f8")
+        data["single"] = type(picture.distribution).__name__ == "DependencyTrees"
+        data["bytes"] = stored.itemsize
+        data["scores"] = base64.b64encode(stored.tobytes()).decode()
+    text = json.dumps(data, ensure_ascii=False, separators=(",", ":"))
+    return text.replace("<", "\\u003c")
+
+
+def _differences(heads: NDArray[np.intp], best: NDArray[np.intp]) -> list[list[int]]:
+    return [[j, int(heads[j])] for j in np.flatnonzero(heads != best).tolist()]
+
+
+def _why_not(scores: NDArray[np.float64], *, explore: bool) -> str | None:
+    """Say why a sentence cannot be explored, if so."""
+    if not explore:
+        return "this page was made without the scores."
+    num_words = len(scores) - 1
+    if num_words > _MOST_WORDS_EXPLORED:
+        return f"this sentence has {num_words} words, and the limit is {_MOST_WORDS_EXPLORED}."
+    real = np.isfinite(scores)
+    real[:, 0] = False
+    np.fill_diagonal(real, False)
+    below = scores[real].max() - scores[real]
+    is_far = (below > _FARTHEST_APART) & ((below < _MASKS[0]) | (below > _MASKS[1]))
+    if is_far.any():
+        return f"its scores are more than {_FARTHEST_APART:,.0f} apart."
+    return None
 
 
 def _slices(diagram: Diagram, identifier: str, right_to_left: bool) -> str:
@@ -208,34 +359,48 @@ def _slices(diagram: Diagram, identifier: str, right_to_left: bool) -> str:
     return f'<div class="slices" aria-hidden="true">{lines}</div>'
 
 
-def _summary(picture: Picture, probabilities: NDArray[np.float64]) -> str:
-    entropy = float(picture.distribution.entropy())
-    kind = type(picture.distribution).__name__.replace("Trees", " trees").lower()
+def _summary(sentence: _Sentence) -> str:
+    distribution = sentence.picture.distribution
+    kind = type(distribution).__name__.replace("Trees", " trees").lower()
     facts = [
-        ("words", str(len(picture.tokens))),
-        (f"log Z of all {kind}", f"{float(picture.distribution.log_partition()):.2f}"),
-        ("entropy", f"{entropy:.2f}\u00a0nats"),
-        ("as uncertain as", f"{_effective_number(entropy)} equally likely trees"),
+        ("words", "words", str(sentence.size - 1)),
+        ("best", "the best tree", percent(sentence.best_probability)),
+        ("entropy", "entropy of the trees", f"{sentence.entropy:.2f}\u00a0nats"),
+        (
+            "equally",
+            "as uncertain as between",
+            f"{_effective_number(sentence.entropy)} equally likely trees",
+        ),
+        ("log-z", f"log Z of all {kind}", f"{float(distribution.log_partition()):.2f}"),
     ]
-    if len(probabilities):
-        facts.append(("best tree", percent(float(probabilities[0]))))
-    rows = "".join(f"<div><dt>{name}</dt><dd>{value}</dd></div>" for name, value in facts)
+    if sentence.gold is not None:
+        risk = distribution.minimum_risk_tree()[: sentence.size]
+        facts += [
+            ("gold", "the gold tree", percent(sentence.gold_probability)),
+            ("best-right", "best tree as in gold", _agreement(sentence.best, sentence.gold)),
+            ("risk-right", "minimum-risk tree as in gold", _agreement(risk, sentence.gold)),
+        ]
+    rows = "".join(
+        f'<div data-fact="{name}"><dt>{words}</dt><dd>{value}</dd></div>'
+        for name, words, value in facts
+    )
     return f'<dl class="summary">{rows}</dl>'
+
+
+def _agreement(heads: NDArray[Any], gold: NDArray[Any]) -> str:
+    same, count = int((heads == gold)[1:].sum()), len(gold) - 1
+    return f"{same} of {count} words, {percent(same / count)}"
 
 
 def _effective_number(entropy: float) -> str:
     """Write e^entropy, the number of equally likely trees that would be as uncertain."""
-    exponent = entropy / math.log(10)
-    if exponent < 4:
-        return f"{math.exp(entropy):.{1 if exponent < 2 else 0}f}"
-    whole = math.floor(exponent)
-    return f"{10 ** (exponent - whole):.1f}\u00a0\u00d7\u00a010<sup>{whole}</sup>"
+    number = math.exp(min(entropy, 700.0))
+    return f"{number:.1f}" if number < 100 else large_number(number)
 
 
-def _uncertain_words(tokens: Sequence[str], marginals: NDArray[np.float64]) -> str:
+def _uncertain_words(sentence: _Sentence) -> str:
     """List the words whose heads are least certain, each with its likeliest heads."""
-    entropies = head_entropy(marginals)
-    names = ["the root", *distinct_names(tokens)]
+    entropies, marginals, names = sentence.entropies, sentence.marginals, sentence.names
     ranked = [
         j for j in np.argsort(-entropies, kind="stable").tolist() if entropies[j] >= UNCERTAIN_NATS
     ]
@@ -245,17 +410,14 @@ def _uncertain_words(tokens: Sequence[str], marginals: NDArray[np.float64]) -> s
     for dependent in ranked[:_MOST_WORDS_LISTED]:
         column = marginals[:, dependent]
         order = np.argsort(-column, kind="stable")[:_MOST_HEADS_LISTED].tolist()
-        heads = "".join(
-            f'<li><span class="bar" style="--share:{column[h]:.4f}"></span>'
-            f'<bdi>{escape(names[h])}</bdi> <span class="share">{percent(float(column[h]))}</span>'
-            f"</li>"
+        heads = ", ".join(
+            f"<bdi>{escape(names[h])}</bdi> {percent(float(column[h]))}"
             for h in order
-            if column[h] >= 0.005
+            if column[h] >= _LEAST_SHARE
         )
         rows.append(
-            f'<tr><th scope="row"><mark><bdi>{escape(names[dependent])}</bdi></mark>'
-            f'<span class="entropy">{entropies[dependent]:.1f}\u00a0nats</span></th>'
-            f'<td><ul class="heads">{heads}</ul></td></tr>'
+            f"<tr><th><mark><bdi>{escape(names[dependent])}</bdi></mark> "
+            f"{entropies[dependent]:.1f}\u00a0nats</th><td>{heads}</td></tr>"
         )
     rest = len(ranked) - _MOST_WORDS_LISTED
     more = f'<p class="more">and {rest} more</p>' if rest > 0 else ""
@@ -265,50 +427,49 @@ def _uncertain_words(tokens: Sequence[str], marginals: NDArray[np.float64]) -> s
     )
 
 
-def _trees(
-    picture: Picture,
-    shown: NDArray[np.intp],
-    probabilities: NDArray[np.float64],
-    number: int,
-    right_to_left: bool,
-) -> str:
-    if not len(shown):
+def _trees(sentence: _Sentence, number: int) -> str:
+    if not len(sentence.trees):
         return '<p class="none">No trees were asked for.</p>'
-    names = ["the root", *distinct_names(picture.tokens)]
-    cards = []
-    for rank, heads in enumerate(shown, start=1):
-        probability = float(probabilities[rank - 1])
-        drawn = render(
-            picture.tokens,
-            select_arcs(heads, None, shown[0]),
-            label=f"Tree {rank}: {describe(picture.tokens, heads, None)}",
-            right_to_left=right_to_left,
-            scale=_CARD_SCALE,
+    cards = "".join(
+        f'<li class="card"><p class="tree-head"><span class="rank">{rank}</span>'
+        f'<span class="chance">{percent(float(probability))}</span></p>'
+        f"{_difference(sentence.names, heads, sentence.best, rank)}</li>"
+        for rank, (heads, probability) in enumerate(
+            zip(sentence.trees, sentence.probabilities, strict=True), start=1
         )
-        arcs = " ".join(f"{head}-{j}" for j, head in enumerate(heads.tolist()) if j)
-        cards.append(
-            f'<li class="card"><button type="button" aria-pressed="false" data-arcs="{arcs}" '
-            f'aria-label="Tree {rank} of {len(shown)}, probability {percent(probability)}">'
-            f'<span class="rank">{rank}</span><span class="chance">{percent(probability)}</span>'
-            f'<span class="bar" style="--share:{probability:.4f}"></span></button>'
-            f'<div class="scroll"{" dir=rtl" * right_to_left} role="group" '
-            f'aria-label="Tree {rank}">{drawn.svg}</div>'
-            f"{_difference(names, heads, shown[0], rank)}</li>"
-        )
-    width = min(0.82 * drawn.width + 24, _CARD_WIDTH)
-    several = "tree" if len(shown) == 1 else f"{len(shown)} trees"
-    return (
-        f'<h3 id="t{number}">The best {several}</h3>'
-        f'<ol class="trees" style="--card-width:{width:.0f}px" aria-labelledby="t{number}">'
-        f"{''.join(cards)}</ol>"
     )
+    several = "tree" if len(sentence.trees) == 1 else f"{len(sentence.trees)} trees"
+    return (
+        f'<h3 id="t{number}">The best {several}, and what each changes</h3>{_covered(sentence)}'
+        f'<ol class="trees" aria-labelledby="t{number}">{cards}</ol>'
+    )
+
+
+def _covered(sentence: _Sentence) -> str:
+    """Say how much of the probability so many trees have."""
+    draws = sentence.picture.draws
+    count, several = len(sentence.probabilities), len(draws)
+    best, drawn = _total(sentence.probabilities), _total(np.exp(draws.log_prob))
+    who = f"These {count} trees have" if count > 1 else "This tree has"
+    words = f"{who} {percent(best)} of the probability"
+    if bool(draws.exhausted):
+        words += f"; there are {several} trees in all" if several > count else ""
+    elif drawn > best:  # else the best ones say more
+        words += f"; {several} different ones, taken at random, have {percent(drawn)}"
+    return f'<p class="covered">{words}.</p>'
+
+
+def _total(probabilities: NDArray[np.float64]) -> float:
+    """Add probabilities up, and call a sum of rounded ones 1 where it is."""
+    total = float(probabilities.sum())
+    return 1.0 if total > 1.0 - 1e-12 else total
 
 
 def _difference(
     names: Sequence[str], heads: NDArray[np.intp], best: NDArray[np.intp], rank: int
 ) -> str:
     if rank == 1:
-        return '<p class="difference">the best</p>'
+        return '<p class="difference">the best tree</p>'
     changed = np.flatnonzero(heads != best).tolist()
     rest = len(changed) - _MOST_CHANGES_LISTED
     more = f"; and {rest} more" if rest > 0 else ""

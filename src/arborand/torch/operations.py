@@ -59,14 +59,6 @@ def _compute_log_partition(
     return to_tensor(answer, log_weights)
 
 
-def _compute_log_partition_and_marginals(
-    log_weights: Tensor, lengths: Tensor | None, single_root: bool, workers: int
-) -> tuple[Tensor, Tensor]:
-    graphs = to_graphs(log_weights, lengths, single_root)
-    log_z, marginals = inference.log_partition_and_marginals(graphs, workers)
-    return to_tensor(log_z, log_weights), to_tensor(marginals, log_weights)
-
-
 def _compute_arc_marginals(
     log_weights: Tensor, lengths: Tensor | None, single_root: bool, workers: int
 ) -> Tensor:
@@ -311,10 +303,17 @@ def _awaits_backward(scores: Tensor) -> bool:
     """Whether a plain backward pass can be expected, and no other kind of derivative."""
     return (
         scores.requires_grad
+        and not torch.compiler.is_compiling()
         and torch.is_grad_enabled()
         and _have_values((scores,))
         and forward_ad.unpack_dual(scores).tangent is None
     )
+
+
+def _apply_with_gradient(operation: type[_WithGradient], arguments: tuple[Any, ...]) -> Tensor:
+    answer: Tensor
+    answer, _ = operation.apply(*arguments)  # type: ignore[no-untyped-call]
+    return answer
 
 
 def _for_arcs(numbers: Tensor) -> Tensor:
@@ -351,15 +350,18 @@ class _LogPartition(_Operation):
         return _inner(arc_marginals(log_weights, *rest), tangents[0])
 
 
-class _LogPartitionAndMarginals(Function):
-    """log Z for a backward pass to come, which the core prepares for less than it would take then.
+class _WithGradient(Function):
+    """A number and its gradient, which the core finds together for less than one after the other.
 
-    The marginals are an answer too, so that what multiplies them has derivatives of its own.
+    The gradient is an answer too, so that what multiplies it has derivatives of its own.
     """
 
-    @staticmethod
-    def forward(*arguments: Any) -> Any:
-        return _compute_log_partition_and_marginals(*arguments)
+    compute: ClassVar[Callable[..., tuple[Tensor, Tensor]]]
+    second: ClassVar[Callable[..., Tensor]]  # the derivative of the gradient in a direction
+
+    @classmethod
+    def forward(cls, *arguments: Any) -> Any:
+        return cls.compute(*arguments)
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> Any:
@@ -367,16 +369,44 @@ class _LogPartitionAndMarginals(Function):
         ctx.save_for_backward(log_weights, lengths, output[1])
         ctx.set_materialize_grads(False)
 
-    @staticmethod
-    def backward(ctx: Any, grad: Tensor | None, grad_of_marginals: Tensor | None) -> Any:
-        log_weights, lengths, marginals = ctx.saved_tensors
+    @classmethod
+    def backward(cls, ctx: Any, grad: Tensor | None, grad_of_gradient: Tensor | None) -> Any:
+        log_weights, lengths, gradient = ctx.saved_tensors
         answer: Any = None
         if grad is not None:
-            answer = _for_arcs(grad) * marginals
-        if grad_of_marginals is not None:
-            more = arc_covariances(log_weights, grad_of_marginals, lengths, *ctx.others)
+            answer = _for_arcs(grad) * gradient
+        if grad_of_gradient is not None:
+            more = cls.second(log_weights, grad_of_gradient, lengths, *ctx.others)
             answer = more if answer is None else answer + more
         return None if answer is None else answer.to(log_weights.dtype), None, None, None
+
+
+class _LogPartitionWithGradient(_WithGradient):
+    @staticmethod
+    def compute(
+        log_weights: Tensor, lengths: Tensor | None, single_root: bool, workers: int
+    ) -> tuple[Tensor, Tensor]:
+        graphs = to_graphs(log_weights, lengths, single_root)
+        value, gradient = inference.log_partition_and_marginals(graphs, workers)
+        return to_tensor(value, log_weights), to_tensor(gradient, log_weights)
+
+    @staticmethod
+    def second(*arguments: Any) -> Tensor:
+        return arc_covariances(*arguments)
+
+
+class _EntropyWithGradient(_WithGradient):
+    @staticmethod
+    def compute(
+        log_weights: Tensor, lengths: Tensor | None, single_root: bool, workers: int
+    ) -> tuple[Tensor, Tensor]:
+        graphs = to_graphs(log_weights, lengths, single_root)
+        value, gradient = inference.entropy_and_gradient(graphs, workers)
+        return to_tensor(value, log_weights), to_tensor(gradient, log_weights)
+
+    @staticmethod
+    def second(*arguments: Any) -> Tensor:
+        return entropy_gradient_tangents(*arguments)
 
 
 class _ArcMarginals(_Operation):
@@ -577,10 +607,8 @@ def log_partition(
 ) -> Tensor:
     """Compute log Z of every graph."""
     arguments = (log_weights, lengths, single_root, workers)
-    if not torch.compiler.is_compiling() and _awaits_backward(log_weights):
-        answer: Tensor
-        answer, _ = _LogPartitionAndMarginals.apply(*arguments)  # type: ignore[no-untyped-call]
-        return answer
+    if _awaits_backward(log_weights):
+        return _apply_with_gradient(_LogPartitionWithGradient, arguments)
     return _call(_LogPartition, _operators.log_partition, *arguments)
 
 
@@ -631,7 +659,10 @@ def arc_cumulants(
 
 def entropy(log_weights: Tensor, lengths: Tensor | None, single_root: bool, workers: int) -> Tensor:
     """Compute the entropy of every graph's trees, in nats."""
-    return _call(_Entropy, _operators.entropy, log_weights, lengths, single_root, workers)
+    arguments = (log_weights, lengths, single_root, workers)
+    if _awaits_backward(log_weights):
+        return _apply_with_gradient(_EntropyWithGradient, arguments)
+    return _call(_Entropy, _operators.entropy, *arguments)
 
 
 def entropy_gradient(

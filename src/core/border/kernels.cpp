@@ -132,10 +132,10 @@ Status arc_cumulants(const Graph& graph, Scratch& scratch, const Interrupt& inte
 }
 
 Status entropy_gradient(const Graph& graph, Scratch& scratch, const Interrupt& interrupt,
-                        double* gradient, Index stride) {
+                        double* gradient, Index stride, double* entropy) {
     const FloatingPointGuard guard;
     Arena arena(scratch);
-    return find_entropy_gradient(graph, gradient, stride, arena, interrupt);
+    return find_entropy_gradient(graph, gradient, stride, entropy, arena, interrupt);
 }
 
 Status entropy_gradient_tangents(const Graph& graph, Scratch& scratch, const Interrupt& interrupt,

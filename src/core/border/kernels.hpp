@@ -60,9 +60,9 @@ struct Kernels {
     // `direction` in the direction `other` of the scores
     Status (*arc_cumulants)(const Graph&, Scratch&, const Interrupt&, const double* direction,
                             const double* other, double* cumulants, Index stride);
-    // gradient[head * stride + dependent], whatever the scores
+    // gradient[head * stride + dependent], whatever the scores; and the entropy, unless null
     Status (*entropy_gradient)(const Graph&, Scratch&, const Interrupt&, double* gradient,
-                               Index stride);
+                               Index stride, double* entropy);
     // tangents[head * stride + dependent]: the derivative of that gradient in a direction
     Status (*entropy_gradient_tangents)(const Graph&, Scratch&, const Interrupt&,
                                         const double* direction, double* tangents, Index stride);

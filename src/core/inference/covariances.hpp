@@ -42,8 +42,8 @@ template <class Number>
 struct CovarianceLeaf : ReadingLeaf {
     Index n;
     Number* weight;       // n + 1
-    double* chance;       // n + 1
-    double* covariances;  // row j: the heads of node j
+    double* chance;       // row j: the heads of node j
+    double* covariances;  // likewise
     Index stride;
 
     void visit(Index j, const LeafView<Number>& leaf) {
@@ -52,17 +52,18 @@ struct CovarianceLeaf : ReadingLeaf {
         auto total = value_of(weight[0]);
         for (Index i = 1; i <= n; ++i) total += value_of(weight[i]);
         const auto inverse = decltype(total)(1.0) / total;
+        double* chances = chance + j * stride;
         Index best = 0;
         for (Index i = 0; i <= n; ++i) {
-            chance[i] = to_double(value_of(weight[i]) * inverse);
-            if (chance[i] > chance[best]) best = i;
+            chances[i] = to_double(value_of(weight[i]) * inverse);
+            if (chances[i] > chances[best]) best = i;
         }
         const double base = rate_of(weight[best]);
         double* excesses = covariances + j * stride;
-        for (Index i = 0; i <= n; ++i) excesses[i] = excess(weight[i], base, inverse, chance[i]);
+        for (Index i = 0; i <= n; ++i) excesses[i] = excess(weight[i], base, inverse, chances[i]);
         excesses[best] = 0.0;
         const double mean = sum(excesses, n + 1);
-        for (Index i = 0; i <= n; ++i) covariances[j * stride + i] = excesses[i] - chance[i] * mean;
+        for (Index i = 0; i <= n; ++i) excesses[i] -= chances[i] * mean;
     }
 };
 
@@ -70,6 +71,7 @@ struct ArcCovariances {
     Direction direction;
     double* covariances;  // [head * stride + dependent]; all other entries are left alone
     Index stride;
+    double* marginals = nullptr;  // a row of n + 1 heads per node, found on the way
 
     template <class Scalar>
     using Number = typename TangentOf<Scalar>::Number;
@@ -77,8 +79,8 @@ struct ArcCovariances {
     template <class Scalar>
     static std::size_t workspace(Index n) {
         return Arena::rounded<Number<Scalar>>(n * walk_stride(n)) +
-               Arena::rounded<Number<Scalar>>(n + 1) + 2 * Arena::rounded<double>(n + 1) +
-               Arena::rounded<double>(n * (n + 1)) +
+               Arena::rounded<Number<Scalar>>(n + 1) + Arena::rounded<double>(n + 1) +
+               2 * Arena::rounded<double>(n * (n + 1)) +
                Recursion<Number<Scalar>, CovarianceLeaf<Number<Scalar>>>::workspace(n);
     }
 
@@ -91,9 +93,9 @@ struct ArcCovariances {
             return TangentOf<Scalar>::make(weight, direction(i, j));
         });
         Number<Scalar>* weight = problem.arena.template take<Number<Scalar>>(n + 1);
-        double* chance = problem.arena.template take<double>(n + 1);
+        marginals = problem.arena.template take<double>(n * (n + 1));
         double* by_dependent = problem.arena.template take<double>(n * (n + 1));
-        CovarianceLeaf<Number<Scalar>> leaf{{}, n, weight, chance, by_dependent, n + 1};
+        CovarianceLeaf<Number<Scalar>> leaf{{}, n, weight, marginals, by_dependent, n + 1};
         if (!recurse(walk, leaf, problem)) return false;
         for (Index i = 0; i < n * (n + 1); ++i) by_dependent[i] *= direction.scale();
         write_by_head(by_dependent, n, covariances, stride);

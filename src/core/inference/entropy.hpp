@@ -13,6 +13,36 @@
 namespace arborand {
 namespace ARBORAND_ISA {
 
+// Without any tree: with Z' the summed weights of the shifted graph, which the marginals came with,
+// H is log Z' minus the mean of a tree's shifted score.  The quickest way, and good unless one tree
+// has much of the mass: log Z' is right to 2^-50 n.  False: not good enough, or not in double.
+// marginals[dependent * (n + 1) + head]; `magnitude` is as below.
+inline bool entropy_from_partition(const Problem<double>& problem, const double* marginals,
+                                   double& entropy, double& magnitude) {
+    const Index n = problem.graph.num_words;
+    CompensatedSum total;
+    const Logarithm log_partition = log_parts(problem.partition);
+    total.add(log_partition.high);
+    total.add(log_partition.low);
+    magnitude = std::fabs(log_partition.high) + static_cast<double>(n);
+    for (Index j = 0; j < n; ++j) {
+        for (Index i = 0; i <= n; ++i) {
+            const double chance = marginals[j * (n + 1) + i];
+            if (!(chance > 0)) continue;
+            const double term = -chance * log_entry(problem.graph, problem.shift, i, j + 1);
+            total.add(term);
+            magnitude += std::fabs(term);
+        }
+    }
+    entropy = total.value();
+    return magnitude <= 64.0 * entropy;
+}
+
+template <class Scalar>
+bool entropy_from_partition(const Problem<Scalar>&, const double*, double&, double&) {
+    return false;
+}
+
 // With t the greedy tree, H = -log p(t) + sum over arcs of P(i -> j) * (score of t's arc - score).
 // Subtracting nothing from 1, it keeps its digits when t has nearly all the mass: then both terms
 // are sums of small numbers, each known to full relative accuracy.  Shifted scores do as well: all
@@ -36,7 +66,7 @@ struct EntropyFromScores {
         const std::size_t mark = problem.arena.mark();
         if (!marginals_by_dependent(problem, marginals, n + 1)) return false;
         problem.arena.release(mark);
-        if (find_from_partition(problem, marginals)) return true;
+        if (entropy_from_partition(problem, marginals, entropy, magnitude)) return true;
         GreedyTree tree;
         if (!tree.find(problem)) return false;
         CompensatedSum total;
@@ -64,36 +94,6 @@ struct EntropyFromScores {
     }
 
   private:
-    // Without any tree: with Z' the summed weights of the shifted graph, which the marginals came
-    // with, H is log Z' minus the mean of a tree's shifted score.  Half the time, and good unless
-    // one tree has much of the mass: log Z' is right to 2^-50 n.  False: not good enough, or not in
-    // double.
-    bool find_from_partition(const Problem<double>& problem, const double* marginals) {
-        const Graph& graph = problem.graph;
-        const Index n = graph.num_words;
-        CompensatedSum total;
-        const Logarithm log_partition = log_parts(problem.partition);
-        total.add(log_partition.high);
-        total.add(log_partition.low);
-        magnitude = std::fabs(log_partition.high) + static_cast<double>(n);
-        for (Index j = 0; j < n; ++j) {
-            for (Index i = 0; i <= n; ++i) {
-                const double chance = marginals[j * (n + 1) + i];
-                if (!(chance > 0)) continue;
-                const double term = -chance * log_entry(graph, problem.shift, i, j + 1);
-                total.add(term);
-                magnitude += std::fabs(term);
-            }
-        }
-        entropy = total.value();
-        return magnitude <= 64.0 * entropy;
-    }
-
-    template <class Scalar>
-    bool find_from_partition(const Problem<Scalar>&, const double*) {
-        return false;
-    }
-
     // How far the entry of one arc into a node is above that of another.
     static double gap(const Problem<double>& problem, Index head, Index other, Index dependent) {
         return log_entry(problem.graph, problem.shift, head, dependent) -

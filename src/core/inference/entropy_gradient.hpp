@@ -14,6 +14,7 @@
 
 #include "elimination/recursion.hpp"
 #include "inference/covariances.hpp"
+#include "inference/entropy.hpp"
 #include "inference/marginals.hpp"
 #include "numbers/with_entropy.hpp"
 #include "walk/problem.hpp"
@@ -107,14 +108,41 @@ inline bool has_moderate_scores(const Graph& graph) {
     return true;
 }
 
+// The covariances come with the marginals, and these with the entropy where they are enough for it.
+struct CovariancesWithScores {
+    ArcCovariances covariances;
+    double entropy = 0.0;
+    bool has_entropy = false;
+
+    template <class Scalar>
+    static std::size_t workspace(Index n) {
+        return ArcCovariances::workspace<Scalar>(n);
+    }
+
+    template <class Scalar>
+    bool operator()(Problem<Scalar>& problem) {
+        if (!covariances(problem)) return false;
+        double magnitude;
+        has_entropy = entropy_from_partition(problem, covariances.marginals, entropy, magnitude);
+        return true;
+    }
+};
+
+// The gradient, and the entropy itself unless null.
 inline Status find_entropy_gradient(const Graph& graph, double* gradient, Index stride,
-                                    Arena& arena, const Interrupt& interrupt) {
+                                    double* entropy, Arena& arena, const Interrupt& interrupt) {
     if (!has_moderate_scores(graph)) {
         CarriedEntropyGradient carried{gradient, stride};
-        return solve_beyond_double(graph, carried, arena, interrupt);
+        const Status status = solve_beyond_double(graph, carried, arena, interrupt);
+        if (status != Status::ok || entropy == nullptr) return status;
+        return find_entropy(graph, *entropy, arena, interrupt);
     }
-    ArcCovariances covariances{{graph.log_weights, graph.stride}, gradient, stride};
-    const Status status = solve(graph, covariances, arena, interrupt);
+    CovariancesWithScores work{{{graph.log_weights, graph.stride}, gradient, stride}};
+    Status status = solve(graph, work, arena, interrupt);
+    if (status == Status::ok && entropy != nullptr) {
+        *entropy = work.entropy;
+        if (!work.has_entropy) status = find_entropy(graph, *entropy, arena, interrupt);
+    }
     for (Index i = 0; i <= graph.num_words; ++i) {
         for (Index j = 1; j <= graph.num_words; ++j) {
             // Subtracted from 0, so that arcs of no tree get 0 and not -0.

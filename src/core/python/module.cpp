@@ -241,12 +241,14 @@ void entropy_gradient_tangents(LogWeights log_weights, Lengths lengths, bool sin
     });
 }
 
+// The entropy as well, if there is room for it.
 void entropy_gradient(LogWeights log_weights, Lengths lengths, bool single_root, int workers,
-                      Array<double, 3> out) {
+                      Array<double, 3> out, std::optional<Array<double, 1>> entropy) {
     const Batch batch(log_weights, lengths, single_root);
     run(batch.count, workers, [&](Index g, Workspace& workspace, const Interrupt& interrupt) {
         return kernels->entropy_gradient(batch[g], workspace.scratch, interrupt,
-                                         out.data() + g * batch.size * batch.size, batch.size);
+                                         out.data() + g * batch.size * batch.size, batch.size,
+                                         entropy ? entropy->data() + g : nullptr);
     });
 }
 
@@ -583,7 +585,8 @@ NB_MODULE(_core, m) {
           nb::arg("lengths"), nb::arg("single_root"), nb::arg("workers"), nb::arg("direction"),
           nb::arg("out"));
     m.def("entropy_gradient", &entropy_gradient, nb::arg("log_weights"), nb::arg("lengths"),
-          nb::arg("single_root"), nb::arg("workers"), nb::arg("out"));
+          nb::arg("single_root"), nb::arg("workers"), nb::arg("out"),
+          nb::arg("entropy") = nb::none());
     m.def("joint_marginals", &joint_marginals, nb::arg("log_weights"), nb::arg("lengths"),
           nb::arg("single_root"), nb::arg("out"));
     m.def("mean_hitting_time", &mean_hitting_time, nb::arg("log_weights"), nb::arg("lengths"),

@@ -1,4 +1,4 @@
-"""What the commands compute for a run of sentences.
+"""What jobs compute for a run of sentences.
 
 Every number depends on its own sentence alone, to the last bit: sums run over a sentence's own
 words, never over padding, and draws are counted by the sentence's place in the corpus.
@@ -7,13 +7,19 @@ words, never over padding, and draws are counted by the sentence's place in the 
 from __future__ import annotations
 
 import warnings
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from arborand.distributions import DependencyTrees, SpanningTrees
-from arborand.errors import ArborandError, BiasedSamplerWarning, NoTreeError
+from arborand.errors import (
+    ArborandError,
+    BiasedSamplerWarning,
+    NoTreeError,
+    SuspiciousWeightsWarning,
+)
 from arborand.evaluation import Summary, evaluate
 from arborand.formats.characters import visible
 from arborand.formats.rows import Rows
@@ -50,7 +56,8 @@ class Setting:
         heads = _given_heads(run, padded.shape[-1]) if self.keep_heads else None
 
         def made(which: Any) -> TreeDistribution:
-            distribution = make(padded[which], lengths=run.lengths[which])
+            with _naming_sentences(run):
+                distribution = make(padded[which], lengths=run.lengths[which])
             return distribution if heads is None else distribution.condition(heads=heads[which])
 
         try:
@@ -62,6 +69,21 @@ class Setting:
                 except NoTreeError as error:
                     raise _with_words(error, run.tokens[0]) from error
             raise
+
+
+@contextmanager
+def _naming_sentences(run: Sentences) -> Iterator[None]:
+    """Let what looks odd in a batch be said of the sentence, by its name."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", SuspiciousWeightsWarning)
+        yield
+    for warning in caught:
+        odd = warning.message
+        if isinstance(odd, SuspiciousWeightsWarning):
+            place = odd.batch_index[0] if odd.batch_index else 0
+            name = f"sentence {run.sent_ids[place]!r} (number {run.first + place + 1})"
+            odd = SuspiciousWeightsWarning(f"{name} {odd.finding}", odd.finding, odd.batch_index)
+        warnings.warn(odd, stacklevel=1)
 
 
 def _given_heads(run: Sentences, size: int) -> NDArray[np.int32]:
@@ -92,10 +114,10 @@ class Sampling:
     method: str
     seed: int
 
-    def __call__(self, run: Sentences, first_draw: int) -> Iterator[tuple[Rows, int]]:
+    def __call__(self, run: Sentences) -> Iterator[Rows]:
         """Draw trees for a run."""
         distribution = self.setting.distribution(run)
-        portion = self.num_trees
+        first_draw, portion = 0, self.num_trees
         if len(run) == 1:
             portion = min(portion, max(1, DRAW_VALUES // distribution.log_weights.shape[-1]))
         while first_draw < self.num_trees:
@@ -122,7 +144,7 @@ class Sampling:
                 run.annotations,
             )
             first_draw += count
-            yield rows, first_draw if first_draw < self.num_trees else 0
+            yield rows
 
 
 def _flat_heads(heads: NDArray[np.int32], lengths: NDArray[np.int32]) -> NDArray[np.int32]:
@@ -149,9 +171,8 @@ class SamplingWithoutReplacement:
     method: str | None
     seed: int
 
-    def __call__(self, run: Sentences, first_draw: int) -> Iterator[tuple[Rows, int]]:
+    def __call__(self, run: Sentences) -> Iterator[Rows]:
         """Draw trees for a run."""
-        del first_draw
         draws = self.setting.distribution(run).sample_without_replacement(
             self.num_trees,
             method=self.method,
@@ -159,7 +180,7 @@ class SamplingWithoutReplacement:
             workers=self.setting.workers,
             first_graph=run.first,
         )
-        yield _tree_rows(run, draws.heads, draws.log_prob, draws.num_drawn), 0
+        yield _tree_rows(run, draws.heads, draws.log_prob, draws.num_drawn)
 
 
 @dataclass(frozen=True)
@@ -170,18 +191,17 @@ class BestTrees:
     num_trees: int
     minimum_risk: bool
 
-    def __call__(self, run: Sentences, first_draw: int) -> Iterator[tuple[Rows, int]]:
+    def __call__(self, run: Sentences) -> Iterator[Rows]:
         """Find the trees of a run."""
-        del first_draw
         distribution = self.setting.distribution(run)
         workers = self.setting.workers
         if self.minimum_risk:
             heads = distribution.minimum_risk_tree(workers=workers)[np.newaxis]
             ones = np.ones(len(run), dtype=np.int64)
-            yield _tree_rows(run, heads, distribution.log_prob(heads), ones), 0
+            yield _tree_rows(run, heads, distribution.log_prob(heads), ones)
         else:
             best = distribution.best_trees(self.num_trees, workers=workers)
-            yield _tree_rows(run, best.heads, best.log_prob, best.num_found), 0
+            yield _tree_rows(run, best.heads, best.log_prob, best.num_found)
 
 
 def _tree_rows(
@@ -217,12 +237,11 @@ class Marginals:
 
     setting: Setting
 
-    def __call__(self, run: Sentences, first_draw: int) -> Iterator[tuple[Rows, int]]:
+    def __call__(self, run: Sentences) -> Iterator[Rows]:
         """Compute the marginals of a run."""
-        del first_draw
         marginals = self.setting.distribution(run).arc_marginals(workers=self.setting.workers)
         real = np.arange(marginals.shape[-1]) <= run.lengths[:, None]
-        yield _sentence_rows(run, {}, marginals[real[:, :, None] & real[:, None, :]]), 0
+        yield _sentence_rows(run, {}, marginals[real[:, :, None] & real[:, None, :]])
 
 
 @dataclass(frozen=True)
@@ -231,11 +250,10 @@ class LogPartition:
 
     setting: Setting
 
-    def __call__(self, run: Sentences, first_draw: int) -> Iterator[tuple[Rows, int]]:
+    def __call__(self, run: Sentences) -> Iterator[Rows]:
         """Compute log Z of a run."""
-        del first_draw
         log_partition = self.setting.distribution(run).log_partition(workers=self.setting.workers)
-        yield _sentence_rows(run, {"log_partition": log_partition}), 0
+        yield _sentence_rows(run, {"log_partition": log_partition})
 
 
 @dataclass(frozen=True)
@@ -244,9 +262,8 @@ class Entropy:
 
     setting: Setting
 
-    def __call__(self, run: Sentences, first_draw: int) -> Iterator[tuple[Rows, int]]:
+    def __call__(self, run: Sentences) -> Iterator[Rows]:
         """Compute the measures of a run."""
-        del first_draw
         workers = self.setting.workers
         distribution = self.setting.distribution(run)
         log_partition = distribution.log_partition(workers=workers)
@@ -263,7 +280,7 @@ class Entropy:
             "best_log_prob": distribution.log_prob(best),
             "single_root_share": np.exp(np.minimum(log_dependency - log_spanning, 0.0)),
         }
-        yield _sentence_rows(run, columns), 0
+        yield _sentence_rows(run, columns)
 
     def _log_dependency(self, run: Sentences) -> NDArray[np.float64]:
         """Compute log Z of the dependency trees: -inf where there is none."""
@@ -294,16 +311,15 @@ class Comparison:
     """The comparison with gold heads: of each sentence, and, as it goes, of all together."""
 
     def __init__(self, setting: Setting) -> None:
-        self._setting = setting
+        self.setting = setting
         self.summary = Summary()
         self.no_trees, self.impossible = Named(), Named()
 
-    def __call__(self, run: Sentences, first_draw: int) -> Iterator[tuple[Rows, int]]:
+    def __call__(self, run: Sentences) -> Iterator[Rows]:
         """Compare a run with what its CoNLL-U file gives as heads."""
-        del first_draw
-        distribution = self._setting.distribution(run)
+        distribution = self.setting.distribution(run)
         gold = _given_heads(run, distribution.log_weights.shape[-1])
-        found = evaluate(distribution, gold, workers=self._setting.workers)
+        found = evaluate(distribution, gold, workers=self.setting.workers)
         # Nothing fails from here on: what is added up has passed.
         self.summary = self.summary.plus(found)
         self.no_trees.add(run, ~found.is_tree)
@@ -317,7 +333,7 @@ class Comparison:
             "gold_log_prob": found.log_prob,
         }
         numbers = {name: column.astype(np.float64) for name, column in columns.items()}
-        yield _sentence_rows(run, numbers), 0
+        yield _sentence_rows(run, numbers)
 
 
 @dataclass(frozen=True)
@@ -326,11 +342,10 @@ class Gate:
 
     setting: Setting
 
-    def __call__(self, run: Sentences, first_draw: int) -> Iterator[tuple[Rows, int]]:
+    def __call__(self, run: Sentences) -> Iterator[Rows]:
         """Check a run."""
-        del first_draw
         self.setting.distribution(run)
-        yield _sentence_rows(run, {}), 0
+        yield _sentence_rows(run, {})
 
 
 @dataclass(frozen=True)
@@ -339,9 +354,8 @@ class Copy:
 
     dtype: str
 
-    def __call__(self, run: Sentences, first_draw: int) -> Iterator[tuple[Rows, int]]:
+    def __call__(self, run: Sentences) -> Iterator[Rows]:
         """Pass a run on."""
-        del first_draw
         with np.errstate(invalid="ignore"):  # some NaNs complain already when they are copied
             values = run.scores.astype(self.dtype, copy=False)
-        yield _sentence_rows(run, {}, values), 0
+        yield _sentence_rows(run, {}, values)

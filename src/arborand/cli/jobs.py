@@ -1,0 +1,127 @@
+"""From the options of a command to a job: into a folder, a file, a pipe or a table."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from arborand.cli import options
+from arborand.cli.messages import list_skipped, note, progress, say_written
+from arborand.cli.streams import check_streams, chosen_format
+from arborand.cli.tables import TableOutput
+from arborand.corpus.running import (
+    check_output,
+    chosen_layout,
+    is_folder,
+    leftovers,
+    open_inputs,
+    run_job,
+    run_to_file,
+    run_to_writer,
+)
+from arborand.corpus.work import make_work
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from arborand.corpus.engines import Passed
+    from arborand.corpus.running import Inputs
+    from arborand.corpus.state import Status
+    from arborand.corpus.task import Done, Failed
+    from arborand.corpus.work import Work
+
+
+def go_through(
+    command: str,
+    scores: Sequence[str],
+    conllu: str | None,
+    run: options.Run,
+    *,
+    keep_heads: bool = False,
+    **others: Any,
+) -> None:
+    """Compute something for every sentence of a corpus, and write it or print it."""
+    options.check_keep_heads(conllu, keep_heads=keep_heads)
+    work = make_work(command, trees=run.trees, weights=run.weights, keep_heads=keep_heads, **others)
+    check_streams(scores, conllu, run.output)
+    if work.layout is not None:
+        chosen_format(run.output, run, work.layout)
+    with open_inputs(scores, conllu) as inputs:
+        if run.output is None:
+            skipped = run_to_writer(
+                work, inputs, TableOutput, skip=run.on_error == "skip", workers=run.workers
+            )
+            list_skipped(skipped)
+        else:
+            write(work, inputs, scores, run.output, run)
+        if not inputs.num_sentences:
+            note(f"{inputs.shards[0].shown} has no sentences")
+
+
+def write(
+    work: Work, inputs: Inputs, names: Sequence[str], output: str, running: options.Running
+) -> None:
+    """Run a job into a folder, a file or a pipe, and say what came of it."""
+    chosen = chosen_format(output, running, chosen_layout(work, inputs.shards[0]))
+    check_output(output, names)
+    for path in leftovers(output):
+        note(
+            f"{path} is what version 0.1 left of an unfinished run. This version cannot continue "
+            "it, and leaves it alone: remove it"
+        )
+    skip = running.on_error == "skip"
+    if not is_folder(output):
+        with progress(work.command, inputs.num_sentences, 0, quiet=False) as advance:
+            skipped = run_to_file(
+                work, inputs, output, chosen, skip=skip, workers=running.workers, advance=advance
+            )
+        say_written(output)
+        list_skipped(skipped)
+        return
+    status = _run_into_folder(work, inputs, output, chosen, skip, running)
+    count = f"{len(status.done)} of {status.num_parts}"
+    parts = status.num_parts if status.is_complete else count
+    say_written(f"{output} ({parts} part{'' if status.num_parts == 1 else 's'})")
+    list_skipped(status.skipped)
+
+
+def _run_into_folder(
+    work: Work, inputs: Inputs, output: str, chosen: str, skip: bool, running: options.Running
+) -> Status:
+    passed: dict[str, int] = {}
+    total = 0
+    with progress(work.command, inputs.num_sentences, 0, quiet=False) as advance:
+
+        def began(status: Status) -> None:
+            nonlocal total
+            total = status.num_sentences_done
+            advance(total)
+            if status.done:
+                note(f"{len(status.done)} of {status.num_parts} parts are there already")
+
+        def tell(event: Passed | Done | Failed) -> None:
+            nonlocal total
+            count = event.num_sentences
+            total += count - passed.get(event.part, 0)
+            passed[event.part] = count
+            advance(total)
+
+        try:
+            return run_job(
+                work,
+                inputs,
+                output,
+                format_=chosen,
+                skip=skip,
+                engine=running.engine,
+                workers=running.workers,
+                rank=running.rank,
+                world=running.world,
+                address=running.address,
+                part_sentences=running.part_sentences,
+                restart=running.restart,
+                tell=tell,
+                began=began,
+            )
+        except KeyboardInterrupt:
+            note("interrupted; what is finished is kept: the same command goes on from there")
+            raise

@@ -1,0 +1,12 @@
+"""Jobs over corpora: inputs, a command, and an output that can be continued.
+
+A corpus is one file of scores or many.  An output folder has one part for each of them.  What it
+needs beyond NumPy comes with ``pip install 'arborand[cli]'``.
+"""
+
+from arborand.corpus.mapping import SampleTrees
+from arborand.corpus.passing import Skipped
+from arborand.corpus.running import StoppedError, run
+from arborand.corpus.state import Status, read_status
+
+__all__ = ["SampleTrees", "Skipped", "Status", "StoppedError", "read_status", "run"]

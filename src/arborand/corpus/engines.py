@@ -1,0 +1,207 @@
+"""Engines: who makes which part, and when.  Each is a loop over the same task.
+
+An engine tells what happens (``Passed``, ``Done`` or ``Failed``) as it happens.  It stops at the
+first part that cannot be made.  What is finished by then is kept.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import queue
+import subprocess
+import sys
+import threading
+import warnings
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from arborand.corpus.task import TRIES, Done, Failed, run_part
+from arborand.errors import ArborandError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from arborand.corpus.plan import Part
+    from arborand.corpus.task import Job
+
+    Tell = Callable[["Passed | Done | Failed"], object]
+
+ENGINES = ("local", "array", "ray")
+# Where a process of an array finds its rank and their number, by what started it.
+_RANKS = (
+    ("SLURM_ARRAY_TASK_ID", "SLURM_ARRAY_TASK_COUNT"),
+    ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"),
+    ("PMI_RANK", "PMI_SIZE"),
+    ("SLURM_PROCID", "SLURM_NTASKS"),
+)
+
+
+@dataclass(frozen=True)
+class Passed:
+    """How many sentences of a part have passed."""
+
+    part: str
+    num_sentences: int
+
+
+def run_here(job: Job, parts: Sequence[Part], tell: Tell) -> None:
+    """Make one part after the other, in this process."""
+    for part in parts:
+
+        def advance(count: int, name: str = part.name) -> None:
+            tell(Passed(name, count))
+
+        outcome = run_part(job, part, advance)
+        tell(outcome)
+        if isinstance(outcome, Failed):
+            return
+
+
+def run_in_processes(job: Job, parts: Sequence[Part], tell: Tell, num_processes: int) -> None:
+    """Make parts in several processes of this machine, which end with this one."""
+    left: queue.SimpleQueue[Part] = queue.SimpleQueue()
+    for part in parts:
+        left.put(part)
+    news: queue.SimpleQueue[Any] = queue.SimpleQueue()
+    workers = [_Worker(job, left, news) for _ in range(min(num_processes, len(parts)))]
+    num_open = len(parts)
+    try:
+        for worker in workers:
+            worker.start()
+        while num_open:
+            event = news.get()
+            if isinstance(event, Warning):
+                warnings.warn(event, stacklevel=2)
+                continue
+            if isinstance(event, BaseException):
+                raise event
+            tell(event)
+            if isinstance(event, Failed):
+                return
+            num_open -= isinstance(event, Done)
+    finally:
+        for worker in workers:
+            worker.end()
+
+
+class _Worker:
+    """Looks after one process at a time: gives it parts, listens to it, replaces it if it dies."""
+
+    def __init__(
+        self, job: Job, left: queue.SimpleQueue[Part], news: queue.SimpleQueue[Any]
+    ) -> None:
+        self._job = job
+        self._left = left
+        self._news = news
+        self._process: subprocess.Popen[bytes] | None = None
+        self._lock = threading.Lock()
+        self._is_over = False
+
+    def start(self) -> None:
+        """Begin, in a thread."""
+        threading.Thread(target=self._work, daemon=True).start()
+
+    def _work(self) -> None:
+        try:
+            while not self._is_over:
+                part = self._left.get_nowait()
+                for left in reversed(range(TRIES)):
+                    try:
+                        self._make(part)
+                        break
+                    except (EOFError, OSError, pickle.UnpicklingError):
+                        if self._is_over:
+                            return
+                        self._replace(part, is_last=not left)
+        except queue.Empty:
+            return
+        except BaseException as error:
+            self._news.put(error)
+
+    def _make(self, part: Part) -> None:
+        process = self._started()
+        if process is None or process.stdin is None or process.stdout is None:
+            raise EOFError
+        pickle.dump(part, process.stdin)
+        process.stdin.flush()
+        while True:
+            event = pickle.load(process.stdout)
+            self._news.put(event)
+            if isinstance(event, (Done, Failed)):
+                return
+
+    def _started(self) -> subprocess.Popen[bytes] | None:
+        with self._lock:
+            if self._process is None and not self._is_over:
+                # The same modules as here; not a fork, nor this program's own main module again.
+                start = (
+                    f"import sys; sys.path[:] = {sys.path!r}; "
+                    "from arborand.corpus.worker import main; main()"
+                )
+                self._process = subprocess.Popen(
+                    [sys.executable, "-c", start],
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    start_new_session=True,  # Ctrl-C is for this process alone
+                )
+                pickle.dump(self._job, self._process.stdin)  # type: ignore[arg-type]
+            return self._process
+
+    def _replace(self, part: Part, *, is_last: bool) -> None:
+        """Bury a process that died."""
+        with self._lock:
+            process, self._process = self._process, None
+        status = None if process is None else _ended(process)
+        if is_last:
+            reason = f"its process died {TRIES} times (exit status {status}): is there memory left?"
+            self._news.put(Failed(part.name, reason))
+
+    def end(self) -> None:
+        """End the process: without its standard input it removes what it was writing, and goes."""
+        with self._lock:
+            self._is_over = True
+            process = self._process
+        if process is not None:
+            _ended(process)
+
+
+def _ended(process: subprocess.Popen[bytes]) -> int:
+    """Close the pipes of a process, which ends it, and wait until it has ended."""
+    for stream in (process.stdin, process.stdout):
+        if stream is not None:
+            with suppress(OSError):  # what was not sent yet
+                stream.close()
+    try:
+        return process.wait(10)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        return process.wait()
+
+
+def rank_and_world(
+    rank: int | None, world: int | None, environment: Mapping[str, str] = os.environ
+) -> tuple[int, int]:
+    """Find out which process of how many this one is.
+
+    Raises
+    ------
+    ArborandError
+        If nothing says so, or what does makes no sense.
+    """
+    if rank is None and world is None:
+        for rank_name, world_name in _RANKS:
+            if rank_name in environment and world_name in environment:
+                rank, world = int(environment[rank_name]), int(environment[world_name])
+                if rank_name == "SLURM_ARRAY_TASK_ID":  # which need not begin with 0
+                    rank -= int(environment.get("SLURM_ARRAY_TASK_MIN", "0"))
+                break
+    if rank is None or world is None:
+        names = ", ".join(f"{rank_name} and {world_name}" for rank_name, world_name in _RANKS)
+        raise ArborandError(
+            f"nothing says which process of the array this is: give --rank and --world, or {names}"
+        )
+    if not 0 <= rank < world:
+        raise ArborandError(f"rank {rank} of {world}: expected one from 0 to {world - 1}")
+    return rank, world

@@ -1,0 +1,168 @@
+"""Trees for the rows of a table, wherever the table is: ``datasets.map``, Ray Data, pandas."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from arborand.corpus.work import make_work
+from arborand.errors import ArborandError
+from arborand.formats.inputs import FormatError, SentenceError, required
+from arborand.formats.sentences import Sentences, matrix_sizes, run_values, split_runs
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from arborand.formats.rows import Rows
+
+
+class SampleTrees:
+    """Draws trees for a batch of rows: for ``datasets.map`` and Ray Data's ``map_batches``.
+
+    The trees of a sentence are those of ``arborand sample`` with the same seed, whatever rows share
+    its batch and however they were shuffled: each row says, or is told, its place in the corpus.
+
+    Parameters
+    ----------
+    num_trees : int
+        Per sentence.
+    seed : int
+    index : str
+        The column with the place of each sentence in the corpus, from 0.  Not needed where a call
+        gets the places as a second argument.
+    **options
+        `trees`, `weights`, `method` and `without_replacement`, as for ``arborand sample``.
+
+    Examples
+    --------
+    >>> from arborand.corpus import SampleTrees
+    >>> sample = SampleTrees(2, seed=1)
+    >>> rows = sample({"log_weights": [[0.0] * 9, [0.0] * 16]}, [7, 3])
+    >>> rows["index"], rows["sample"]
+    ([7, 7, 3, 3], [1, 2, 1, 2])
+    >>> [len(heads) for heads in rows["heads"]]
+    [2, 2, 3, 3]
+    """
+
+    def __init__(
+        self, num_trees: int = 1, *, seed: int, index: str = "index", **options: Any
+    ) -> None:
+        self._work = make_work("sample", num_trees=num_trees, seed=seed, **options)
+        self._index = index
+
+    def __call__(self, batch: Any, indices: Sequence[int] | None = None) -> Any:
+        """Draw the trees of a batch.
+
+        Parameters
+        ----------
+        batch : pyarrow.Table, pandas.DataFrame, or dict from name to column
+            One row per sentence: ``log_weights`` (a flat list) and, if there are any, ``sent_id``.
+        indices : sequence of int, optional
+            The place of each row in the corpus; ``with_indices=True`` of ``datasets.map``.
+
+        Returns
+        -------
+        the same kind of object
+            One row per tree: ``sent_id``, ``index``, ``sample``, ``log_prob`` and ``heads``.
+        """
+        arrow = required("pyarrow", "drawing trees for tables")
+        table = self._table(arrow, batch, indices)
+        drawn = [self._rows(arrow, run, rows) for run, rows in self._drawn(table)]
+        answer = arrow.concat_tables(drawn) if drawn else self._rows(arrow, None, None)
+        if "sent_id" not in table.column_names:
+            answer = answer.drop_columns(["sent_id"])
+        if isinstance(batch, arrow.Table):
+            return answer
+        return answer.to_pydict() if isinstance(batch, dict) else answer.to_pandas()
+
+    def _table(self, arrow: Any, batch: Any, indices: Sequence[int] | None) -> Any:
+        """Make a table of the columns that are needed."""
+        names = list(getattr(batch, "column_names", batch))
+        if "log_weights" not in names:
+            raise FormatError(f"the batch has no column 'log_weights'; it holds {names}")
+        columns: dict[str, Any] = {}
+        for name in {"log_weights", "sent_id", self._index} & set(names):
+            column = batch[name]
+            columns[name] = column if isinstance(batch, arrow.Table) else arrow.array(list(column))
+        if indices is not None:
+            columns[self._index] = arrow.array([int(i) for i in indices], arrow.int64())
+        if self._index not in columns:
+            raise FormatError(
+                f"the batch has no column {self._index!r} with the place of each sentence in the "
+                "corpus: add it, or pass the places as a second argument (with_indices=True)"
+            )
+        return arrow.table(columns).combine_chunks()
+
+    def _drawn(self, table: Any) -> Iterator[tuple[Sentences, Rows]]:
+        column = table["log_weights"].combine_chunks()
+        counts = np.asarray(column.value_lengths().fill_null(0), dtype=np.int64)
+        values = np.asarray(column.flatten())
+        lengths = np.array([math.isqrt(count) - 1 for count in counts.tolist()], dtype=np.int64)
+        index = np.asarray(table[self._index], dtype=np.int64)
+        ids = [str(place + 1) for place in index.tolist()]
+        if "sent_id" in table.column_names:
+            ids = [str(sent_id) for sent_id in table["sent_id"].to_pylist()]
+        wrong = np.flatnonzero((lengths < 1) | (matrix_sizes(lengths) != counts))
+        if wrong.size:
+            i = int(wrong[0])
+            reason = f"its log_weights hold {counts[i]} numbers, where n words have (n + 1) ** 2"
+            raise SentenceError(ids[i], int(index[i]), reason)
+        ends = np.concatenate([[0], np.cumsum(counts)])
+        # A call into the core counts graphs from its first one: cut where a place is out of turn.
+        cuts = [0, *(np.flatnonzero(np.diff(index) != 1) + 1).tolist(), len(index)]
+        for first, last in itertools.pairwise(cuts):
+            for start, stop in split_runs(lengths[first:last], self._work.num_trees, run_values()):
+                part = slice(first + start, first + stop)
+                run = Sentences(
+                    int(index[part.start]),
+                    ids[part],
+                    lengths[part].astype(np.int32),
+                    values[ends[part.start] : ends[part.stop]],
+                    [None] * (stop - start),
+                )
+                yield from self._computed(run)
+
+    def _computed(self, run: Sentences) -> Iterator[tuple[Sentences, Rows]]:
+        if self._work.compute is None:
+            return
+        try:
+            for rows in self._work.compute(run):
+                yield run, rows
+        except ArborandError:
+            if len(run) == 1:
+                raise
+            for one in run.one_by_one():  # which sentence is it?
+                try:
+                    list(self._work.compute(one))
+                except ArborandError as error:
+                    raise SentenceError(one.sent_ids[0], one.first, str(error)) from error
+            raise
+
+    @staticmethod
+    def _rows(arrow: Any, run: Sentences | None, rows: Rows | None) -> Any:
+        """Make a table of drawn trees."""
+        schema = arrow.schema(
+            [
+                ("sent_id", arrow.string()),
+                ("index", arrow.int64()),
+                ("sample", arrow.int32()),
+                ("log_prob", arrow.float64()),
+                ("heads", arrow.list_(arrow.int32())),
+            ]
+        )
+        if run is None or rows is None:
+            return schema.empty_table()
+        which = np.repeat(np.arange(len(run)), rows.num_rows)
+        ends = np.concatenate([[0], np.cumsum(run.lengths[which])]).astype(np.int32)
+        heads = arrow.ListArray.from_arrays(arrow.array(ends), arrow.array(rows.values))
+        columns = [
+            arrow.array(run.sent_ids, arrow.string()).take(arrow.array(which)),
+            arrow.array(run.first + which),
+            arrow.array(rows.samples()),
+            arrow.array(rows.columns["log_prob"]),
+            heads,
+        ]
+        return arrow.Table.from_arrays(columns, schema=schema)

@@ -1,0 +1,142 @@
+"""Through the sentences: read ahead, compute, write behind, in bounded memory.
+
+Sentences pass in runs, in order.  While the core works on one run, one thread reads the next and
+another writes the last.  Which sentences share a run has no influence on what is written.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, NamedTuple
+
+from arborand.errors import ArborandError
+from arborand.formats.inputs import SentenceError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from concurrent.futures import Future
+
+    from arborand.formats.outputs import Writer
+    from arborand.formats.rows import Rows
+    from arborand.formats.sentences import Sentences
+
+    Computation = Callable[[Sentences], Iterator[Rows]]
+
+# How many portions may wait to be written: enough to go on while a Parquet row group is encoded.
+_WAITING = 8
+
+
+class Skipped(NamedTuple):
+    """A sentence that was left out."""
+
+    sent_id: str
+    number: int
+    reason: str
+
+
+class Passage:
+    """What has passed so far.
+
+    Attributes
+    ----------
+    num_sentences, num_rows : int
+    skipped : list of Skipped
+    last : str
+        Where the passage was, for messages.
+    """
+
+    def __init__(self) -> None:
+        self.num_sentences = self.num_rows = 0
+        self.skipped: list[Skipped] = []
+        self.last = ""
+
+
+def pass_over(
+    runs: Iterator[Sentences],
+    compute: Computation,
+    writer: Writer,
+    passage: Passage,
+    *,
+    num_trees: int = 0,
+    skip: bool = False,
+    advance: Callable[[int], object] = lambda count: None,
+) -> None:
+    """Compute something for every sentence and write it.
+
+    Parameters
+    ----------
+    runs : iterator of Sentences
+    compute : function from Sentences to an iterator of Rows
+    writer : Writer
+    passage : Passage
+        What is kept of it, also if it ends with an error.
+    num_trees : int
+        How many were asked for, for messages.
+    skip : bool
+        Leave out sentences that cannot be used, instead of raising an error.
+    advance : function
+        Is told after every run how many sentences have passed.
+
+    Raises
+    ------
+    SentenceError
+        If a sentence cannot be used.
+    """
+    with (
+        ThreadPoolExecutor(1, "arborand-reader") as reader,
+        ThreadPoolExecutor(1, "arborand-writer") as behind,
+    ):
+        waiting: deque[Future[None]] = deque()
+        for run in _ahead(reader, runs):
+            for rows in _usable(run, compute, passage.skipped, num_trees, skip=skip):
+                passage.num_rows += int(rows.num_rows.sum())
+                while len(waiting) >= _WAITING:
+                    waiting.popleft().result()
+                waiting.append(behind.submit(writer.write, rows))
+            passage.num_sentences += len(run)
+            passage.last = f"after sentence {run.sent_ids[-1]!r} (number {run.first + len(run)})"
+            advance(passage.num_sentences)
+        while waiting:
+            waiting.popleft().result()
+
+
+def _ahead(reader: ThreadPoolExecutor, runs: Iterator[Sentences]) -> Iterator[Sentences]:
+    """Read the next run while the last one is worked on."""
+    future = reader.submit(next, runs, None)
+    while (run := future.result()) is not None:
+        future = reader.submit(next, runs, None)
+        yield run
+
+
+def _usable(
+    run: Sentences,
+    compute: Computation,
+    skipped: list[Skipped],
+    num_trees: int,
+    *,
+    skip: bool,
+) -> Iterator[Rows]:
+    """Compute a run at once; if something in it is wrong, sentence by sentence to find it."""
+    if not run.faults and len(run) > 1:
+        try:
+            together = list(compute(run))
+        except (ArborandError, MemoryError):
+            pass  # some sentence is to blame: which one is found out below
+        else:
+            yield from together
+            return
+    for one in run.one_by_one():
+        try:
+            if one.faults:
+                raise SentenceError(one.sent_ids[0], one.first, one.faults[0])
+            yield from compute(one)
+        except (ArborandError, MemoryError) as error:
+            reason = error.reason if isinstance(error, SentenceError) else str(error)
+            if isinstance(error, MemoryError):
+                reason = f"not enough memory for {one.lengths[0]} words"
+                if num_trees > 1:
+                    reason += f" and {num_trees} trees of them: ask for fewer trees"
+            if not skip:
+                raise SentenceError(one.sent_ids[0], one.first, reason) from error
+            skipped.append(Skipped(one.sent_ids[0], one.first + 1, reason))

@@ -1,0 +1,272 @@
+"""The plan of a job: which sentences make which part of the output, known before any is read.
+
+A shard is one file of the input.  Where its first sentence stands in the corpus follows from the
+footers of the files before it.  So a sentence has the same number, and therefore the same trees,
+whether it is in a shard or in one file with all the others.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import glob
+import hashlib
+import os
+import re
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING
+
+from arborand.corpus.folders import Folder, is_hidden, is_remote, open_folder, split
+from arborand.formats.creating import OutputError
+from arborand.formats.footers import Footer, read_footer
+from arborand.formats.inputs import FormatError, InputFile, open_input, shown_name
+from arborand.formats.scores import open_scores
+from arborand.formats.trees import holds_trees
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from arborand.corpus.folders import RemoteFolder
+
+# Which files of a folder are shards.
+SCORES_ENDINGS = (".parquet", ".npz", ".safetensors", ".npy")
+TREES_ENDINGS = (".parquet", ".npz", ".jsonl", ".conllu")
+# How many footers are read at a time.
+_READERS = 16
+STATE = "_arborand"
+SUCCESS = "_SUCCESS"
+
+
+@dataclass(frozen=True)
+class Shard:
+    """One file of the input.
+
+    Attributes
+    ----------
+    folder, name : str
+        Where it is, and its name there.
+    size : int
+        Its number of bytes.
+    kind : str
+    digest : str
+        Of its footer; see :mod:`arborand.formats.footers`.
+    num_sentences : int
+    first : int
+        The place of its first sentence in the corpus, from 0.
+    sha256 : str
+        Of all of it, where it is known already.
+    shown : str
+        What messages and provenance call it.
+    """
+
+    folder: str
+    name: str
+    size: int
+    kind: str
+    digest: str
+    num_sentences: int
+    first: int = 0
+    sha256: str = ""
+    shown: str = ""
+
+
+@dataclass(frozen=True)
+class Part:
+    """Some consecutive sentences of a shard, and the file that is made of them."""
+
+    name: str
+    shard: Shard
+    start: int
+    stop: int
+
+    @property
+    def first(self) -> int:
+        """The place of the first sentence in the corpus, from 0."""
+        return self.shard.first + self.start
+
+    @property
+    def num_sentences(self) -> int:
+        """How many sentences there are."""
+        return self.stop - self.start
+
+
+def find_shards(inputs: Sequence[str], endings: tuple[str, ...]) -> list[Shard]:
+    """Find the files of the input, and give each sentence its number.
+
+    Parameters
+    ----------
+    inputs : sequence of str
+        Files, folders and patterns such as ``scores/*.parquet``.
+    endings : tuple of str
+        Which files of a folder count.
+
+    Raises
+    ------
+    FormatError
+        If there is no such file, or one is no file of scores.
+    """
+    base, names = _listed(inputs, endings)
+    folder = open_folder(base)
+    with ThreadPoolExecutor(_READERS) as readers:
+        shards = list(readers.map(lambda name: _inspected(folder, name), names))
+    first, answer = 0, []
+    for shard in shards:
+        answer.append(replace(shard, first=first))
+        first += shard.num_sentences
+    return answer
+
+
+def _listed(inputs: Sequence[str], endings: tuple[str, ...]) -> tuple[str, list[str]]:
+    """List the files of the input: the folder that holds them all, and their names in it."""
+    bases, found = [], set()
+    for where in inputs:
+        base, names = _files_of(where, endings)
+        bases.append(base)
+        found |= {(base, name) for name in names}
+    common = bases[0]
+    if len(set(bases)) > 1:
+        try:
+            common = os.path.commonpath([os.path.abspath(base) for base in bases])
+        except ValueError:
+            common = ""
+        if any(map(is_remote, bases)) or not common:
+            raise FormatError("files of one job must lie in one folder, or in folders below it")
+        found = {
+            ("", os.path.relpath(os.path.join(os.path.abspath(base), name), common))
+            for base, name in found
+        }
+    # By the bytes of their names: not by a locale, not as they were listed.
+    return common, sorted((name for _, name in found), key=os.fsencode)
+
+
+def _files_of(where: str, endings: tuple[str, ...]) -> tuple[str, list[str]]:
+    """Find the files of one input: a folder, and names in it."""
+    if not is_remote(where) and os.path.isfile(where):
+        return split(where)[0], [split(where)[1]]
+    is_pattern = re.search(r"[*?\[]" if not is_remote(where) else r"[*\[]", where) is not None
+    if not (is_pattern and is_remote(where)) and open_folder(where).is_folder():
+        folder = open_folder(where)
+        sizes = folder.sizes()
+        names = [n for n in sizes if not is_hidden(n) and n.lower().endswith(endings)]
+        if not names:
+            raise FormatError(f"{where} holds no files that end in {', '.join(endings)}")
+        if f"{STATE}/job.json" in sizes and SUCCESS not in sizes:
+            raise FormatError(
+                f"{where} is the output of a job that is not finished: arborand status {where}"
+            )
+        return folder.where, names
+    if not is_pattern:
+        return split(where)[0], [split(where)[1]]
+    fixed = re.split(r"[*?\[]", where, maxsplit=1)[0].rpartition("/")[0] or "."
+    if is_remote(where):
+        pattern = where[len(fixed) + 1 :].split("/")
+        names = [
+            name
+            for name in open_folder(fixed).sizes()
+            if not is_hidden(name) and _matches(name.split("/"), pattern)
+        ]
+    else:
+        paths = [Path(path) for path in glob.glob(where, recursive=True)]
+        names = [path.relative_to(fixed).as_posix() for path in paths if path.is_file()]
+    if not names:
+        raise FormatError(f"no file matches {where}")
+    return fixed, names
+
+
+def _matches(name: list[str], pattern: list[str]) -> bool:
+    return len(name) == len(pattern) and all(map(fnmatch.fnmatchcase, name, pattern))
+
+
+def _inspected(folder: Folder | RemoteFolder, name: str) -> Shard:
+    shown = shown_name(Path(name))
+    footer, size = _footer(folder, name, shown)
+    count = footer.num_sentences
+    shard = Shard(folder.where, name, size, footer.kind, footer.digest, count or 0,
+                  sha256=footer.sha256, shown=shown)  # fmt: skip
+    if count is None and footer.kind not in ("jsonl", "conllu"):
+        with folder.local(name) as path, open_input(path) as file:
+            if holds_scores(file):  # raises an error that says what is wrong
+                with open_scores(replace(file, name=shown)) as scores:
+                    shard = replace(shard, num_sentences=scores.num_sentences)
+    return shard
+
+
+def holds_scores(file: InputFile) -> bool:
+    """Tell whether a file holds scores, as opposed to trees."""
+    return not holds_trees(file)
+
+
+def _footer(folder: Folder | RemoteFolder, name: str, shown: str) -> tuple[Footer, int]:
+    try:
+        size = folder.size(name)
+        with folder.open(name) as file:
+            return read_footer(file, shown), size
+    except (OSError, ValueError) as error:  # ValueError: a name with a NUL in it
+        if isinstance(error, FormatError):
+            raise
+        reason = getattr(error, "strerror", None) or error
+        raise FormatError(f"{shown} cannot be read: {reason}") from error
+
+
+@contextmanager
+def open_shard(shard: Shard, *, digest: bool = False) -> Iterator[InputFile]:
+    """Make a shard a file on this machine, and make sure that it is still what was planned.
+
+    With `digest`, all of it is read for its SHA-256, unless that is known already.
+
+    Raises
+    ------
+    FormatError
+        If it is not.
+    """
+    folder = open_folder(shard.folder)
+    with folder.local(shard.name) as path:
+        if shard.sha256 and path.stat().st_size == shard.size:
+            yield InputFile(path, shard.shown, shard.kind, shard.sha256)
+            return
+        here = Folder(str(path.parent))
+        footer, size = _footer(here, path.name, shard.shown)
+        if (footer.digest, size) != (shard.digest, shard.size):
+            raise FormatError(f"{shard.shown} has changed since the job was planned: run it again")
+        if not digest:
+            yield InputFile(path, shard.shown, shard.kind, "")
+            return
+        with open_input(path) as file:
+            yield replace(file, name=shard.shown)
+
+
+def make_parts(shards: list[Shard], ending: str, part_sentences: int) -> list[Part]:
+    """Divide the output: a part for each shard, or parts of a fixed size for a single one.
+
+    Raises
+    ------
+    OutputError
+        If two parts would have the same name.
+    """
+    if len(shards) == 1 and shards[0].num_sentences > part_sentences:
+        [shard] = shards
+        total = shard.num_sentences
+        starts = range(0, total, part_sentences)
+        width = max(5, len(str(len(starts) - 1)))
+        stem = PurePosixPath(shard.name).stem
+        return [
+            Part(f"{stem}-{i:0{width}}.{ending}", shard, start, min(start + part_sentences, total))
+            for i, start in enumerate(starts)
+        ]
+    parts: dict[str, Part] = {}
+    for shard in shards:
+        name = str(PurePosixPath(shard.name).with_suffix(f".{ending}"))
+        if name in parts:
+            raise OutputError(
+                f"{parts[name].shard.name} and {shard.name} would both become {name}: rename one"
+            )
+        parts[name] = Part(name, shard, 0, shard.num_sentences)
+    return list(parts.values())
+
+
+def listing_digest(shards: list[Shard]) -> str:
+    """Give the names, numbers and footers of all shards one digest."""
+    lines = [f"{shard.name}\t{shard.num_sentences}\t{shard.digest}\n" for shard in shards]
+    return hashlib.sha256("".join(lines).encode("utf-8", "surrogateescape")).hexdigest()

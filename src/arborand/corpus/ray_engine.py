@@ -1,0 +1,76 @@
+"""Parts as tasks of Ray: on a cluster, or on a Ray that is started here and stopped again."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from arborand.corpus.task import TRIES, Failed, run_part
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from arborand.corpus.engines import Tell
+    from arborand.corpus.plan import Part
+    from arborand.corpus.task import Job
+
+# How many tasks per processor wait in the cluster: enough to keep it busy, however many parts.
+_WINDOW = 4
+# How long to wait for news before looking again whether the cluster has grown, in seconds.
+_PATIENCE = 5.0
+
+
+def run_on_ray(job: Job, parts: Sequence[Part], tell: Tell, address: str | None) -> None:
+    """Make parts on Ray, which repeats the tasks of workers and nodes that die.
+
+    Parameters
+    ----------
+    job, parts, tell
+        See :mod:`arborand.corpus.engines`.
+    address : str or None
+        Of a cluster.  None: Ray is started on this machine, and stopped at the end.  A program that
+        is connected to Ray already keeps its connection.
+    """
+    try:
+        import ray
+    except ModuleNotFoundError as error:
+        raise ModuleNotFoundError(
+            "--engine ray needs ray: pip install 'arborand[cli,ray]'", name=error.name
+        ) from error
+    is_ours = not ray.is_initialized()
+    if is_ours:
+        quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR"}
+        if address is None:
+            quiet["include_dashboard"] = False
+        ray.init(address=address or "local", **quiet)
+    try:
+        _run(ray, job, parts, tell)
+    finally:
+        if is_ours:
+            ray.shutdown()
+
+
+def _run(ray: Any, job: Job, parts: Sequence[Part], tell: Tell) -> None:
+    threads = getattr(getattr(job.work.compute, "setting", None), "workers", 1)
+    task = ray.remote(max_retries=TRIES, num_cpus=threads)(run_part)
+    shared = ray.put(job)
+    left = list(reversed(parts))
+    going: dict[Any, Part] = {}
+    try:
+        while left or going:
+            window = max(1, int(_WINDOW * ray.cluster_resources().get("CPU", 1)))
+            while left and len(going) < window:
+                part = left.pop()
+                going[task.remote(shared, part)] = part
+            ready, _ = ray.wait(list(going), num_returns=1, timeout=_PATIENCE)
+            for reference in ready:
+                part = going.pop(reference)
+                try:
+                    outcome = ray.get(reference)
+                except ray.exceptions.RayError as error:
+                    outcome = Failed(part.name, f"Ray gave it up: {error}")
+                tell(outcome)
+                if isinstance(outcome, Failed):
+                    return
+    finally:
+        for reference in going:
+            ray.cancel(reference, force=True)

@@ -1,0 +1,423 @@
+"""Jobs: inputs, a command and an output, on one machine or many."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import sys
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from arborand import __version__
+from arborand.corpus.engines import (
+    ENGINES,
+    Passed,
+    rank_and_world,
+    run_here,
+    run_in_processes,
+)
+from arborand.corpus.folders import is_remote, open_folder, split
+from arborand.corpus.passing import Passage
+from arborand.corpus.plan import (
+    SCORES_ENDINGS,
+    TREES_ENDINGS,
+    Part,
+    Shard,
+    find_shards,
+    holds_scores,
+    listing_digest,
+    make_parts,
+    open_shard,
+)
+from arborand.corpus.state import begin, finish, job_digest, recorded_seed
+from arborand.corpus.task import Done, Failed, Job, described
+from arborand.corpus.work import make_work
+from arborand.corpus.writing import write_rows
+from arborand.errors import ArborandError
+from arborand.formats.creating import OutputError, remove_orphans, written_aside
+from arborand.formats.inputs import SentenceError, open_input
+from arborand.formats.outputs import has_known_ending, is_stream, open_writer, output_format
+from arborand.formats.rows import TREES, scores_layout
+from arborand.formats.scores import open_scores
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from arborand.corpus.passing import Skipped
+    from arborand.corpus.state import Status
+    from arborand.corpus.work import Work
+    from arborand.formats.outputs import Writer
+    from arborand.formats.rows import Layout
+
+# How many sentences of a single file make a part.
+PART_SENTENCES = 10_000
+
+
+class StoppedError(ArborandError):
+    """A job that ended early: the reason, and what can be done."""
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """What a job reads: the shards of the corpus, and the file that has its words."""
+
+    shards: list[Shard]
+    conllu: Shard | None
+
+    @property
+    def num_sentences(self) -> int:
+        """The sentences of all shards."""
+        return sum(shard.num_sentences for shard in self.shards)
+
+
+@contextmanager
+def open_inputs(
+    inputs: Sequence[str], conllu: str | None = None, *, trees: bool = False
+) -> Iterator[Inputs]:
+    """Find the files of a job; standard input (``-``) becomes a temporary file.
+
+    Raises
+    ------
+    FormatError
+        If one of them cannot be read.
+    """
+    endings = (*SCORES_ENDINGS, *TREES_ENDINGS) if trees else SCORES_ENDINGS
+    with ExitStack() as stack:
+
+        def found(names: Sequence[str]) -> list[Shard]:
+            if list(names) != ["-"]:
+                return find_shards(names, endings)
+            file = stack.enter_context(open_input("-"))
+            return [replace(find_shards([str(file.path)], endings)[0], shown="-")]
+
+        shards = found(inputs)
+        words = None
+        if conllu is not None:
+            [words] = found([conllu])
+            if not words.sha256:
+                with open_shard(words, digest=True) as file:
+                    words = replace(words, sha256=file.sha256)
+        yield Inputs(shards, words)
+
+
+def is_folder(output: str) -> bool:
+    """Tell whether an output is a folder of parts: it ends with ``/``, or is a folder already."""
+    if output.partition("?")[0].endswith("/"):
+        return True
+    return not is_remote(output) and os.path.isdir(output) and not has_known_ending(output)
+
+
+def check_output(output: str, inputs: Sequence[str]) -> None:
+    """Raise an error if an output would be read as input when the job goes on."""
+    if is_remote(output):
+        return
+    target = Path(output).resolve()
+    for where in inputs:
+        if is_remote(where) or where == "-":
+            continue
+        source = Path(where).resolve()
+        if source.is_dir() and (target == source or source in target.parents):
+            raise OutputError(f"{output} lies in the folder that is read: choose another one")
+        if target in source.parents and is_folder(output):
+            raise OutputError(f"{where} lies in {output}: choose another folder for the output")
+
+
+def run(
+    command: str,
+    inputs: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
+    output: str | os.PathLike[str],
+    *,
+    format: str | None = None,  # noqa: A002 (the name of the option)
+    conllu: str | None = None,
+    on_error: str = "stop",
+    engine: str = "local",
+    workers: int = 1,
+    rank: int | None = None,
+    world: int | None = None,
+    address: str | None = None,
+    part_sentences: int = PART_SENTENCES,
+    restart: bool = False,
+    tell: Callable[[Passed | Done | Failed], object] = lambda event: None,
+    **options: Any,
+) -> Status:
+    """Run a command over a corpus, into a folder with one part for each shard.
+
+    Calling it again with the same arguments goes on where it ended: parts that are there are not
+    made again.  What is written depends neither on the engine nor on the number of workers.
+
+    Parameters
+    ----------
+    command : str
+        ``sample``, ``best``, ``marginals``, ``logz``, ``entropy`` or ``convert``.
+    inputs : path, or sequence of paths
+        Files, folders and patterns, here or at a URL such as ``s3://bucket/scores/``.
+    output : path
+        A folder.
+    format : str, optional
+        ``parquet`` if not given.
+    conllu : str, optional
+        A file that has the words and other columns of the sentences.
+    on_error : {"stop", "skip"}
+        What to do with a sentence that cannot be used.
+    engine : {"local", "array", "ray"}
+    workers : int
+        Processes on this machine.
+    rank, world : int, optional
+        With ``array``: which process of how many this is.  Known from SLURM, OpenMPI and PMI.
+    address : str, optional
+        With ``ray``: the address of a cluster.
+    part_sentences : int
+        A single file of more sentences than this is divided into parts of this size.
+    restart : bool
+        Discard what an earlier job has written to the folder.
+    tell : function
+        Is told what happens.
+    **options
+        Those of the command: `trees`, `weights`, `keep_heads`, `num_trees`, `seed`, `method`,
+        `without_replacement`, `minimum_risk`.
+
+    Returns
+    -------
+    Status
+        Of the job.
+
+    Raises
+    ------
+    StoppedError
+        If some part could not be made; the others are kept.
+    OutputError
+        If the folder belongs to another job.
+    FormatError
+        If the input cannot be read.
+
+    Examples
+    --------
+    >>> import tempfile, numpy
+    >>> from arborand import corpus
+    >>> folder = tempfile.mkdtemp()
+    >>> numpy.save(f"{folder}/scores.npy", numpy.zeros((3, 5, 5)))
+    >>> status = corpus.run("sample", f"{folder}/scores.npy", f"{folder}/trees", seed=1)
+    >>> status.num_sentences, status.num_rows
+    (3, 3)
+    """
+    listed = [inputs] if isinstance(inputs, (str, os.PathLike)) else inputs
+    names = [os.fspath(name) for name in listed]
+    work = make_work(command, **options)
+    with open_inputs(names, conllu, trees=command == "convert") as found:
+        return run_job(
+            work,
+            found,
+            os.fspath(output),
+            format_=format,
+            skip=on_error == "skip",
+            engine=engine,
+            workers=workers,
+            rank=rank,
+            world=world,
+            address=address,
+            part_sentences=part_sentences,
+            restart=restart,
+            tell=tell,
+        )
+
+
+def run_job(
+    work: Work,
+    inputs: Inputs,
+    output: str,
+    *,
+    format_: str | None = None,
+    skip: bool = False,
+    engine: str = "local",
+    workers: int = 1,
+    rank: int | None = None,
+    world: int | None = None,
+    address: str | None = None,
+    part_sentences: int = PART_SENTENCES,
+    restart: bool = False,
+    tell: Callable[[Passed | Done | Failed], object] = lambda event: None,
+    began: Callable[[Status], object] = lambda status: None,
+) -> Status:
+    """Run a job into a folder; see :func:`run`.  `began` is told what was done before."""
+    if engine not in ENGINES:
+        raise ArborandError(f"there is no engine {engine!r}: use {', '.join(ENGINES)}")
+    chosen = output_format(output, format_ or "parquet", chosen_layout(work, inputs.shards[0]))
+    parts = make_parts(inputs.shards, chosen, part_sentences)
+    mine: Sequence[Part] = parts
+    if engine == "array":
+        place, count = rank_and_world(rank, world)
+        # Of the whole list, not of what is left: the others may see less of it done.
+        mine = parts[place::count]
+    if work.command == "sample" and work.seed is None:
+        seed = None if restart else recorded_seed(output)
+        if seed is None and engine == "array":
+            raise ArborandError("the processes of an array have to draw from one seed: give --seed")
+        work = work.with_seed(secrets.randbits(63) if seed is None else seed)
+    identity = _identity(work, inputs, chosen, part_sentences)
+    status = begin(output, identity, parts, restart=restart)
+    if len(parts) > len(inputs.shards) and not inputs.shards[0].sha256:
+        # A file that is divided is read once for its digest, not once per part.
+        with open_shard(inputs.shards[0], digest=True) as file:
+            mine = [replace(p, shard=replace(p.shard, sha256=file.sha256)) for p in mine]
+    began(status)
+    left = [part for part in mine if part.name not in status.done]
+    failures: list[Failed] = []
+
+    def listen(event: Passed | Done | Failed) -> None:
+        if isinstance(event, Failed):
+            failures.append(event)
+        tell(event)
+
+    if left:
+        num_processes = max(1, min(workers, len(left)))
+        job = Job(
+            work.with_threads(max(1, workers // num_processes)),
+            chosen,
+            output,
+            inputs.conllu,
+            skip,
+            job_digest(identity),
+        )
+        if engine == "ray":
+            from arborand.corpus.ray_engine import run_on_ray
+
+            run_on_ray(job, left, listen, address)
+        elif num_processes == 1:
+            run_here(job, left, listen)
+        else:
+            run_in_processes(job, left, listen, num_processes)
+    if failures:
+        hints = ["what is finished is kept: the same command goes on from there"]
+        hints = [failures[0].hint, *hints] if failures[0].hint else hints
+        raise StoppedError(f"{failures[0].reason}\n({'; '.join(hints)})")
+    return finish(output)
+
+
+def _identity(work: Work, inputs: Inputs, chosen: str, part_sentences: int) -> dict[str, Any]:
+    """Say what must be the same for a job to go on: no folders, no workers, no engine."""
+    shards = inputs.shards
+    is_divided = len(shards) == 1 and shards[0].num_sentences > part_sentences
+    identity: dict[str, Any] = {
+        "version": __version__,
+        "command": work.command,
+        **{name: value for name, value in work.options.items() if value not in (None, False)},
+        "format": chosen,
+        "inputs": {
+            "files": len(shards),
+            "sentences": inputs.num_sentences,
+            "sha256": listing_digest(shards),
+        },
+    }
+    if work.method is not None:
+        identity["method"] = work.method
+    if inputs.conllu is not None:
+        identity["conllu"] = inputs.conllu.sha256
+    if is_divided:
+        identity["part-sentences"] = part_sentences
+    return identity
+
+
+def chosen_layout(work: Work, shard: Shard) -> Layout:
+    """Tell what a command writes, of a shard like this one."""
+    if work.layout is not None:
+        return work.layout
+    with open_shard(shard) as file:
+        if not holds_scores(file):
+            return TREES
+        with open_scores(file) as scores:
+            return scores_layout(scores.dtype)
+
+
+def run_to_writer(
+    work: Work,
+    inputs: Inputs,
+    begin_writing: Callable[[Layout, dict[str, Any]], Writer],
+    *,
+    skip: bool = False,
+    workers: int = 1,
+    advance: Callable[[int], object] = lambda count: None,
+    may_skip_all: bool = False,
+) -> list[Skipped]:
+    """Run a command over a corpus, in order, into one writer.
+
+    Raises
+    ------
+    StoppedError
+        If a sentence, a file or the disk did not allow to go on.
+    """
+    if work.command == "sample" and work.seed is None:
+        work = work.with_seed(secrets.randbits(63))
+    work = work.with_threads(workers)
+    passage = Passage()
+    parts = [Part("", shard, 0, shard.num_sentences) for shard in inputs.shards]
+    try:
+        with ExitStack() as stack:
+            file = None
+            if len(parts) == 1:
+                file = stack.enter_context(open_shard(parts[0].shard, digest=True))
+            write_rows(
+                work, parts, file, inputs.conllu, begin_writing, passage, skip=skip, advance=advance
+            )
+            skipped = passage.skipped
+            if skipped and len(skipped) == passage.num_sentences and not may_skip_all:
+                reason = f"{skipped[0].reason} (and no other is usable)"
+                raise SentenceError(skipped[0].sent_id, skipped[0].number - 1, reason)
+    except (ArborandError, OSError, MemoryError) as error:
+        if isinstance(error, BrokenPipeError):
+            raise
+        message = described(error)
+        if isinstance(error, SentenceError):
+            message += "" if skip else "\n(--on-error skip leaves such sentences out)"
+        elif passage.last:
+            message = f"{message} ({passage.last})"
+        raise StoppedError(message) from error
+    return passage.skipped
+
+
+def run_to_file(
+    work: Work, inputs: Inputs, output: str, chosen: str, **others: Any
+) -> list[Skipped]:
+    """Run a command over a corpus, into one file that appears when it is complete, or a pipe.
+
+    Parameters
+    ----------
+    work, inputs
+    output : str
+        ``-`` is standard output.
+    chosen : str
+        The format.
+    **others
+        See :func:`run_to_writer`.
+    """
+    with ExitStack() as stack:
+        spool = None
+        if is_stream(output):
+            target: Any = sys.stdout.buffer
+            if output != "-":
+                target = stack.enter_context(open(output, "wb", buffering=0))
+        else:
+            where, name = split(output)
+            if is_remote(output):
+                target = stack.enter_context(open_folder(where).create(name))
+            else:
+                spool = Path(where)
+                remove_orphans(spool)
+                target = stack.enter_context(written_aside(Path(output)))
+
+        def begin_writing(layout: Layout, record: dict[str, Any]) -> Writer:
+            return open_writer(target, chosen, layout, record, spool=spool)
+
+        skipped = run_to_writer(work, inputs, begin_writing, **others)
+        target.flush()
+    return skipped
+
+
+def leftovers(output: str) -> list[Path]:
+    """Find what version 0.1 has left of an unfinished output: a partial file and its journal."""
+    if is_remote(output) or is_stream(output):
+        return []
+    path = Path(output.rstrip("/"))
+    names = [path.with_name(path.name + ending) for ending in (".partial", ".partial.journal")]
+    return [name for name in names if os.path.lexists(name)] if path.name else []

@@ -1,0 +1,258 @@
+"""The state of a job, in the folder of its output: what it is, what is done, what failed.
+
+``_arborand/job.json`` says what the job is, and is written first.  ``_arborand/PART.done`` says
+that a part is complete, and what is in it.  ``_SUCCESS`` says that all are.  No file is ever
+changed, only replaced as a whole, and none is locked: two runs of one job write the same bytes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from arborand.corpus.folders import check_writable, open_folder, put, put_first
+from arborand.corpus.passing import Skipped
+from arborand.corpus.plan import STATE, SUCCESS
+from arborand.corpus.task import failure_name, marker_name
+from arborand.formats.creating import OutputError, is_aside
+from arborand.formats.inputs import parse_json
+from arborand.formats.provenance import as_json, differences
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from arborand.corpus.folders import Folder, RemoteFolder
+    from arborand.corpus.plan import Part
+
+MANIFEST = f"{STATE}/job.json"
+# How many markers are read at a time, and how many files are named in a message.
+_READERS = 16
+_NAMED = 3
+
+
+@dataclass
+class Status:
+    """How far a job is.
+
+    Attributes
+    ----------
+    output : str
+    identity : dict
+        What the job is: version, command, options, format and inputs.
+    num_parts, num_sentences : int
+        Of the whole job.
+    done : dict from part to its marker
+    failed : dict from part to reason
+    is_complete : bool
+        Whether the output says so itself, by ``_SUCCESS``.
+    """
+
+    output: str
+    identity: dict[str, Any]
+    num_parts: int
+    num_sentences: int
+    done: dict[str, dict[str, Any]] = field(default_factory=dict)
+    failed: dict[str, str] = field(default_factory=dict)
+    is_complete: bool = False
+
+    @property
+    def num_sentences_done(self) -> int:
+        """The sentences of all finished parts."""
+        return sum(int(marker["sentences"]) for marker in self.done.values())
+
+    @property
+    def num_rows(self) -> int:
+        """The rows of all finished parts."""
+        return sum(int(marker["rows"]) for marker in self.done.values())
+
+    @property
+    def skipped(self) -> list[Skipped]:
+        """The sentences that were left out, in the order of the corpus."""
+        found = [Skipped(*one) for marker in self.done.values() for one in marker["skipped"]]
+        return sorted(found, key=lambda one: one.number)
+
+
+def job_digest(identity: dict[str, Any]) -> str:
+    """Give a job a short name that no other job has."""
+    return hashlib.sha256(as_json(identity).encode("utf-8", "surrogateescape")).hexdigest()[:16]
+
+
+def recorded_seed(output: str) -> int | None:
+    """Look up the seed of a job, so that it can be continued without naming it."""
+    folder = open_folder(output)
+    if not folder.is_folder():
+        return None
+    manifest = _manifest(folder)
+    seed = None if manifest is None else manifest["identity"].get("seed")
+    return seed if isinstance(seed, int) else None
+
+
+def read_status(output: str) -> Status:
+    """Find out how far a job is.
+
+    Parameters
+    ----------
+    output : str
+        The folder that it writes to.
+
+    Raises
+    ------
+    OutputError
+        If there is no job.
+    """
+    folder = open_folder(output)
+    manifest = _manifest(folder) if folder.is_folder() else None
+    if manifest is None:
+        raise OutputError(f"{output} is not the output folder of a job: it has no {MANIFEST}")
+    return _status(folder, manifest)
+
+
+def _manifest(folder: Folder | RemoteFolder) -> dict[str, Any] | None:
+    try:
+        with folder.open(MANIFEST) as file:
+            manifest = parse_json(file.read())
+        if not isinstance(manifest["identity"], dict):
+            raise TypeError("it has no identity")
+        manifest["parts"] = [
+            (str(name), int(first), int(count), str(digest))
+            for name, first, count, digest in manifest["parts"]
+        ]
+    except FileNotFoundError:
+        return None
+    except (ValueError, KeyError, TypeError) as error:
+        raise OutputError(
+            f"{folder.where}/{MANIFEST} is damaged ({error!r}): remove the folder, or write to "
+            "another one"
+        ) from error
+    answer: dict[str, Any] = manifest
+    return answer
+
+
+def _status(folder: Folder | RemoteFolder, manifest: dict[str, Any]) -> Status:
+    """Read all markers; only those count whose part is there, and as large as they say."""
+    sizes = folder.sizes()
+    digest = job_digest(manifest["identity"])
+    parts = [name for name, _, _, _ in manifest["parts"]]
+    answer = Status(
+        folder.where,
+        manifest["identity"],
+        len(parts),
+        sum(count for _, _, count, _ in manifest["parts"]),
+        is_complete=SUCCESS in sizes,
+    )
+
+    def read(name: str) -> tuple[dict[str, Any] | None, str]:
+        try:
+            if marker_name(name) in sizes:
+                with folder.open(marker_name(name)) as file:
+                    marker = parse_json(file.read())
+                if marker["job"] == digest and marker["bytes"] == sizes.get(name):
+                    return marker, ""
+            if failure_name(name) in sizes:
+                with folder.open(failure_name(name)) as file:
+                    failure = parse_json(file.read())
+                if failure["job"] == digest:
+                    return None, str(failure["reason"])
+        except (OSError, ValueError, KeyError, TypeError):  # then it is made again
+            pass
+        return None, ""
+
+    with ThreadPoolExecutor(_READERS) as readers:
+        for name, (marker, reason) in zip(parts, readers.map(read, parts), strict=True):
+            if marker is not None:
+                answer.done[name] = marker
+            elif reason:
+                answer.failed[name] = reason
+    return answer
+
+
+def begin(output: str, identity: dict[str, Any], parts: Sequence[Part], *, restart: bool) -> Status:
+    """Begin a job, or go on with it.
+
+    Raises
+    ------
+    OutputError
+        If the folder belongs to another job, or holds other things.
+    """
+    folder = open_folder(output)
+    check_writable(folder)
+    manifest = _manifest(folder) if folder.is_folder() else None
+    if manifest is None:
+        others = [name for name in folder.sizes() if not is_aside(name.rpartition("/")[2])]
+        if others:
+            raise OutputError(
+                f"{output} holds other things ({', '.join(map(repr, sorted(others)[:_NAMED]))}): "
+                "write to a new folder"
+            )
+    elif restart:
+        _discard(folder, manifest)
+    now = {
+        "identity": identity,
+        "parts": [[p.name, p.first, p.num_sentences, p.shard.digest] for p in parts],
+    }
+    put_first(folder, MANIFEST, json.dumps(now, indent=1, sort_keys=True).encode())
+    manifest = _manifest(folder)
+    if manifest is None or manifest["identity"] != identity:
+        found = differences({} if manifest is None else manifest["identity"], identity)
+        if manifest is not None:
+            found += _changed_inputs(manifest["parts"], parts)
+        raise OutputError(
+            f"{output} belongs to another job: {'; '.join(found)}.  Give the same command to go on "
+            "with it, write to another folder, or discard it with --restart"
+        )
+    folder.remove_orphans()
+    status = _status(folder, manifest)
+    if status.is_complete and len(status.done) < status.num_parts:
+        folder.remove(SUCCESS)
+        status.is_complete = False
+    return status
+
+
+def _changed_inputs(before: list[tuple[str, int, int, str]], parts: Sequence[Part]) -> list[str]:
+    """Name the shards that differ, by the parts that are made of them."""
+    old = {name: rest for name, *rest in before}
+    new = {part.name: [part.first, part.num_sentences, part.shard.digest] for part in parts}
+    found = []
+    for what, names in (
+        ("is missing", [name for name in old if name not in new]),
+        ("is new", [name for name in new if name not in old]),
+        ("has changed", [n for n in new if n in old and new[n][1:] != old[n][1:]]),
+    ):
+        more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+        if names:
+            listed = ", ".join(map(repr, names[:_NAMED]))
+            found.append(f"the input of {listed}{more} {what}")
+    return found
+
+
+def _discard(folder: Folder | RemoteFolder, manifest: dict[str, Any]) -> None:
+    """Remove what a job has written; last of all what says that it was one."""
+    folder.remove(SUCCESS)
+    sizes = folder.sizes()
+    for name, _, _, _ in manifest["parts"]:
+        for file in (marker_name(name), failure_name(name), name):
+            if file in sizes:
+                folder.remove(file)
+    folder.remove(MANIFEST)
+
+
+def finish(output: str) -> Status:
+    """Read the state of a job again, and say so in the folder if all of it is done."""
+    folder = open_folder(output)
+    folder.remove_orphans()
+    status = read_status(output)
+    if len(status.done) == status.num_parts and not status.is_complete:
+        digests = [f"{name}\t{status.done[name]['sha256']}\n" for name in sorted(status.done)]
+        content = {
+            "parts": status.num_parts,
+            "sentences": status.num_sentences_done,
+            "rows": status.num_rows,
+            "skipped": len(status.skipped),
+            "sha256": hashlib.sha256("".join(digests).encode("utf-8", "replace")).hexdigest(),
+        }
+        put(folder, SUCCESS, (json.dumps(content, indent=1) + "\n").encode())
+        status.is_complete = True
+    return status

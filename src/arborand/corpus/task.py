@@ -1,0 +1,172 @@
+"""The task: make one part of an output.  Doing it again gives the same bytes.
+
+A part appears when it is complete.  Then its marker appears, which says what is in it.  A part
+without a marker is made again.  A sentence that cannot be used is an answer, not a fault: no engine
+tries such a part again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import IO, TYPE_CHECKING, Any
+
+from arborand.corpus.folders import open_folder, put
+from arborand.corpus.passing import Passage
+from arborand.corpus.plan import STATE, open_shard
+from arborand.corpus.writing import write_rows
+from arborand.errors import ArborandError
+from arborand.formats.inputs import SentenceError
+from arborand.formats.outputs import open_writer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from arborand.corpus.plan import Part, Shard
+    from arborand.corpus.work import Work
+    from arborand.formats.outputs import Writer
+    from arborand.formats.rows import Layout
+
+# How often a part is tried again whose files could not be read or written.
+TRIES = 3
+
+
+@dataclass(frozen=True)
+class Job:
+    """All that a task needs to know beside its part."""
+
+    work: Work
+    format: str
+    output: str
+    conllu: Shard | None
+    skip: bool
+    digest: str
+
+
+@dataclass(frozen=True)
+class Done:
+    """A part that is complete: what its marker says."""
+
+    part: str
+    marker: dict[str, Any]
+
+    @property
+    def num_sentences(self) -> int:
+        """How many sentences have passed."""
+        return int(self.marker["sentences"])
+
+
+@dataclass(frozen=True)
+class Failed:
+    """A part that cannot be made, and why."""
+
+    part: str
+    reason: str
+    hint: str = ""
+    num_sentences: int = 0
+
+
+def marker_name(part: str) -> str:
+    """Name the marker of a part."""
+    return f"{STATE}/{part}.done"
+
+
+def failure_name(part: str) -> str:
+    """Name the file that says why a part cannot be made."""
+    return f"{STATE}/{part}.failed"
+
+
+def run_part(
+    job: Job, part: Part, advance: Callable[[int], object] = lambda count: None
+) -> Done | Failed:
+    """Make one part; `advance` is told how many of its sentences have passed."""
+    for left in reversed(range(TRIES)):
+        try:
+            return _made(job, part, advance)
+        except (ArborandError, OSError, MemoryError) as error:
+            if left and isinstance(error, OSError):
+                continue
+            failed = Failed(part.name, described(error), _hint(error, job.skip))
+            with suppress(OSError):  # of the two errors, the first is the one to tell
+                content = json.dumps({"job": job.digest, "reason": failed.reason})
+                put(open_folder(job.output), failure_name(part.name), content.encode())
+            return failed
+    raise AssertionError
+
+
+def _made(job: Job, part: Part, advance: Callable[[int], object]) -> Done:
+    folder = open_folder(job.output)
+    passage = Passage()
+    with open_shard(part.shard, digest=True) as file, folder.create(part.name) as target:
+        hashed = _Hashed(target)
+
+        def begin(layout: Layout, record: dict[str, Any]) -> Writer:
+            record["first_sentence"] = part.first + 1
+            return open_writer(hashed, job.format, layout, record, spool=folder.spool)
+
+        try:
+            write_rows(
+                job.work, [part], file, job.conllu, begin, passage, skip=job.skip, advance=advance
+            )
+        except SentenceError as error:
+            raise _InShardError(part.shard.shown, error) from error
+        sha256 = file.sha256
+    marker = {
+        "job": job.digest,
+        "part": part.name,
+        "first_sentence": part.first + 1,
+        "sentences": passage.num_sentences,
+        "rows": passage.num_rows,
+        "input": {"name": part.shard.name, "sha256": sha256},
+        "bytes": hashed.size,
+        "sha256": hashed.digest.hexdigest(),
+        "skipped": [list(skipped) for skipped in passage.skipped],
+    }
+    put(folder, marker_name(part.name), json.dumps(marker, indent=1).encode())
+    folder.remove(failure_name(part.name))
+    return Done(part.name, marker)
+
+
+class _InShardError(ArborandError):
+    """An error in a sentence, with the name of its shard."""
+
+    def __init__(self, shard: str, error: SentenceError) -> None:
+        super().__init__(f"{shard}: {error}")
+
+
+class _Hashed:
+    """A file that is written from front to back, and its digest."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file = file
+        self.digest = hashlib.sha256()
+        self.size = 0
+        self.closed = False
+
+    def write(self, data: bytes | memoryview) -> int:
+        self._file.write(data)
+        self.digest.update(data)
+        count = memoryview(data).nbytes
+        self.size += count
+        return count
+
+    def flush(self) -> None:
+        pass
+
+
+def described(error: BaseException) -> str:
+    """Say in a line what went wrong."""
+    if isinstance(error, MemoryError):
+        return "not enough memory"
+    if isinstance(error, OSError):
+        where = f"{os.fsdecode(error.filename)}: " if error.filename else ""
+        return f"{where}{error.strerror or error}"
+    return str(error)
+
+
+def _hint(error: BaseException, skip: bool) -> str:
+    is_sentence = isinstance(error, (SentenceError, _InShardError))
+    return "" if skip or not is_sentence else "--on-error skip leaves such sentences out"

@@ -1,0 +1,114 @@
+"""What a job does to every sentence: a command with its options, ready to be sent anywhere."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, is_dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from arborand.corpus import computing
+from arborand.errors import ArborandError
+from arborand.formats import rows as layouts
+from arborand.methods import DEFAULT_METHOD, DEFAULT_WITHOUT_REPLACEMENT
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from arborand.corpus.passing import Computation
+    from arborand.formats.rows import Layout
+
+COMMANDS = ("sample", "best", "marginals", "logz", "entropy", "convert")
+
+
+@dataclass(frozen=True)
+class Work:
+    """A command with its options.
+
+    Attributes
+    ----------
+    command : str
+    compute : Computation or None
+        None for ``convert``, which computes nothing.
+    layout : Layout or None
+        What is written; None for ``convert``, whose input tells.
+    options : dict
+        The options that matter for what is written, in the order of the record.
+    num_trees : int
+        Per sentence; 0 if no trees are written.
+    seed, method
+        None where nothing is drawn.
+    """
+
+    command: str
+    compute: Computation | None
+    layout: Layout | None
+    options: dict[str, Any]
+    num_trees: int = 0
+    seed: int | None = None
+    method: str | None = None
+
+    def with_threads(self, count: int) -> Work:
+        """Let so many threads work on a run."""
+        if not is_dataclass(self.compute):  # it computes nothing, or adds up what it computes
+            return self
+        setting = replace(self.compute.setting, workers=count)
+        return replace(self, compute=replace(self.compute, setting=setting))
+
+    def with_seed(self, seed: int) -> Work:
+        """Draw from this seed."""
+        return replace(
+            self,
+            compute=replace(self.compute, seed=seed),  # type: ignore[type-var]
+            options={**self.options, "seed": seed},
+            seed=seed,
+        )
+
+
+def make_work(
+    command: str,
+    *,
+    trees: str = "dependency",
+    weights: bool = False,
+    keep_heads: bool = False,
+    num_trees: int = 1,
+    without_replacement: bool = False,
+    method: str | None = None,
+    seed: int | None = None,
+    minimum_risk: bool = False,
+) -> Work:
+    """Make the work of a command.
+
+    A sample whose `seed` is None needs one (``with_seed``) before it can be drawn.
+    """
+    if command not in COMMANDS:
+        raise ArborandError(f"there is no command {command!r}: use {', '.join(COMMANDS)}")
+    if command == "convert":
+        return Work(command, None, None, {})
+    setting = computing.Setting(trees == "dependency", weights, 1, keep_heads)
+    common = {"keep-heads": keep_heads, "trees": trees, "weights": weights}
+    if command == "sample":
+        described = {
+            "num-trees": num_trees,
+            "without-replacement": without_replacement,
+            "method": method,
+            "seed": seed,
+            **common,
+        }
+        compute: Computation
+        if without_replacement:
+            compute = computing.SamplingWithoutReplacement(setting, num_trees, method, seed or 0)
+            method = method or DEFAULT_WITHOUT_REPLACEMENT
+        else:
+            method = method or DEFAULT_METHOD
+            compute = computing.Sampling(setting, num_trees, method, seed or 0)
+        return Work(command, compute, layouts.TREES, described, num_trees, seed, method)
+    if command == "best":
+        described = {"num-trees": num_trees, "minimum-risk": minimum_risk, **common}
+        compute = computing.BestTrees(setting, num_trees, minimum_risk)
+        return Work(command, compute, layouts.BEST_TREES, described, num_trees)
+    makers: dict[str, tuple[Callable[..., Computation], Layout]] = {
+        "marginals": (computing.Marginals, layouts.MARGINALS),
+        "logz": (computing.LogPartition, layouts.LOG_PARTITION),
+        "entropy": (computing.Entropy, layouts.ENTROPY),
+    }
+    make, layout = makers[command]
+    return Work(command, make(setting), layout, common)

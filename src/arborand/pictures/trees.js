@@ -1,0 +1,457 @@
+"use strict";
+// The distribution over the trees of one sentence, computed in the page: from scores and choices to
+// log Z, the probability of every arc, the best tree and the entropy.
+//
+// As in the library's core, nothing is ever subtracted.  Sums and products of positive numbers lose
+// no digits, however far apart the scores are.
+//
+// A graph is { n, single, scores }.  scores[head * (n + 1) + dependent] is a log-weight, -Infinity
+// where there is no arc; node 0 is the root.  With `single`, exactly one arc leaves the root.
+const trees = (() => {
+  // ---- numbers -------------------------------------------------------------------------------
+  // A number is m * BASE^e, with 1 <= m < BASE, or m = 0.  The product of two m fits a double.  Of
+  // two numbers whose e differ by 2 or more, the smaller does not change the sum.
+  const BASE = 2 ** 256;
+  const INVERSE = 2 ** -256;
+  // log(BASE) in two parts: the first has so few digits that its multiples are exact.
+  const LOG_HIGH = 177.44567775726318;
+  const LOG_LOW = 4.6608281561706143e-7;
+
+  const table = (rows, columns) => ({
+    m: new Float64Array(rows * columns),
+    e: new Float64Array(rows * columns),
+    columns,
+  });
+
+  const put = (to, at, m, e) => {
+    if (m >= BASE) {
+      m *= INVERSE;
+      e += 1;
+    } else if (m > 0 && m < 1) {
+      m *= BASE;
+      e -= 1;
+    }
+    to.m[at] = m;
+    to.e[at] = e;
+  };
+
+  const putExp = (to, at, x) => {
+    if (x === -Infinity) return put(to, at, 0, 0);
+    const e = Math.floor(x / LOG_HIGH);
+    put(to, at, Math.exp(x - e * LOG_HIGH - e * LOG_LOW), e);
+  };
+
+  const copy = (to, at, from, begin, count) => {
+    const toM = to.m, toE = to.e, fromM = from.m, fromE = from.e;
+    for (let i = 0; i < count; ++i) {
+      toM[at + i] = fromM[begin + i];
+      toE[at + i] = fromE[begin + i];
+    }
+  };
+
+  // to[at ...] += factors[which] * from[begin ...], `count` numbers: nearly all time is spent here.
+  const addMultiple = (to, at, factors, which, from, begin, count) => {
+    const factorM = factors.m[which];
+    if (factorM === 0) return;
+    const factorE = factors.e[which];
+    const toM = to.m, toE = to.e, fromM = from.m, fromE = from.e;
+    for (let i = 0; i < count; ++i) {
+      let m = factorM * fromM[begin + i];
+      if (m === 0) continue;
+      let e = factorE + fromE[begin + i];
+      if (m >= BASE) {
+        m *= INVERSE;
+        e += 1;
+      }
+      const old = toM[at + i];
+      if (old !== 0) {
+        const apart = e - toE[at + i];
+        if (apart < -1) continue;
+        if (apart === 0) m += old;
+        else if (apart === 1) m += old * INVERSE;
+        else if (apart === -1) {
+          m = old + m * INVERSE;
+          e += 1;
+        }
+        if (m >= BASE) {
+          m *= INVERSE;
+          e += 1;
+        }
+      }
+      toM[at + i] = m;
+      toE[at + i] = e;
+    }
+  };
+
+  const ONE = table(1, 1);
+  ONE.m[0] = 1;
+
+  const sum = (from, begin, count) => {
+    const total = table(1, 1);
+    for (let i = 0; i < count; ++i) addMultiple(total, 0, ONE, 0, from, begin + i, 1);
+    return total;
+  };
+
+  const divide = (numbers, begin, count, by) => {
+    for (let i = begin; i < begin + count; ++i)
+      if (numbers.m[i] > 0) put(numbers, i, numbers.m[i] / by.m[0], numbers.e[i] - by.e[0]);
+  };
+
+  const multiply = (product, m, e) => put(product, 0, product.m[0] * m, product.e[0] + e);
+  const toDouble = (numbers, at) => numbers.m[at] * BASE ** numbers.e[at];
+  const toLog = (numbers) =>
+    Math.log(numbers.m[0]) + numbers.e[0] * LOG_LOW + numbers.e[0] * LOG_HIGH;
+
+  // ---- walks ---------------------------------------------------------------------------------
+  // A walk goes from a word to one of its heads, with the arc's weight, until it is at the root.
+  // Row j of `rows` holds the steps out of word j: to the `count` words that are taken out here, to
+  // the words that stay, and to the root.  The root has two columns.  For dependency trees its arcs
+  // count as infinitely light, and the last column holds them; the one before it holds what is not
+  // light, because the one root arc was taken on the way.
+  //
+  // Afterwards the columns from `count` on say where the walk from each word taken out arrives.
+  // Returns the product of the pivots, which is Z if no word stays.
+  const takeOut = (rows, count) => {
+    const width = rows.columns, heavy = width - 2, light = width - 1;
+    const product = table(1, 1);
+    product.m[0] = 1;
+    for (let k = 0; k < count; ++k) {
+      const row = k * width;
+      let pivot = sum(rows, row + k + 1, heavy - k);
+      if (pivot.m[0] > 0) divide(rows, row + k + 1, width - k - 1, pivot);
+      else {
+        // All that is left is a light arc to the root: this is the one root arc.
+        pivot = sum(rows, row + light, 1);
+        put(rows, row + heavy, 1, 0);
+        put(rows, row + light, 0, 0);
+      }
+      multiply(product, pivot.m[0], pivot.e[0]);
+      for (let j = k + 1; j < count; ++j)
+        addMultiple(rows, j * width + k + 1, rows, j * width + k, rows, row + k + 1, width - k - 1);
+    }
+    for (let j = count - 2; j >= 0; --j)
+      for (let k = j + 1; k < count; ++k)
+        addMultiple(
+          rows, j * width + count, rows, j * width + k, rows, k * width + count, width - count,
+        );
+    return product;
+  };
+
+  // Take out one half of the words, go on with the other half; both ways.  At the end one word
+  // stays, and `arrivals` says where the walk from every other word arrives first: row 0 at the word
+  // itself, row 1 at the root, row 2 at the root by a light arc.
+  const forEachWord = (walk, n, visit) => {
+    const halve = (begin, size, rows, arrivals) => {
+      if (size === 1) return visit(begin, rows.m[1] > 0 ? 1 : 2, arrivals);
+      const left = size >> 1, middle = begin + left, right = size - left;
+      keep(begin, size, rows, arrivals, begin, left, middle, right);
+      keep(begin, size, rows, arrivals, middle, right, begin, left);
+    };
+    const keep = (begin, size, rows, arrivals, kept, numKept, dropped, numDropped) => {
+      const width = size + 2, places = numKept + 2;
+      const out = table(numDropped, numDropped + places);
+      for (let j = 0; j < numDropped; ++j) {
+        const from = (dropped - begin + j) * width, to = j * out.columns;
+        copy(out, to, rows, from + dropped - begin, numDropped);
+        copy(out, to + numDropped, rows, from + kept - begin, numKept);
+        copy(out, to + numDropped + numKept, rows, from + size, 2);
+      }
+      takeOut(out, numDropped);
+      const left = table(numKept, places);
+      for (let j = 0; j < numKept; ++j) {
+        const from = (kept - begin + j) * width, to = j * places;
+        copy(left, to, rows, from + kept - begin, numKept);
+        copy(left, to + numKept, rows, from + size, 2);
+        for (let k = 0; k < numDropped; ++k)
+          addMultiple(
+            left, to, rows, from + dropped - begin + k, out, k * out.columns + numDropped, places,
+          );
+      }
+      const reached = table(places, n);
+      for (let i = 0; i < places; ++i) {
+        const before = i < numKept ? kept - begin + i : size + i - numKept;
+        if (arrivals) copy(reached, i * n, arrivals, before * n, n);
+        for (let k = 0; k < numDropped; ++k) {
+          const chance = k * out.columns + numDropped + i;
+          if (arrivals) addMultiple(reached, i * n, out, chance, arrivals, (dropped - begin + k) * n, n);
+          copy(reached, i * n + dropped + k, out, chance, 1);
+        }
+      }
+      halve(kept, numKept, left, reached);
+    };
+    halve(0, n, walk, null);
+  };
+
+  // P(head -> word) is proportional to the arc's weight, times the chance that a walk from the head
+  // comes to the root before it comes to the word.
+  const marginalsOf = (walk, n) => {
+    const size = n + 1, marginals = new Float64Array(size * size), chances = table(1, size);
+    forEachWord(walk, n, (j, root, arrivals) => {
+      const row = j * (n + 2);
+      copy(chances, 0, walk, row + n + root - 1, 1);
+      for (let i = 0; i < n; ++i) {
+        chances.m[i + 1] = 0;
+        if (i !== j) addMultiple(chances, i + 1, walk, row + i, arrivals, root * n + i, 1);
+      }
+      divide(chances, 0, size, sum(chances, 0, size));
+      for (let i = 0; i < size; ++i) marginals[i * size + j + 1] = toDouble(chances, i);
+    });
+    return marginals;
+  };
+
+  // ---- entropy -------------------------------------------------------------------------------
+  // From the marginals: how much less likely trees are than the best one, on average.  Large
+  // differences of scores, if there are any, must cancel; `total` tells how large they are.
+  const entropyFromMarginals = ({ n, scores }, marginals, heads, logBest) => {
+    const size = n + 1;
+    let entropy = -logBest, total = 0;
+    for (let j = 1; j < size; ++j) {
+      const own = scores[heads[j] * size + j];
+      for (let i = 0; i < size; ++i) {
+        const p = marginals[i * size + j];
+        if (p === 0 || i === heads[j]) continue;
+        const term = p * (own - scores[i * size + j]);
+        entropy += term;
+        total += Math.abs(term);
+      }
+    }
+    return { entropy: Math.max(entropy, 0), total };
+  };
+  const MOST_TO_CANCEL = 1000; // nats: all but 13 digits are left
+
+  // From the elimination, three times as slow, where scores are so far apart that nothing else will
+  // do.  Each number x on the way is a sum of products of weights; h[x] is the entropy of choosing
+  // among its terms.  It is 0 for a weight; products add it, quotients subtract it, and a sum adds
+  // the entropy of the choice between its two parts.  Scores, which may be huge, do not enter.
+  const withEntropy = (numbers) => ({ ...numbers, h: new Float64Array(numbers.m.length) });
+
+  // to[at ...] += factors[which] * from[begin ...], as above.
+  const addMultipleWithEntropy = (to, at, factors, which, from, begin, count) => {
+    const factorM = factors.m[which];
+    if (factorM === 0) return;
+    const factorE = factors.e[which], factorH = factors.h[which];
+    const toM = to.m, toE = to.e, toH = to.h, fromM = from.m, fromE = from.e, fromH = from.h;
+    for (let i = 0; i < count; ++i) {
+      let m = factorM * fromM[begin + i];
+      if (m === 0) continue;
+      let e = factorE + fromE[begin + i], h = factorH + fromH[begin + i];
+      if (m >= BASE) {
+        m *= INVERSE;
+        e += 1;
+      }
+      let old = toM[at + i];
+      if (old !== 0) {
+        const apart = e - toE[at + i];
+        if (apart < -1) continue;
+        if (apart < 2) {
+          if (apart === 1) old *= INVERSE;
+          else if (apart === -1) {
+            m *= INVERSE;
+            e += 1;
+          }
+          const total = m + old, share = m / total, rest = old / total;
+          h = share * h + rest * toH[at + i];
+          if (share > 1e-18 && rest > 1e-18)
+            h -= share * Math.log(share) + rest * Math.log(rest);
+          m = total;
+          if (m >= BASE) {
+            m *= INVERSE;
+            e += 1;
+          }
+        }
+      }
+      toM[at + i] = m;
+      toE[at + i] = e;
+      toH[at + i] = h;
+    }
+  };
+
+  const entropyFromElimination = (walk, n) => {
+    const width = n + 2, heavy = n, light = n + 1;
+    const rows = withEntropy({ m: walk.m.slice(), e: walk.e.slice() }), one = withEntropy(ONE);
+    let entropy = 0;
+    for (let k = 0; k < n; ++k) {
+      const row = k * width, pivot = withEntropy(table(1, 1));
+      for (let i = row + k + 1; i <= row + heavy; ++i)
+        addMultipleWithEntropy(pivot, 0, one, 0, rows, i, 1);
+      if (pivot.m[0] === 0) {
+        addMultipleWithEntropy(pivot, 0, one, 0, rows, row + light, 1);
+        put(rows, row + heavy, 1, 0);
+        put(rows, row + light, 0, 0);
+        rows.h[row + heavy] = 0;
+      } else {
+        divide(rows, row + k + 1, width - k - 1, pivot);
+        for (let i = row + k + 1; i < row + width; ++i) rows.h[i] -= pivot.h[0];
+      }
+      entropy += pivot.h[0];
+      for (let j = k + 1; j < n; ++j) {
+        const to = j * width;
+        addMultipleWithEntropy(rows, to + k + 1, rows, to + k, rows, row + k + 1, width - k - 1);
+        rows.m[to + j] = 0; // a step from a word to itself leads nowhere
+      }
+    }
+    return Math.max(entropy, 0);
+  };
+
+  // ---- is there a tree? ----------------------------------------------------------------------
+  // Returns the words that are left out: none if there is a tree.  Where only one arc may leave the
+  // root, the words that the most far-reaching of the root's dependents leaves out.
+  const leftOut = ({ n, single, scores }) => {
+    const size = n + 1;
+    const notReached = (starts) => {
+      const seen = new Uint8Array(size), queue = [...starts];
+      for (const start of starts) seen[start] = 1;
+      while (queue.length) {
+        const head = queue.pop();
+        for (let j = 1; j < size; ++j)
+          if (!seen[j] && scores[head * size + j] > -Infinity) {
+            seen[j] = 1;
+            queue.push(j);
+          }
+      }
+      return words.filter((j) => !seen[j]);
+    };
+    const words = Array.from({ length: n }, (_, j) => j + 1);
+    const tops = words.filter((j) => scores[j] > -Infinity);
+    let least = notReached(tops);
+    if (!single || least.length) return least;
+    least = words;
+    for (const top of tops) {
+      const missed = notReached([top]);
+      if (missed.length < least.length) least = missed;
+      if (!least.length) break;
+    }
+    return least;
+  };
+
+  // ---- the best tree -------------------------------------------------------------------------
+  // Edmonds' algorithm.  Of two arcs the better one takes fewer arcs from the root; of two that take
+  // as many, it is the one with the higher score.  No penalty has to be large enough.
+  const bestTree = ({ n, single, scores }) => {
+    const heads = (size, score, roots) => {
+      const best = new Int32Array(size), bestRoots = roots.slice(0, size), bestScore = score.slice(0, size);
+      best[0] = -1;
+      for (let i = 1, arc = size; i < size; ++i)
+        for (let j = 0; j < size; ++j, ++arc) {
+          if (j === 0 || i === j || roots[arc] > bestRoots[j]) continue;
+          if (roots[arc] === bestRoots[j] && score[arc] <= bestScore[j]) continue;
+          best[j] = i;
+          bestRoots[j] = roots[arc];
+          bestScore[j] = score[arc];
+        }
+      const cycle = cycleIn(best);
+      if (!cycle) return best;
+
+      // A smaller graph, with one node, its last, for the whole cycle.
+      const nodes = [];
+      for (let j = 0; j < size; ++j) if (!cycle[j]) nodes.push(j);
+      const last = nodes.length, small = last + 1;
+      const smallScore = new Float64Array(small * small).fill(-Infinity);
+      const smallRoots = new Float64Array(small * small).fill(Infinity);
+      const entersAt = new Int32Array(small), leavesFrom = new Int32Array(small);
+      // Keeps the better of an arc of the smaller graph and what it has there already.
+      const offer = (at, score, roots) => {
+        if (roots > smallRoots[at]) return false;
+        if (roots === smallRoots[at] && score <= smallScore[at]) return false;
+        smallRoots[at] = roots;
+        smallScore[at] = score;
+        return true;
+      };
+      for (let i = 0; i < last; ++i)
+        for (let j = 1; j < last; ++j) {
+          const arc = nodes[i] * size + nodes[j];
+          smallScore[i * small + j] = score[arc];
+          smallRoots[i * small + j] = roots[arc];
+        }
+      for (let c = 1; c < size; ++c) {
+        if (!cycle[c]) continue;
+        const own = best[c] * size + c;
+        for (let i = 0; i < last; ++i) {
+          const into = nodes[i] * size + c, out = c * size + nodes[i];
+          if (offer(i * small + last, score[into] - score[own], roots[into] - roots[own]))
+            entersAt[i] = c;
+          if (i && offer(last * small + i, score[out], roots[out])) leavesFrom[i] = c;
+        }
+      }
+      const inner = heads(small, smallScore, smallRoots);
+      for (let j = 1; j < last; ++j)
+        best[nodes[j]] = inner[j] === last ? leavesFrom[j] : nodes[inner[j]];
+      best[entersAt[inner[last]]] = nodes[inner[last]];
+      return best;
+    };
+    const roots = scores.map((score, arc) => {
+      if (score === -Infinity) return Infinity;
+      return single && arc <= n ? 1 : 0;
+    });
+    return heads(n + 1, scores, roots);
+  };
+
+  const cycleIn = (heads) => {
+    const seenFrom = new Int32Array(heads.length);
+    for (let start = 1; start < heads.length; ++start) {
+      let j = start;
+      while (j > 0 && !seenFrom[j]) {
+        seenFrom[j] = start;
+        j = heads[j];
+      }
+      if (j <= 0 || seenFrom[j] !== start) continue;
+      const cycle = new Uint8Array(heads.length);
+      for (; !cycle[j]; j = heads[j]) cycle[j] = 1;
+      return cycle;
+    }
+    return null;
+  };
+
+  // ---- all together --------------------------------------------------------------------------
+  const restrict = (graph, fixed, forbidden) => {
+    const size = graph.n + 1, scores = Float64Array.from(graph.scores);
+    for (let i = 0; i < size; ++i) scores[i * size + i] = scores[i * size] = -Infinity;
+    for (const [head, dependent] of fixed)
+      for (let i = 0; i < size; ++i) if (i !== head) scores[i * size + dependent] = -Infinity;
+    for (const [head, dependent] of forbidden) scores[head * size + dependent] = -Infinity;
+    return { ...graph, scores };
+  };
+
+  // What is true of the trees that have all `fixed` arcs and none of the `forbidden` ones, lists of
+  // [head, dependent].  Returns { leftOut }, the words that no such tree attaches, if there is none;
+  // else { z, logZ, marginals, heads, bestProbability, entropy }, entropy in nats.
+  const solve = (whole, fixed = [], forbidden = []) => {
+    const graph = restrict(whole, fixed, forbidden), { n, single, scores } = graph, size = n + 1;
+    const missed = leftOut(graph);
+    if (missed.length) return { leftOut: missed };
+    const walk = table(n, n + 2);
+    for (let j = 1; j < size; ++j) {
+      const row = (j - 1) * (n + 2);
+      for (let i = 1; i < size; ++i) putExp(walk, row + i - 1, scores[i * size + j]);
+      putExp(walk, row + n + (single ? 1 : 0), scores[j]);
+    }
+    const marginals = marginalsOf(walk, n);
+    const z = takeOut({ m: walk.m.slice(), e: walk.e.slice(), columns: n + 2 }, n);
+    const heads = bestTree(graph);
+    // The best tree's share of Z, factor by factor: no large logarithms to subtract.
+    const best = table(1, 1), weight = table(1, 1);
+    best.m[0] = 1;
+    for (let j = 1; j < size; ++j) {
+      putExp(weight, 0, scores[heads[j] * size + j]);
+      multiply(best, weight.m[0], weight.e[0]);
+    }
+    divide(best, 0, 1, z);
+    const logBest = Math.min(toLog(best), 0), bestProbability = Math.min(toDouble(best, 0), 1);
+    let { entropy, total } = entropyFromMarginals(graph, marginals, heads, logBest);
+    if (total > MOST_TO_CANCEL) entropy = entropyFromElimination(walk, n);
+    return { z, logZ: toLog(z), marginals, heads, bestProbability, entropy };
+  };
+
+  // The probability of choices: the share that their trees have of all trees.
+  const share = (part, whole) => {
+    const ratio = { m: part.z.m.slice(), e: part.z.e.slice() };
+    divide(ratio, 0, 1, whole.z);
+    return Math.min(toDouble(ratio, 0), 1);
+  };
+
+  // The tree with the highest expected number of right heads.
+  const minimumRisk = ({ n, single }, { marginals }) =>
+    bestTree({ n, single, scores: marginals.map((p) => (p > 0 ? p : -Infinity)) });
+
+  return { solve, share, minimumRisk };
+})();

@@ -1,0 +1,364 @@
+"""Nothing lost, nothing half-made: jobs that are killed, interrupted, or out of disk space."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from arborand import corpus
+from arborand.corpus import engines
+from arborand.formats import creating
+from tests import faults
+from tests.command_line import call, conllu_of, random_corpus
+
+KILLED = -9
+FORMATS = ("parquet", "jsonl", "conllu", "npz")
+
+
+@pytest.fixture(scope="module")
+def runs():
+    """Run commands with faults; all tests share the process that they are forked from."""
+    with subprocess.Popen(
+        [sys.executable, faults.__file__], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+
+        def answer(*argv: object, fault: list | None = None) -> tuple[int, str, int]:
+            entry = {"argv": [str(word) for word in argv], "fault": fault}
+            process.stdin.write(json.dumps(entry) + "\n")
+            process.stdin.flush()
+            return tuple(json.loads(process.stdout.readline()))
+
+        yield answer
+        process.stdin.close()
+
+
+def save_shards(folder: Path, *, count: int = 4, seed: int = 4) -> Path:
+    """Write a corpus in several files, of several formats; and the words of all of it."""
+    shards = folder / "scores"
+    shards.mkdir(parents=True)
+    words = []
+    for i in range(count):
+        part = random_corpus(9, seed=seed + i, longest=9)
+        part.sent_ids[:] = [f"s-{i}-{j}" for j in range(9)]
+        part.save(shards / f"shard-{i}.npz")
+        words.append(conllu_of(part))
+    (folder / "words.conllu").write_text("".join(words))
+    return shards
+
+
+@pytest.fixture(scope="module")
+def shards(tmp_path_factory):
+    return save_shards(tmp_path_factory.mktemp("corpus"))
+
+
+def content(folder: Path) -> dict[str, bytes]:
+    """Read all files of a folder."""
+    return {
+        path.relative_to(folder).as_posix(): path.read_bytes()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    }
+
+
+def asides(folder: Path) -> list[str]:
+    return [path.name for path in folder.rglob("*") if creating.is_aside(path.name)]
+
+
+def visible_is_right(folder: Path, whole: dict[str, bytes]) -> bool:
+    """Tell whether everything under a final name is what it will be at the end."""
+    return all(
+        whole.get(name) == data
+        for name, data in content(folder).items()
+        if not creating.is_aside(name.rpartition("/")[2])
+    )
+
+
+def sample(shards: Path, out: object, kind: str, *options: object) -> list[object]:
+    words = ["--conllu", shards.parent / "words.conllu"] if kind == "conllu" else []
+    options = ("-k", 5, "--seed", 1, "--format", kind, *words, *options)
+    return ["sample", shards, *options, "-o", f"{out}/"]
+
+
+# ---- kill -9
+
+
+def test_a_job_killed_at_30_random_points_ends_in_the_same_bytes(runs, shards, tmp_path):
+    seed = int.from_bytes(os.urandom(4), "little")
+    rng = np.random.default_rng(seed)
+    torn, undisturbed = 0, {}
+    for kind in FORMATS:
+        status, message, num_events = runs(*sample(shards, tmp_path / kind, kind))
+        assert (status, message) == (0, "")
+        undisturbed[kind] = content(tmp_path / kind), num_events
+    for number, kind in enumerate(FORMATS * 8):
+        expected, last = undisturbed[kind]
+        out = tmp_path / f"{kind}-{number}"
+        point = int(rng.integers(1, last + 1))
+        status, message, reached = runs(*sample(shards, out, kind), fault=["killed", point])
+        state = f"seed {seed}, {kind}, event {point} of {last}, left {asides(out)}"
+        print(state, [name for name in content(out) if name.endswith(".done")])
+        assert (status, reached) == (KILLED, point), state
+        assert visible_is_right(out, expected), state
+        torn += len(asides(out)) > 0
+        # Never refused, however soon; and now and then killed again.
+        if number % 4 == 0:
+            runs(*sample(shards, out, kind), fault=["killed", int(rng.integers(1, 20))])
+            assert visible_is_right(out, expected), state
+        status, message, _ = runs(*sample(shards, out, kind))
+        assert status == 0, (state, message)
+        assert content(out) == expected, state
+    assert torn >= 20, f"seed {seed}"
+
+
+@pytest.mark.parametrize("kind", FORMATS)
+@pytest.mark.parametrize(("fault", "status"), [("terminated", 143), ("interrupted", 130)])
+def test_an_interrupted_job_leaves_nothing_half_made(fault, status, kind, runs, shards, tmp_path):
+    whole, out = tmp_path / "whole", tmp_path / "out"
+    *_, num_events = runs(*sample(shards, whole, kind))
+    assert num_events > 8
+    for point in (3, num_events // 2):
+        found, message, _ = runs(*sample(shards, out, kind), fault=[fault, point])
+        assert (found, "Traceback" in message) == (status, False), message
+        assert asides(out) == []
+        assert visible_is_right(out, content(whole))
+    assert runs(*sample(shards, out, kind))[0] == 0
+    assert content(out) == content(whole)
+
+
+@pytest.mark.parametrize("kind", FORMATS)
+def test_a_full_disk_is_one_message_and_what_is_finished_is_kept(kind, runs, shards, tmp_path):
+    whole, out = tmp_path / "whole", tmp_path / "out"
+    command = [*sample(shards, whole, kind)[:-1], f"{whole}/"]
+    assert runs(*command)[0] == 0
+    sizes = sorted(len(data) for name, data in content(whole).items() if name.endswith(kind))
+    status, message, _ = runs(*sample(shards, out, kind), fault=["full disk", sizes[-1] - 1])
+    assert status == 1
+    assert "File too large" in message
+    assert "the same command goes on from there" in message
+    assert "Traceback" not in message
+    assert asides(out) == []
+    assert runs(*sample(shards, out, kind))[0] == 0
+    assert content(out) == content(whole)
+
+
+def test_a_file_is_whole_or_not_there(runs, shards, tmp_path):
+    old = tmp_path / "t.parquet"
+    old.write_bytes(b"the result of yesterday")
+    command = ("sample", shards, "-k", 5, "--seed", 1, "-o", old)
+    for fault in ("terminated", "interrupted", "killed"):
+        assert runs(*command, fault=[fault, 1])[0] != 0
+        assert old.read_bytes() == b"the result of yesterday"
+    assert len(asides(tmp_path)) == 1  # of the run that was killed
+    assert runs(*command)[0] == 0
+    assert [path.name for path in tmp_path.iterdir()] == ["t.parquet"]
+
+
+# ---- processes
+
+
+def test_parts_of_workers_that_are_killed_are_made_again(shards, tmp_path, monkeypatch):
+    corpus.run("sample", shards, tmp_path / "whole", num_trees=5, seed=1)
+    processes, made = [], []
+
+    class Recorded(subprocess.Popen):
+        def __init__(self, *arguments, **options):
+            super().__init__(*arguments, **options)
+            processes.append(self)
+
+    monkeypatch.setattr(engines.subprocess, "Popen", Recorded)
+
+    def kill(event):
+        made.append(event)
+        if len(made) == 1:
+            for process in processes:
+                process.send_signal(signal.SIGKILL)
+
+    status = corpus.run(
+        "sample", shards, tmp_path / "out", num_trees=5, seed=1, workers=2, tell=kill
+    )
+    assert status.is_complete
+    assert len(processes) > 2
+    assert all(process.returncode is not None for process in processes)
+    assert content(tmp_path / "out") == content(tmp_path / "whole")
+
+
+def test_a_worker_that_dies_again_and_again_ends_the_job(shards, tmp_path, monkeypatch):
+    start = "import os, signal; os.kill(os.getpid(), signal.SIGKILL)"
+
+    class Mortal(subprocess.Popen):
+        def __init__(self, arguments, **options):
+            super().__init__([*arguments[:-1], start], **options)
+
+    monkeypatch.setattr(engines.subprocess, "Popen", Mortal)
+    with pytest.raises(corpus.StoppedError, match=r"process died 3 times \(exit status -9\)"):
+        corpus.run("sample", shards, tmp_path / "out", seed=1, workers=2)
+
+
+def children_of(process: int) -> list[int]:
+    found = []
+    for entry in Path("/proc").iterdir():
+        try:
+            fields = (entry / "stat").read_text().rpartition(")")[2].split()
+        except (OSError, ValueError):
+            continue
+        if entry.name.isdigit() and int(fields[1]) == process and fields[0] != "Z":
+            found.append(int(entry.name))
+    return found
+
+
+def is_running(process: int) -> bool:
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="lists processes by /proc")
+@pytest.mark.parametrize("fault", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
+def test_workers_end_with_their_driver(fault, tmp_path):
+    scores, out = tmp_path / "scores", tmp_path / "out"
+    scores.mkdir()
+    for i in range(2):  # more work than any machine does while a test runs
+        np.save(scores / f"{i}.npy", np.zeros((20_000, 9, 9)))
+    command = [sys.executable, "-m", "arborand", "sample", scores, "-k", "100000", "--seed", "1"]
+    command += ["--workers", "2", "--format", "jsonl", "-o", f"{out}/"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE) as driver:
+        workers: list[int] = []
+        while len(workers) < 2 or len(asides(out)) < 2:
+            assert driver.poll() is None, driver.stderr.read()
+            workers = children_of(driver.pid)
+            time.sleep(0.01)
+        driver.send_signal(fault)
+        driver.communicate()
+    while any(map(is_running, workers)):
+        time.sleep(0.01)
+    assert asides(out) == []
+    assert [name for name in content(out) if not name.startswith("_")] == []
+
+
+def test_two_runs_of_one_job_at_once_are_harmless(shards, tmp_path):
+    corpus.run("sample", shards, tmp_path / "whole", num_trees=50, seed=1)
+    command = [sys.executable, "-m", "arborand", "sample", shards, "-k", "50", "--seed", "1"]
+    command += ["-o", f"{tmp_path / 'out'}/"]
+    both = [subprocess.Popen(command, stderr=subprocess.PIPE) for _ in range(2)]
+    for one in both:
+        _, message = one.communicate()
+        assert one.returncode == 0, message
+    assert content(tmp_path / "out") == content(tmp_path / "whole")
+
+
+def test_a_name_that_vanishes_while_it_is_written_costs_one_more_try(shards, tmp_path, monkeypatch):
+    corpus.run("sample", shards, tmp_path / "whole", num_trees=5, seed=1)
+    replace, lost = os.replace, []
+
+    def fail_once(source, target):
+        if str(target).endswith("shard-2.parquet") and not lost:
+            lost.append(source)
+            os.unlink(source)
+        replace(source, target)
+
+    monkeypatch.setattr(creating.os, "replace", fail_once)
+    corpus.run("sample", shards, tmp_path / "out", num_trees=5, seed=1)
+    assert len(lost) == 1
+    assert content(tmp_path / "out") == content(tmp_path / "whole")
+
+
+# ---- inputs and outputs that change
+
+
+@pytest.fixture
+def job(tmp_path, monkeypatch, capsysbinary):
+    """Make a corpus, the folder of an undisturbed run, and a way to run the job."""
+    shards = save_shards(tmp_path / "corpus")
+    corpus.run("sample", shards, tmp_path / "whole", num_trees=5, seed=1)
+
+    def again(*options: object):
+        arguments = ("-k", 5, "--seed", 1, *options, "-o", f"{tmp_path / 'out'}/")
+        return call(monkeypatch, capsysbinary, "sample", shards, *arguments)
+
+    return shards, again
+
+
+def test_a_shard_that_vanishes_or_changes_is_named(job, tmp_path):
+    shards, again = job
+    assert again().status == 0
+    expected = content(tmp_path / "out")
+    (tmp_path / "out" / "shard-1.parquet").unlink()
+    shard, aside = shards / "shard-3.npz", tmp_path / "aside.npz"
+    shard.rename(aside)
+    result = again()
+    assert result.status == 1
+    assert "belongs to another job: inputs files was 4 and is 3" in result.err
+    assert "the input of 'shard-3.parquet' is missing" in result.err
+    random_corpus(9, seed=99).save(shard)
+    result = again()
+    assert result.status == 1
+    assert "the input of 'shard-3.parquet' has changed" in result.err
+    aside.replace(shard)
+    aside.write_bytes(shard.read_bytes())
+    (shards / "shard-4.npz").write_bytes(shard.read_bytes())
+    assert "the input of 'shard-4.parquet' is new" in again().err
+    (shards / "shard-4.npz").unlink()
+    result = again()
+    assert (result.status, "3 of 4 parts are there already" in result.err) == (0, True)
+    assert content(tmp_path / "out") == expected == content(tmp_path / "whole")
+
+
+def test_a_shard_that_changes_after_the_plan_is_named(job, tmp_path):
+    shards, _ = job
+    good = (shards / "shard-3.npz").read_bytes()
+
+    def change(event):
+        random_corpus(9, seed=99).save(shards / "shard-3.npz")
+
+    with pytest.raises(corpus.StoppedError, match=r"shard-3\.npz has changed since"):
+        corpus.run("sample", shards, tmp_path / "out", num_trees=5, seed=1, tell=change)
+    (shards / "shard-3.npz").write_bytes(good)
+    assert list(corpus.read_status(str(tmp_path / "out")).failed) == ["shard-3.parquet"]
+    corpus.run("sample", shards, tmp_path / "out", num_trees=5, seed=1)
+    assert content(tmp_path / "out") == content(tmp_path / "whole")
+
+
+def test_a_damaged_shard_in_the_middle_stops_the_job_and_keeps_the_others(job, tmp_path):
+    shards, again = job
+    good = (shards / "shard-2.npz").read_bytes()
+    damaged = bytearray(good)
+    damaged[len(good) // 2] ^= 0xFF  # its directory, at the end, is as it was
+    (shards / "shard-2.npz").write_bytes(damaged)
+    result = again("--on-error", "skip")
+    assert result.status == 1
+    assert "shard-2.npz: scores is truncated or damaged" in result.err
+    assert sorted(path.name for path in (tmp_path / "out").glob("*.parquet")) == [
+        "shard-0.parquet",
+        "shard-1.parquet",
+    ]
+    (shards / "shard-2.npz").write_bytes(good)
+    assert again().status == 0
+    assert content(tmp_path / "out") == content(tmp_path / "whole")
+
+
+def test_an_output_that_is_read_only_is_one_message(job, tmp_path, monkeypatch):
+    _, again = job
+    open_file = os.open
+
+    def refuse(path, flags, *others, **options):
+        if flags & os.O_CREAT and str(path).startswith(str(tmp_path / "out")):
+            raise OSError(30, os.strerror(30), str(path))
+        return open_file(path, flags, *others, **options)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(creating.os, "open", refuse)
+        result = again()
+    assert result.status == 1
+    assert "Read-only file system" in result.err
+    assert "Traceback" not in result.err
+    assert again().status == 0
+    assert content(tmp_path / "out") == content(tmp_path / "whole")

@@ -1,0 +1,590 @@
+"""Jobs over shards: the trees of one file, the same bytes however made, and who goes on."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import shutil
+import subprocess
+import sys
+from functools import partial
+
+import numpy as np
+import pandas
+import pyarrow
+import pyarrow.dataset
+import pyarrow.parquet
+import pytest
+
+from arborand import corpus
+from arborand.corpus import running
+from arborand.corpus.engines import rank_and_world
+from arborand.errors import ArborandError
+from arborand.formats import FormatError, OutputError, read_trees
+from tests.command_line import Corpus, call, conllu_of, random_corpus
+
+KINDS = ("npz", "parquet", "safetensors", "npy")
+
+
+@pytest.fixture
+def arborand(monkeypatch, capsysbinary):
+    return partial(call, monkeypatch, capsysbinary)
+
+
+@pytest.fixture
+def whole(tmp_path):
+    """Make a corpus in one file, and the same in seven shards, of a few sentences each."""
+    corpus = random_corpus(40, seed=1, longest=8)
+    corpus.save(tmp_path / "whole.npz")
+    (tmp_path / "words.conllu").write_text(conllu_of(corpus))
+    (tmp_path / "shards" / "more").mkdir(parents=True)
+    for number, (start, stop) in enumerate(bounds()):
+        part = Corpus(corpus.sent_ids[start:stop], corpus.matrices[start:stop])
+        folder = "shards/more" if number > 4 else "shards"
+        part.save(tmp_path / folder / f"part-{number}.npz")
+    # In the order of their names, "more/" comes first.
+    order = [*range(30, 40), *range(30)]
+    return Corpus([corpus.sent_ids[i] for i in order], [corpus.matrices[i] for i in order])
+
+
+def bounds() -> list[tuple[int, int]]:
+    cuts = [0, 1, 8, 8, 20, 30, 33, 40]
+    return list(itertools.pairwise(cuts))
+
+
+def content(folder):
+    return {
+        path.relative_to(folder).as_posix(): path.read_bytes()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    }
+
+
+def lines_of(path):
+    return path.read_text().splitlines()[1:]
+
+
+# ---- the same trees, the same bytes
+
+COMMANDS = [
+    ("sample", "-k", 3, "--seed", 1),
+    ("sample", "-k", 3, "--seed", 1, "--without-replacement"),
+    ("best", "-k", 2),
+    ("marginals",),
+    ("logz",),
+    ("entropy",),
+]
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=lambda words: " ".join(map(str, words)))
+def test_shards_give_what_one_file_gives(command, arborand, whole, tmp_path):
+    name, *options = command
+    whole.save(tmp_path / "ordered.npz")
+    assert (
+        arborand(name, tmp_path / "ordered.npz", *options, "-o", tmp_path / "a.jsonl").status == 0
+    )
+    expected = lines_of(tmp_path / "a.jsonl")
+    shards, out = tmp_path / "shards", tmp_path / "out"
+    result = arborand(name, shards, *options, "--format", "jsonl", "-o", f"{out}/")
+    assert (result.status, result.err) == (0, "")
+    assert result.out.decode() == f"written: {out}/ (7 parts)\n"
+    parts = sorted(path.relative_to(out).as_posix() for path in out.rglob("*.jsonl"))
+    assert [line for part in parts for line in lines_of(out / part)] == expected
+    # Many files into one, and one file into parts.
+    assert arborand(name, shards, *options, "-o", tmp_path / "b.jsonl").status == 0
+    assert lines_of(tmp_path / "b.jsonl") == expected
+    options += ["--part-sentences", 7, "--format", "jsonl"]
+    assert arborand(name, tmp_path / "ordered.npz", *options, "-o", f"{tmp_path}/cut/").status == 0
+    cut = sorted((tmp_path / "cut").glob("*.jsonl"))
+    assert [path.name for path in cut] == [f"ordered-{i:05}.jsonl" for i in range(6)]
+    assert [line for path in cut for line in lines_of(path)] == expected
+
+
+@pytest.mark.parametrize("kind", ["parquet", "jsonl", "conllu", "npz"])
+def test_bytes_do_not_depend_on_engines_or_workers(kind, arborand, whole, tmp_path):
+    words = ("--conllu", tmp_path / "words.conllu") if kind == "conllu" else ()
+    options = ("-k", 2, "--seed", 1, "--format", kind, *words)
+    found = []
+    for name, more in [
+        ("one", ()),
+        ("two", ("--workers", 2)),
+        ("many", ("--workers", 3)),
+        ("array", ("--engine", "array", "--rank", 0, "--world", 1)),
+    ]:
+        out = tmp_path / name
+        result = arborand("sample", tmp_path / "shards", *options, *more, "-o", f"{out}/")
+        assert (result.status, result.err) == (0, "")
+        found.append(content(out))
+    assert found[0] == found[1] == found[2] == found[3]
+    assert len(found[0]) == 7 + 7 + 2
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_sentences_have_their_numbers_in_every_format(kind, arborand, tmp_path):
+    stack = np.random.default_rng(0).normal(size=(9, 4, 4))
+    np.save(tmp_path / "whole.npy", stack)
+    (tmp_path / "shards").mkdir()
+    for i in range(3):
+        part, name = stack[3 * i : 3 * i + 3], tmp_path / "shards" / f"{i}.{kind}"
+        if kind == "npy":
+            np.save(name, part)
+        elif kind == "npz":
+            np.savez(name, log_weights=part, lengths=[3, 3, 3])
+        elif kind == "parquet":
+            table = pyarrow.table({"log_weights": list(part.reshape(3, 16))})
+            pyarrow.parquet.write_table(table, name)
+        else:
+            from safetensors.numpy import save_file
+
+            save_file({"log_weights": part.copy()}, name)
+    for source, out in (("whole.npy", "a"), ("shards", "b")):
+        options = ("--seed", 3, "-k", 4, "--format", "jsonl", "-o", f"{tmp_path / out}/")
+        assert arborand("sample", tmp_path / source, *options).status == 0
+    [one] = (tmp_path / "a").glob("*.jsonl")
+    many = sorted((tmp_path / "b").glob("*.jsonl"))
+    assert lines_of(one) == [line for path in many for line in lines_of(path)]
+    assert [json.loads(line)["sent_id"] for line in lines_of(one)[::4]] == list("123456789")
+
+
+def test_words_without_ids_are_found_by_the_place_in_the_corpus(arborand, tmp_path):
+    corpus = random_corpus(9, seed=3)
+    (tmp_path / "shards").mkdir()
+    (tmp_path / "words.conllu").write_text(conllu_of(corpus))
+    for i in range(3):
+        part = Corpus([], corpus.matrices[3 * i : 3 * i + 3])
+        np.savez(tmp_path / "shards" / f"{i}.npz", lengths=part.lengths, scores=part.flat)
+    options = ("--conllu", tmp_path / "words.conllu", "--format", "conllu")
+    result = arborand("best", tmp_path / "shards", *options, "-o", f"{tmp_path}/out/")
+    assert (result.status, result.err) == (0, "")
+    ids = [t.sent_id for i in range(3) for t in read_trees(tmp_path / "out" / f"{i}.conllu")]
+    assert ids == corpus.sent_ids
+
+
+def test_scores_and_trees_are_converted_in_parts(arborand, whole, tmp_path):
+    shards = tmp_path / "shards"
+    assert arborand("convert", shards, f"{tmp_path}/p/", "--workers", 2).status == 0
+    again = ("sample", "-k", 2, "--seed", 5)
+    for source, out in ((shards, "a"), (tmp_path / "p", "b")):
+        assert arborand(again[0], source, *again[1:], "-o", f"{tmp_path / out}/").status == 0
+    assert arborand("convert", f"{tmp_path}/a/", f"{tmp_path}/c/", "--format", "jsonl").status == 0
+    assert arborand("convert", f"{tmp_path}/b/", tmp_path / "c.jsonl").status == 0
+    parts = sorted((tmp_path / "c").rglob("*.jsonl"), key=lambda path: str(path))
+    assert [line for path in parts for line in lines_of(path)] == lines_of(tmp_path / "c.jsonl")
+    assert len(lines_of(tmp_path / "c.jsonl")) == 80
+
+
+def test_check_looks_at_all_shards(arborand, whole, tmp_path):
+    shards = tmp_path / "shards"
+    result = arborand("check", shards)
+    assert result.status == 0
+    assert "files               7, the first of them" in result.out.decode()
+    assert "sentences           40" in result.out.decode()
+    shutil.copy(shards / "part-4.npz", shards / "part-9.npz")
+    result = arborand("check", shards)
+    assert result.status == 1
+    assert "10 sent_ids stand for more than one sentence:" in result.out.decode()
+    assert "  s-20: sentences number 31, 41\n" in result.out.decode()
+
+
+# ---- readers
+
+
+def test_ordinary_readers_take_the_folder_as_it_is(arborand, whole, tmp_path):
+    out = tmp_path / "out"
+    arborand("sample", tmp_path / "shards", "-k", 3, "--seed", 1, "-o", f"{out}/")
+    table = pyarrow.dataset.dataset(out, format="parquet").to_table()
+    frame = pandas.read_parquet(out)
+    assert len(table) == len(frame) == 120
+    assert table["sent_id"].to_pylist()[::3] == frame["sent_id"].tolist()[::3] == whole.sent_ids
+    for ours, theirs in zip(table["heads"].to_pylist(), frame["heads"], strict=True):
+        assert ours == theirs.tolist()
+
+
+# ---- going on, and refusing to
+
+
+def test_the_same_command_again_makes_only_what_is_missing(whole, tmp_path):
+    out, made = tmp_path / "out", []
+    again = partial(
+        corpus.run, "sample", tmp_path / "shards", out, num_trees=2, seed=1, tell=made.append
+    )
+    status = again()
+    assert (status.is_complete, status.num_parts, status.num_rows) == (True, 7, 80)
+    expected = content(out)
+    made.clear()
+    assert again().is_complete
+    assert made == []
+    (out / "_arborand" / "part-2.parquet.done").unlink()
+    (out / "part-3.parquet").write_bytes(b"PAR1")
+    (out / "part-4.parquet").unlink()
+    assert again().is_complete
+    done = [event.part for event in made if hasattr(event, "marker")]
+    assert done == ["part-2.parquet", "part-3.parquet", "part-4.parquet"]
+    assert content(out) == expected
+
+
+def test_another_job_is_refused_with_the_differences(arborand, whole, tmp_path):
+    out, shards = f"{tmp_path}/out/", tmp_path / "shards"
+    assert arborand("sample", shards, "-k", 2, "--seed", 1, "-o", out).status == 0
+    before = content(tmp_path / "out")
+    for command, message in [
+        (("sample", "-k", 2, "--seed", 2), "seed was 1 and is 2"),
+        (("sample", "-k", 3, "--seed", 1), "num-trees was 2 and is 3"),
+        (("sample", "-k", 2, "--seed", 1, "--format", "jsonl"), "format was 'parquet' and is"),
+        (("sample", "-k", 2, "--seed", 1, "--trees", "spanning"), "trees was 'dependency' and is"),
+        (("marginals",), "command was 'sample' and is 'marginals'"),
+    ]:
+        result = arborand(command[0], shards, *command[1:], "-o", out)
+        assert (result.status, content(tmp_path / "out") == before) == (1, True)
+        assert "belongs to another job" in result.err
+        assert message in result.err
+        assert "--restart" in result.err
+    result = arborand("sample", shards, "-k", 3, "--seed", 1, "--format", "jsonl", "--restart",
+                      "-o", out)  # fmt: skip
+    assert result.status == 0
+    assert not list((tmp_path / "out").rglob("*.parquet*"))
+    assert len(list((tmp_path / "out").rglob("*.jsonl"))) == 7
+
+
+def test_another_version_does_not_go_on(whole, tmp_path, monkeypatch):
+    corpus.run("logz", tmp_path / "shards", tmp_path / "out")
+    monkeypatch.setattr(running, "__version__", "99.0")
+    with pytest.raises(OutputError, match=r"version was .* and is '99\.0'"):
+        corpus.run("logz", tmp_path / "shards", tmp_path / "out")
+
+
+def test_a_drawn_seed_is_kept_for_the_next_run(arborand, whole, tmp_path):
+    out = tmp_path / "out"
+    assert arborand("sample", tmp_path / "shards", "-o", f"{out}/").status == 0
+    expected = content(out)
+    (out / "part-1.parquet").unlink()
+    assert arborand("sample", tmp_path / "shards", "-o", f"{out}/").status == 0
+    assert content(out) == expected
+    again = tmp_path / "again"
+    seed = json.loads(expected["_arborand/job.json"])["identity"]["seed"]
+    assert arborand("sample", tmp_path / "shards", "--seed", seed, "-o", f"{again}/").status == 0
+    assert content(again) == expected
+    assert arborand("sample", tmp_path / "shards", "-o", f"{out}/", "--restart").status == 0
+    assert content(out) != expected
+
+
+def test_a_folder_with_other_things_is_left_alone(arborand, whole, tmp_path):
+    (tmp_path / "photos").mkdir()
+    (tmp_path / "photos" / "cat.jpg").write_text("precious")
+    for options in ((), ("--restart",)):
+        result = arborand("logz", tmp_path / "shards", *options, "-o", tmp_path / "photos")
+        assert result.status == 1
+        assert "holds other things ('cat.jpg'): write to a new folder" in result.err
+    result = arborand("logz", tmp_path / "shards", "-o", f"{tmp_path}/shards/out/")
+    assert (result.status, "lies in the folder that is read" in result.err) == (1, True)
+    result = arborand("logz", tmp_path / "shards" / "part-0.npz", "-o", f"{tmp_path}/shards/")
+    assert (result.status, "choose another folder" in result.err) == (1, True)
+    result = arborand("logz", tmp_path / "whole.npz", "-o", f"{tmp_path}/no/where/")
+    assert (result.status, "does not exist" in result.err) == (1, True)
+
+
+@pytest.mark.parametrize("content", ["[]", "{}", '{"identity": 1}', "{", "null"])
+def test_a_damaged_manifest_is_named(content, whole, tmp_path):
+    corpus.run("logz", tmp_path / "shards", tmp_path / "out")
+    (tmp_path / "out" / "_arborand" / "job.json").write_text(content)
+    with pytest.raises(OutputError, match=r"job\.json is damaged"):
+        corpus.run("logz", tmp_path / "shards", tmp_path / "out")
+
+
+@pytest.mark.parametrize("content", ["[]", "{}", '{"job": 1}', "{", "null"])
+def test_a_damaged_marker_is_no_marker(content, whole, tmp_path):
+    corpus.run("logz", tmp_path / "shards", tmp_path / "out")
+    marker = tmp_path / "out" / "_arborand" / "part-1.parquet.done"
+    good = marker.read_text()
+    marker.write_text(content)
+    assert corpus.run("logz", tmp_path / "shards", tmp_path / "out").is_complete
+    assert marker.read_text() == good
+
+
+def test_a_marker_of_another_job_is_no_marker(whole, tmp_path):
+    corpus.run("logz", tmp_path / "shards", tmp_path / "out")
+    marker = tmp_path / "out" / "_arborand" / "part-1.parquet.done"
+    good = marker.read_text()
+    marker.write_text(good.replace(json.loads(good)["job"], "0" * 16))
+    assert len(corpus.read_status(str(tmp_path / "out")).done) == 6
+    corpus.run("logz", tmp_path / "shards", tmp_path / "out")
+    assert marker.read_text() == good
+
+
+def test_names_that_would_collide_are_refused(whole, tmp_path):
+    np.save(tmp_path / "shards" / "part-1.npy", np.zeros((3, 3)))
+    with pytest.raises(OutputError, match=r"part-1\.npy and part-1\.npz would both become"):
+        corpus.run("logz", tmp_path / "shards", tmp_path / "out")
+
+
+# ---- inputs
+
+
+def test_files_folders_and_patterns_are_inputs(arborand, whole, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for inputs, parts in [
+        (["shards/part-0.npz", "shards/part-3.npz"], ["part-0.parquet", "part-3.parquet"]),
+        (["shards/part-[0-1].npz"], ["part-0.parquet", "part-1.parquet"]),
+        (["shards/more", "shards/part-0.npz"], [f"more/part-{i}.parquet" for i in (5, 6)]
+         + ["part-0.parquet"]),
+        (["shards/*/*.npz"], ["more/part-5.parquet", "more/part-6.parquet"]),
+        (["shards/more/"], ["part-5.parquet", "part-6.parquet"]),
+    ]:  # fmt: skip
+        result = arborand("logz", *inputs, "-o", "out/")
+        assert (result.status, result.err) == (0, "")
+        found = sorted(name for name in content(tmp_path / "out") if not name.startswith("_"))
+        assert found == parts
+        shutil.rmtree("out")
+    for inputs, message in [
+        (["nothing/*.npz"], "no file matches nothing/*.npz"),
+        (["words.conllu", "missing.npz"], "missing.npz cannot be read"),
+        (["empty"], "empty holds no files that end in .parquet"),
+    ]:
+        (tmp_path / "empty").mkdir(exist_ok=True)
+        result = arborand("logz", *inputs, "-o", "out/")
+        assert (result.status, message in result.err) == (1, True), result.err
+
+
+def test_an_unfinished_folder_is_not_an_input(arborand, whole, tmp_path):
+    arborand("sample", tmp_path / "shards", "-o", f"{tmp_path}/out/")
+    (tmp_path / "out" / "_SUCCESS").unlink()
+    result = arborand("convert", tmp_path / "out", tmp_path / "t.jsonl")
+    assert result.status == 1
+    assert "is the output of a job that is not finished" in result.err
+
+
+# ---- errors are data
+
+
+def broken(folder):
+    corpus = random_corpus(9, seed=5)
+    corpus.matrices[4][0, 1] = np.nan
+    return corpus.save(folder / "shards" / "part-7.npz")
+
+
+def test_a_bad_sentence_is_named_with_its_shard_and_number(arborand, whole, tmp_path):
+    broken(tmp_path)
+    out = f"{tmp_path}/out/"
+    for workers in (1, 3):
+        result = arborand("sample", tmp_path / "shards", "--seed", 1, "--workers", workers,
+                          "-o", out)  # fmt: skip
+        assert result.status == 1
+        assert "part-7.npz: sentence 's-4' (number 45): log_weights[0, 1] is nan" in result.err
+        assert "--on-error skip leaves such sentences out" in result.err
+        assert "what is finished is kept" in result.err
+    shown = arborand("status", out)
+    assert shown.status == 1
+    text = shown.out.decode()
+    assert "7 of 8" in text
+    assert "40 of 49" in text
+    assert "failed: part-7.parquet: part-7.npz: sentence 's-4' (number 45)" in text
+    # Going on without the sentence equals never having stopped.
+    options = ("--seed", 1, "--on-error", "skip")
+    for target in (out, f"{tmp_path}/whole/"):
+        result = arborand("sample", tmp_path / "shards", *options, "-o", target)
+        assert result.status == 0
+        assert "1 sentence skipped:\n  s-4: log_weights[0, 1] is nan" in result.err
+    assert content(tmp_path / "out") == content(tmp_path / "whole")
+    marker = json.loads(content(tmp_path / "out")["_arborand/part-7.parquet.done"])
+    assert marker["skipped"][0][:2] == ["s-4", 45]
+    shown = arborand("status", out)
+    assert (shown.status, "complete" in shown.out.decode()) == (0, True)
+    assert "  s-4 (number 45): log_weights[0, 1] is nan" in shown.out.decode()
+
+
+def test_a_bad_sentence_is_never_tried_again(whole, tmp_path, monkeypatch):
+    from arborand.corpus import task
+
+    broken(tmp_path)
+    tried = []
+    made = task._made
+    monkeypatch.setattr(
+        task, "_made", lambda *words: (tried.append(words[1].name), made(*words))[1]
+    )
+    with pytest.raises(corpus.StoppedError):
+        corpus.run("sample", tmp_path / "shards", tmp_path / "out", seed=1)
+    assert tried.count("part-7.parquet") == 1
+
+
+def test_files_are_tried_three_times(whole, tmp_path, monkeypatch):
+    from arborand.corpus import task
+
+    tried = []
+
+    def lost(job, part, advance):
+        tried.append(part.name)
+        raise ConnectionResetError(104, "Connection reset by peer", "s3")
+
+    monkeypatch.setattr(task, "_made", lost)
+    with pytest.raises(corpus.StoppedError, match="s3: Connection reset by peer"):
+        corpus.run("sample", tmp_path / "shards", tmp_path / "out", seed=1)
+    assert len(tried) == 3
+
+
+def test_there_is_no_status_where_there_is_no_job(arborand, tmp_path):
+    result = arborand("status", tmp_path)
+    assert (result.status, "is not the output folder of a job" in result.err) == (1, True)
+
+
+# ---- arrays
+
+
+def test_an_array_of_three_of_which_one_is_killed_is_one_job(whole, tmp_path):
+    corpus.run("sample", tmp_path / "shards", tmp_path / "whole", num_trees=2, seed=1)
+    command = [sys.executable, "-m", "arborand", "sample", tmp_path / "shards", "-k", "2"]
+    command += ["--seed", "1", "--engine", "array", "-o", f"{tmp_path}/out/", "--world", "3"]
+    ranks = [subprocess.Popen([*command, "--rank", str(rank)]) for rank in range(3)]
+    ranks[1].kill()
+    assert [rank.wait() for rank in ranks] == [0, -9, 0]
+    status = corpus.read_status(str(tmp_path / "out"))
+    assert not status.is_complete
+    assert len(status.done) >= 5
+    subprocess.run([*command, "--rank", "1"], check=True)
+    assert content(tmp_path / "out") == content(tmp_path / "whole")
+
+
+def test_ranks_share_the_whole_list(whole, tmp_path):
+    made = [[], [], []]
+    for rank in (2, 0, 1):
+        status = corpus.run(
+            "logz",
+            tmp_path / "shards",
+            tmp_path / "out",
+            engine="array",
+            rank=rank,
+            world=3,
+            tell=lambda event, rank=rank: made[rank].append(event.part),
+        )
+    assert [len(set(parts)) for parts in made] == [3, 2, 2]
+    assert len({part for parts in made for part in parts}) == 7
+    assert status.is_complete
+
+
+@pytest.mark.parametrize(
+    ("environment", "expected"),
+    [
+        ({"SLURM_ARRAY_TASK_ID": "3", "SLURM_ARRAY_TASK_COUNT": "4"}, (3, 4)),
+        (
+            {
+                "SLURM_ARRAY_TASK_ID": "3",
+                "SLURM_ARRAY_TASK_MIN": "1",
+                "SLURM_ARRAY_TASK_COUNT": "4",
+                "SLURM_PROCID": "0",
+                "SLURM_NTASKS": "1",
+            },
+            (2, 4),
+        ),
+        ({"OMPI_COMM_WORLD_RANK": "1", "OMPI_COMM_WORLD_SIZE": "2"}, (1, 2)),
+        ({"PMI_RANK": "1", "PMI_SIZE": "2"}, (1, 2)),
+        ({"SLURM_PROCID": "5", "SLURM_NTASKS": "6"}, (5, 6)),
+    ],
+)
+def test_the_rank_is_known_from_what_started_the_process(environment, expected):
+    assert rank_and_world(None, None, environment) == expected
+    assert rank_and_world(7, 9, environment) == (7, 9)
+
+
+def test_a_rank_that_makes_no_sense_is_refused(whole, tmp_path):
+    with pytest.raises(ArborandError, match=r"nothing says which process .* SLURM_ARRAY_TASK_ID"):
+        rank_and_world(None, None, {})
+    with pytest.raises(ArborandError, match="rank 3 of 3: expected one from 0 to 2"):
+        rank_and_world(3, 3, {})
+    with pytest.raises(ArborandError, match="have to draw from one seed: give --seed"):
+        corpus.run("sample", tmp_path / "shards", tmp_path / "out", engine="array", rank=0, world=2)
+
+
+# ---- other file systems
+
+
+def test_any_file_system_of_fsspec_will_do(whole, tmp_path):
+    fsspec = pytest.importorskip("fsspec")
+    corpus.run("sample", tmp_path / "shards", tmp_path / "whole", num_trees=2, seed=1)
+    memory = fsspec.filesystem("memory")
+    memory.put(f"{tmp_path}/shards/", "/scores/", recursive=True)
+    status = corpus.run("sample", "memory://scores/", "memory://out/", num_trees=2, seed=1)
+    assert status.is_complete
+    expected = content(tmp_path / "whole")
+    found = {name.removeprefix("/out/"): memory.cat(name) for name in memory.find("/out")}
+    assert found == expected
+    memory.rm("/out/part-2.parquet")
+    corpus.run("sample", "memory://scores/*.npz", "memory://more/", num_trees=2, seed=1)
+    assert corpus.run(
+        "sample", "memory://scores/", "memory://out/", num_trees=2, seed=1
+    ).is_complete
+    assert memory.cat("/out/part-2.parquet") == expected["part-2.parquet"]
+
+
+def test_a_file_system_that_nobody_knows_is_named(tmp_path):
+    with pytest.raises(FormatError, match=r"nowhere://scores cannot be opened"):
+        corpus.run("logz", "nowhere://scores/", tmp_path / "out")
+
+
+# ---- rows of tables
+
+
+def test_rows_of_any_table_get_the_trees_of_their_place(whole, tmp_path):
+    corpus.run("sample", tmp_path / "whole.npz", tmp_path / "out", num_trees=3, seed=1)
+    expected = pyarrow.dataset.dataset(tmp_path / "out", format="parquet").to_table()
+    expected = {
+        (row["sent_id"], row["sample"]): (row["heads"], row["log_prob"])
+        for row in expected.to_pylist()
+    }
+    order = np.random.default_rng(0).permutation(40)
+    order[5:9] = sorted(order[5:9])
+    weights = {int(name[2:]): m.ravel() for name, m in zip(*whole, strict=True)}
+    rows = {
+        "sent_id": [f"s-{i}" for i in order],
+        "index": [int(i) for i in order],
+        "log_weights": [weights[i].tolist() for i in order],
+    }
+    sample = corpus.SampleTrees(3, seed=1)
+    table = pyarrow.table(rows)
+    bare = {name: column for name, column in rows.items() if name != "index"}
+    for drawn in (
+        sample(table).to_pylist(),
+        sample(pyarrow.concat_tables([table.slice(0, 7), table.slice(7)])).to_pylist(),
+        sample(table.to_pandas()).to_dict("records"),
+        pyarrow.table(sample(rows)).to_pylist(),
+        pyarrow.table(sample(bare, rows["index"])).to_pylist(),
+        [row for i in range(40) for row in sample(table.slice(i, 1)).to_pylist()],
+    ):
+        assert [row["sent_id"] for row in drawn[::3]] == rows["sent_id"]
+        assert [row["index"] for row in drawn[::3]] == rows["index"]
+        for row in drawn:
+            heads, log_prob = expected[row["sent_id"], row["sample"]]
+            assert (list(row["heads"]), row["log_prob"]) == (heads, log_prob)
+    assert sample(table.slice(0, 0)).num_rows == 0
+
+
+@pytest.mark.parametrize(
+    ("batch", "message"),
+    [
+        ({"scores": [[0.0] * 4]}, "no column 'log_weights'; it holds"),
+        ({"log_weights": [[0.0] * 4]}, "no column 'index' with the place"),
+        ({"log_weights": [[0.0] * 4, [0.0] * 5], "index": [7, 8]}, r"sentence '9' \(number 9\)"),
+        (
+            {"log_weights": [[0.0] * 4, [np.nan] * 4], "index": [7, 8], "sent_id": ["a", "b"]},
+            r"sentence 'b' \(number 9\): log_weights\[0, 1\] is nan",
+        ),
+    ],
+)
+def test_rows_that_cannot_be_used_are_named(batch, message):
+    with pytest.raises(ArborandError, match=message):
+        corpus.SampleTrees(2, seed=1)(batch)
+
+
+def test_what_looks_odd_to_a_worker_is_said_once(arborand, tmp_path):
+    (tmp_path / "shards").mkdir()
+    for i in range(4):
+        stack = np.random.default_rng(i).normal(size=(5, 6, 6))
+        stack[:, :, 4:] = -1e9  # padding whose lengths were forgotten
+        np.save(tmp_path / "shards" / f"{i}.npy", stack)
+    told = []
+    for workers in (1, 2):
+        options = ("--seed", 1, "--workers", workers, "-o", f"{tmp_path}/{workers}/")
+        result = arborand("sample", tmp_path / "shards", *options)
+        assert result.status == 0
+        told.append(result.err)
+    assert told[0].count("other sentences may look odd, too") == 1
+    assert told[1].count("other sentences may look odd, too") == 1
+    assert "SuspiciousWeightsWarning" not in told[1]
