@@ -31,7 +31,6 @@ BEST = ("tests/oracle/test_best_trees.py", "-x", "-k")
 CERTIFICATE = ("tests/negative/test_best_mutants.py", "-k", "certificate")
 SECOND_ORDER = ("tests/oracle/test_second_order.py",)
 MASKS = ("tests/oracle/test_masks.py",)
-EXTREME = ("tests/oracle/test_extreme_scores.py",)
 SHARP = ("tests/contract/test_sharp_draws.py",)
 LAPS = ("tests/reference/test_twin.py",)
 CONLLU = ("tests/contract/test_conllu_out.py",)
@@ -511,7 +510,7 @@ DENSE = (
         "src/core/walk/negligible.hpp",
         "    return log_sums + lost + count + 1.0 - tolerated - log_of(partition);\n",
         "    return log_sums < 0 ? lost + count - tolerated : -1.0;\n",
-        (*EXTREME, "-x"),
+        (*MASKS, "-k", "as_improbable"),
     ),
     Mutant(
         "prefixes are remembered without the root's child",
