@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -234,10 +235,11 @@ def test_workers_end_with_their_driver(fault, tmp_path):
         while len(workers) < 2 or len(asides(out)) < 2:
             assert driver.poll() is None, driver.stderr.read()
             workers = children_of(driver.pid)
+            time.sleep(0.01)
         driver.send_signal(fault)
         driver.communicate()
     while any(map(is_running, workers)):
-        pass
+        time.sleep(0.01)
     assert asides(out) == []
     assert [name for name in content(out) if not name.startswith("_")] == []
 

@@ -571,3 +571,20 @@ def test_rows_of_any_table_get_the_trees_of_their_place(whole, tmp_path):
 def test_rows_that_cannot_be_used_are_named(batch, message):
     with pytest.raises(ArborandError, match=message):
         corpus.SampleTrees(2, seed=1)(batch)
+
+
+def test_what_looks_odd_to_a_worker_is_said_once(arborand, tmp_path):
+    (tmp_path / "shards").mkdir()
+    for i in range(4):
+        stack = np.random.default_rng(i).normal(size=(5, 6, 6))
+        stack[:, :, 4:] = -1e9  # padding whose lengths were forgotten
+        np.save(tmp_path / "shards" / f"{i}.npy", stack)
+    told = []
+    for workers in (1, 2):
+        options = ("--seed", 1, "--workers", workers, "-o", f"{tmp_path}/{workers}/")
+        result = arborand("sample", tmp_path / "shards", *options)
+        assert result.status == 0
+        told.append(result.err)
+    assert told[0].count("other sentences may look odd, too") == 1
+    assert told[1].count("other sentences may look odd, too") == 1
+    assert "SuspiciousWeightsWarning" not in told[1]

@@ -129,11 +129,12 @@ def run() -> None:
     with suppress(AttributeError):
         sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
     try:
-        signal.signal(signal.SIGTERM, _terminated)
+        with suppress(ValueError):  # not in the main thread
+            signal.signal(signal.SIGTERM, _terminated)
         with _one_line_about_odd_scores():
             typer.main.get_command(app)(prog_name="arborand")
     except (ArborandError, ModuleNotFoundError) as error:
-        if isinstance(error, ModuleNotFoundError) and "arborand[cli]" not in str(error):
+        if isinstance(error, ModuleNotFoundError) and "pip install 'arborand[" not in str(error):
             raise
         _fail(str(error))
     except MemoryError:

@@ -88,35 +88,40 @@ def _run_into_folder(
     work: Work, inputs: Inputs, output: str, chosen: str, skip: bool, running: options.Running
 ) -> Status:
     passed: dict[str, int] = {}
+    total = 0
     with progress(work.command, inputs.num_sentences, 0, quiet=False) as advance:
 
         def began(status: Status) -> None:
-            passed.update({name: marker["sentences"] for name, marker in status.done.items()})
+            nonlocal total
+            total = status.num_sentences_done
+            advance(total)
             if status.done:
-                advance(sum(passed.values()))
                 note(f"{len(status.done)} of {status.num_parts} parts are there already")
 
         def tell(event: Passed | Done | Failed) -> None:
-            count = getattr(event, "num_sentences", None)
-            if hasattr(event, "marker"):
-                count = event.marker["sentences"]
-            if count is not None:
-                passed[event.part] = count
-                advance(sum(passed.values()))
+            nonlocal total
+            count = event.num_sentences
+            total += count - passed.get(event.part, 0)
+            passed[event.part] = count
+            advance(total)
 
-        return run_job(
-            work,
-            inputs,
-            output,
-            format_=chosen,
-            skip=skip,
-            engine=running.engine,
-            workers=running.workers,
-            rank=running.rank,
-            world=running.world,
-            address=running.address,
-            part_sentences=running.part_sentences,
-            restart=running.restart,
-            tell=tell,
-            began=began,
-        )
+        try:
+            return run_job(
+                work,
+                inputs,
+                output,
+                format_=chosen,
+                skip=skip,
+                engine=running.engine,
+                workers=running.workers,
+                rank=running.rank,
+                world=running.world,
+                address=running.address,
+                part_sentences=running.part_sentences,
+                restart=running.restart,
+                tell=tell,
+                began=began,
+            )
+        except KeyboardInterrupt:
+            note("interrupted; what is finished is kept: the same command goes on from there")
+            raise

@@ -12,6 +12,7 @@ import queue
 import subprocess
 import sys
 import threading
+import warnings
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -71,6 +72,9 @@ def run_in_processes(job: Job, parts: Sequence[Part], tell: Tell, num_processes:
             worker.start()
         while num_open:
             event = news.get()
+            if isinstance(event, Warning):
+                warnings.warn(event, stacklevel=2)
+                continue
             if isinstance(event, BaseException):
                 raise event
             tell(event)
@@ -125,7 +129,7 @@ class _Worker:
         while True:
             event = pickle.load(process.stdout)
             self._news.put(event)
-            if not isinstance(event, Passed):
+            if isinstance(event, (Done, Failed)):
                 return
 
     def _started(self) -> subprocess.Popen[bytes] | None:

@@ -173,9 +173,10 @@ class RemoteFolder:
     def _upload(self, file: IO[bytes], name: str) -> None:
         target = self._path(name)
         is_atomic = self._fs.type_name in _OBJECT_STORES
-        aside = target if is_atomic else f"{target}.arborand-{secrets.token_hex(8)}"
+        parent = target.rpartition("/")[0]
+        aside = target if is_atomic else f"{parent}/.arborand-{secrets.token_hex(8)}"
         if not is_atomic:
-            self._fs.create_dir(aside.rpartition("/")[0], recursive=True)
+            self._fs.create_dir(parent, recursive=True)
         with self._fs.open_output_stream(aside) as stream:
             shutil.copyfileobj(file, stream, CHUNK)
         if not is_atomic:

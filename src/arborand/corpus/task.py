@@ -53,6 +53,11 @@ class Done:
     part: str
     marker: dict[str, Any]
 
+    @property
+    def num_sentences(self) -> int:
+        """How many sentences have passed."""
+        return int(self.marker["sentences"])
+
 
 @dataclass(frozen=True)
 class Failed:
@@ -61,6 +66,7 @@ class Failed:
     part: str
     reason: str
     hint: str = ""
+    num_sentences: int = 0
 
 
 def marker_name(part: str) -> str:

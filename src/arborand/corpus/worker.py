@@ -12,6 +12,7 @@ import queue
 import sys
 import threading
 import time
+import warnings
 from typing import TYPE_CHECKING, Any
 
 from arborand.corpus.engines import Passed
@@ -40,6 +41,13 @@ def main() -> None:
         except OSError:
             _go()
 
+    def pass_on(message: Warning | str, *others: object) -> None:
+        """Let the other process say it, once: the next sentence may look as odd."""
+        warnings.simplefilter("ignore")
+        if isinstance(message, Warning):
+            answer(message)
+
+    warnings.showwarning = pass_on  # type: ignore[assignment]
     while True:
         part: Part = tasks.get()
         told = time.monotonic()

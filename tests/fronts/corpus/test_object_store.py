@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import time
 
 import pyarrow.fs
 import pytest
@@ -88,6 +89,7 @@ def test_a_killed_job_shows_nothing_half_made(store, shards, tmp_path):
         with subprocess.Popen(command) as driver:
             while sum(name.endswith(".jsonl") for name in _names(store)) < number:
                 assert driver.poll() is None
+                time.sleep(0.01)
             driver.kill()
         found = objects(store, "corpus/killed")
         assert all(expected[name] == data for name, data in found.items())

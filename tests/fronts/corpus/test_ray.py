@@ -9,6 +9,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -157,6 +158,7 @@ def test_a_driver_that_is_killed_is_followed_by_another(cluster, shards, whole, 
     with subprocess.Popen(command) as driver:
         while not list((tmp_path / "out").glob("*.parquet")):
             assert driver.poll() is None
+            time.sleep(0.01)
         driver.kill()
     assert subprocess.run(command, check=False).returncode == 0
     assert content(tmp_path / "out") == whole
