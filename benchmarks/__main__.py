@@ -27,6 +27,7 @@ NAMES = (
     "sparse",
     "command_line",
     "corpus",
+    "page",
 )
 # Where quick runs write, so that they never stand in for results that are committed.
 QUICK_RESULTS = ROOT / "build" / "benchmarks"

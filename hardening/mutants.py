@@ -31,9 +31,9 @@ BEST = ("tests/oracle/test_best_trees.py", "-x", "-k")
 CERTIFICATE = ("tests/negative/test_best_mutants.py", "-k", "certificate")
 SECOND_ORDER = ("tests/oracle/test_second_order.py",)
 MASKS = ("tests/oracle/test_masks.py",)
-EXTREME = ("tests/oracle/test_extreme_scores.py",)
 SHARP = ("tests/contract/test_sharp_draws.py",)
 LAPS = ("tests/reference/test_twin.py",)
+CONLLU = ("tests/contract/test_conllu_out.py",)
 SPARSE_TWIN = ("tests/reference/test_twin_sparse.py",)
 SPARSE_NUMBERS = ("tests/oracle/test_sparse_graphs.py",)
 SPARSE_DRAWS = (
@@ -171,6 +171,48 @@ PACKAGE = (
         'order="C", copy=True)',
         'order="C", copy=None)',
         ("tests/contract/test_gate.py", "-k", "callers_arrays"),
+    ),
+    Mutant(
+        "the relation root may stand beside any head",
+        "src/arborand/formats/conllu.py",
+        'return "_" if is_root else _column(relation)',
+        "return _column(relation)",
+        CONLLU,
+    ),
+    Mutant(
+        "an enhanced graph outlives its tree",
+        "src/arborand/formats/conllu.py",
+        "body = self._body_with_graph if heads == self._heads else self._body",
+        "body = self._body_with_graph",
+        CONLLU,
+    ),
+    Mutant(
+        "a sentence may have the name of another one's second tree",
+        "src/arborand/formats/conllu.py",
+        "return sent_id if number == 1 and not _NUMBERED.search(sent_id) else",
+        "return sent_id if number == 1 else",
+        CONLLU,
+    ),
+    Mutant(
+        "gold with two roots has a probability",
+        "src/arborand/evaluation.py",
+        "        is_part &= (heads == 0).sum(axis=1) <= 1\n",
+        "        pass\n",
+        ("tests/oracle/test_evaluation.py",),
+    ),
+    Mutant(
+        "sums of evaluations depend on the batches",
+        "src/arborand/evaluation.py",
+        "return np.cumsum(np.concatenate([np.asarray(total)[None], values]), axis=0)[-1]",
+        "return total + values.sum(axis=0)",
+        ("tests/oracle/test_evaluation.py",),
+    ),
+    Mutant(
+        "of parallel edges the last of the best is used",
+        "src/arborand/networkx_backend.py",
+        "if u != v and score > scores[arc]:",
+        "if u != v and score >= scores[arc]:",
+        ("tests/contract/test_networkx_backend.py",),
     ),
     Mutant(
         "a length may be 0",
@@ -468,7 +510,7 @@ DENSE = (
         "src/core/walk/negligible.hpp",
         "    return log_sums + lost + count + 1.0 - tolerated - log_of(partition);\n",
         "    return log_sums < 0 ? lost + count - tolerated : -1.0;\n",
-        (*EXTREME, "-x"),
+        (*MASKS, "-k", "as_improbable"),
     ),
     Mutant(
         "prefixes are remembered without the root's child",

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from arborand import DependencyTrees, SpanningTrees
-from arborand.formats.conllu import read_annotations
+from arborand.formats.conllu import parse_block, read_annotations
 from arborand.pictures import Picture, page
 from arborand.pictures.arcs import head_entropy
 from arborand.pictures.markup import large_number, percent
@@ -237,6 +237,27 @@ def test_a_fixed_word_lists_its_heads_given_all_other_choices(browser, corpus_pa
     assert [head for head, _, is_fixed, _ in rows(browser) if is_fixed] == [2]
     push(browser, "fix", 2)
     check_all(browser, trees, [(2, 7)], [])
+
+
+def test_fixing_a_forbidden_head_allows_it_again(browser, corpus_page):
+    browser.open_live(corpus_page)
+    choose(browser, 11)
+    push(browser, "forbid", 4)
+    push(browser, "fix", 4)
+    check_all(browser, DependencyTrees(CORPUS[0].log_weights), [(4, 11)], [])
+
+
+def test_a_fixed_head_is_listed_however_unlikely(browser, corpus_page):
+    browser.open_live(corpus_page)
+    choose(browser, 11)
+    listed = [head for head, *_ in rows(browser)]
+    browser.evaluate("document.querySelector('.heads-panel .more').click()")
+    rare = [head for head, *_ in rows(browser)][-1]
+    assert rare not in listed
+    push(browser, "fix", rare)
+    browser.press("Escape")
+    choose(browser, 11)
+    assert [head for head, _, is_fixed, _ in rows(browser) if is_fixed] == [rare]
 
 
 def test_choices_that_no_tree_has_are_refused_and_name_the_words_left_out(browser, corpus_page):
@@ -535,6 +556,29 @@ def test_fixed_heads_are_saved_as_conllu_that_the_command_keeps(
     assert {(h[10], h[1]) for h in heads} == {(4, 0)}
 
 
+def test_heads_that_were_given_before_are_saved_too(browser, folder):
+    scores = CORPUS[0].log_weights
+    given = np.full(len(scores), -1)
+    given[[7, 2]] = [2, 0]
+    trees = DependencyTrees(scores).condition(heads=given)
+    draws = trees.sample_without_replacement(5, rng=0)
+    shown = Picture(trees, CORPUS[0].tokens, "a\tb", draws, trees.arc_marginals())
+    browser.open_live(write(folder, "given", [shown]))
+    choose(browser, 11)
+    push(browser, "fix", 4)
+    saved = browser.evaluate("""(() => {
+        let blob;
+        URL.createObjectURL = (given) => ((blob = given), "blob:x");
+        HTMLAnchorElement.prototype.click = () => {};
+        document.querySelector("#s1 .keep button").click();
+        return blob.text();
+    })()""")
+    annotation = parse_block(saved.strip("\n").encode().splitlines(keepends=True), "saved")
+    given[11] = 4
+    assert annotation.given_heads == given[1:].tolist()
+    assert annotation.sent_id == "a\tb"  # which a comment cannot hold as it is
+
+
 # ---- limits
 
 
@@ -708,7 +752,10 @@ def test_sentences_are_drawn_when_they_come_into_view(browser, large_page):
             : requestAnimationFrame(look);
         look();
     })""")
+    for _ in range(5):
+        browser.settle()
     assert len(browser.evaluate(live)) < 20
+    assert 0 <= browser.evaluate("document.querySelector('#s250').getBoundingClientRect().top") < 90
     assert browser.evaluate("document.querySelectorAll('.sentences li').length") == 300
 
 

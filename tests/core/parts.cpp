@@ -19,6 +19,7 @@
 #include "randomness/exact_choice.hpp"
 #include "randomness/philox.hpp"
 #include "randomness/sum_tree.hpp"
+#include "walk/negligible.hpp"
 #include "walk/shift.hpp"
 
 using namespace arborand;
@@ -225,6 +226,16 @@ void shift_of(const double* log_weights, Index num_words, bool single_root, doub
     compute_shift(graph, shift);
     root_and_rest[0] = shift.root;
     root_and_rest[1] = shift.root_rest;
+}
+
+// Whether arcs of at most such a score may be left out beside Z, and by how much what double may
+// lose is above what is tolerated.
+bool negligible(double highest_lost, const double* partition, Index num_words) {
+    return is_negligible(highest_lost, unbounded(partition), num_words);
+}
+
+double lost_share(double log_sums, const double* partition, Index num_words) {
+    return log_lost_share(log_sums, unbounded(partition), num_words);
 }
 
 // ---- elimination

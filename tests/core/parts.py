@@ -53,6 +53,8 @@ _SIGNATURES = {
     "exponential_minus_1": (ctypes.c_double, "d"),
     "matrix_product": (None, "p", "p", "p", "i", "i", "i", "b"),
     "shift_of": (None, "p", "i", "b", "p", "p"),
+    "negligible": (ctypes.c_bool, "d", "p", "i"),
+    "lost_share": (ctypes.c_double, "d", "p", "i"),
     "survivors": (ctypes.c_bool, "p", "i", "b", "p", "p", "p"),
     "absorb_rows": (None, "p", "i", "i", "i", "i", "p", "p", "p"),
 }
@@ -206,6 +208,12 @@ class Parts:
         columns, root = np.empty(len(log_weights)), np.empty(2)
         self("shift_of", log_weights, len(log_weights) - 1, single_root, columns, root)
         return columns, root
+
+    def negligible(self, highest_lost, partition, num_words):
+        return self("negligible", highest_lost, unbounded(partition), num_words)
+
+    def lost_share(self, log_sums, partition, num_words):
+        return self("lost_share", log_sums, unbounded(partition), num_words)
 
     def survivors(self, rows, *, by_four):
         rows = np.ascontiguousarray(rows, float)

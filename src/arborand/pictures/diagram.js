@@ -1,6 +1,6 @@
 // Draws words with their arcs, like arcs.py, and in several lines where the window is too narrow.
 const diagram = (() => {
-  const WORD = 15, LABEL = 11, BELOW = 10;
+  const LABEL = 11;
   const MARGIN = 10;
   const SIDE = 104; // room beside broken lines, for the names of words on other lines
   const NARROW = 600; // narrower windows scroll: too few words would fit on a line
@@ -209,7 +209,7 @@ const diagram = (() => {
       const half = widthOf(text) / 2;
       taken.push([anchor === "middle" ? x : anchor === "start" ? x + half : x - half, at, half]);
       labels.append(
-        svg("text", { class: "label", "data-arc": `${arc.head}-${arc.dependent}`, x: round(x), y: round(at + 4), "text-anchor": anchor }, text),
+        svg("text", { class: "label", "data-arc": `${arc.head}-${arc.dependent}`, x: round(x), y: round(at + 4), "text-anchor": anchor === "middle" ? null : anchor }, text),
       );
     };
     for (const arc of drawn) {
@@ -281,7 +281,7 @@ const diagram = (() => {
     const entropy = entropies ? entropies[j] : 0, mark = marks ? marks(j) : {};
     const isUnsure = entropy >= UNCERTAIN;
     const under = (text, row, kind) =>
-      svg("text", { class: kind, x: round(x), y: round(ground + 39 + BELOW_ROOM * row), "font-size": BELOW }, text);
+      svg("text", { class: kind, x: round(x), y: round(ground + 39 + BELOW_ROOM * row) }, text);
     const rows = sentence.below.map((line, row) => under(shorten(line[j - 1], 12), row, "below"));
     if (entropies && (mark.word || isUnsure))
       rows.push(under(mark.word || `${entropy.toFixed(1)} nats`, rows.length, mark.word ? "chosen" : "entropy"));
@@ -291,17 +291,16 @@ const diagram = (() => {
         class: `word${mark.selected ? " selected" : ""}`, "data-word": j, role: isButton ? "button" : null,
         tabindex: isButton ? (mark.tab ? 0 : -1) : null, "aria-label": mark.label,
         "aria-expanded": isButton ? String(Boolean(mark.selected)) : null,
-        "aria-haspopup": isButton ? "dialog" : null,
       },
       shorten(tokens[j - 1]) === tokens[j - 1] ? null : svg("title", {}, tokens[j - 1]),
-      svg("rect", { class: "frame", x: round(x - half), y: round(ground + 3), width: round(2 * half), height: 25, rx: 4 }),
+      svg("rect", { class: "frame", x: round(x - half), y: round(ground + 3), width: round(2 * half) }),
       isUnsure
         ? svg("rect", {
-            class: "heat", x: round(x - half), y: round(ground + 4), width: round(2 * half), height: 23, rx: 4,
+            class: "heat", x: round(x - half), y: round(ground + 4), width: round(2 * half),
             "fill-opacity": (0.15 + 0.4 * Math.min(1, entropy / 1.5)).toFixed(2),
           })
         : null,
-      svg("text", { class: "form", x: round(x), y: round(ground + 20), "font-size": WORD, direction: rtl ? "rtl" : null }, shorten(tokens[j - 1])),
+      svg("text", { class: "form", x: round(x), y: round(ground + 20), direction: rtl ? "rtl" : null }, shorten(tokens[j - 1])),
       ...rows,
     );
   };

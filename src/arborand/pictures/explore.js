@@ -567,6 +567,13 @@ const explore = (() => {
     buttons.forEach((button, rank) => (button.tabIndex = rank ? -1 : 0));
 
     // ---- to take home -------------------------------------------------------------------------
+    // The head of a word that has no other, such as one that was given before.
+    const onlyHead = (j) => {
+      const heads = [];
+      for (let i = 0; i < size; ++i)
+        if (i !== j && sentence.graph.scores[i * size + j] > -Infinity) heads.push(i);
+      return heads.length === 1 ? heads[0] : undefined;
+    };
     const column = (text) => text.replace(/[\t\n\r]+/g, " ").trim() || "_";
     const conllu = () => {
       const lines = [`# sent_id = ${column(sentence.id)}`];
@@ -574,7 +581,7 @@ const explore = (() => {
       if (sentence.text) lines.push(`# text = ${column(sentence.text)}`);
       sentence.tokens.forEach((token, i) => {
         const upos = sentence.upos ? column(sentence.upos[i]) : "_";
-        lines.push([i + 1, column(token), "_", upos, "_", "_", fixed.get(i + 1) ?? "_", "_", "_", "_"].join("\t"));
+        lines.push([i + 1, column(token), "_", upos, "_", "_", fixed.get(i + 1) ?? onlyHead(i + 1) ?? "_", "_", "_", "_"].join("\t"));
       });
       return lines.join("\n") + "\n\n";
     };

@@ -6,6 +6,8 @@
   const opened = new Map();
   document.documentElement.classList.add("script");
   if (!document.querySelector('[data-fact="gold"]')) document.querySelector(".gold-key").remove();
+  // On a phone the sentences come first.
+  if (innerWidth < diagram.NARROW) document.querySelector(".legend").open = false;
   document.body.append(explore.panel);
 
   const open = (section) => {
@@ -40,10 +42,20 @@
   const inView = () =>
     Math.max(0, sections.findIndex((s) => s.getBoundingClientRect().bottom > innerHeight / 3));
   const treesOf = (section) => [...section.querySelectorAll("button.tree-head")];
+  // Sentences above get their real height as they come near, so the place is found again.
   const goTo = (section) => {
-    section.scrollIntoView({ block: "start" });
     open(section);
+    let frames = 4;
+    const align = () => {
+      section.scrollIntoView({ block: "start" });
+      if (--frames) requestAnimationFrame(align);
+    };
+    align();
   };
+  addEventListener("hashchange", () => {
+    const section = document.getElementById(location.hash.slice(1))?.closest(".sentence");
+    if (section) goTo(section);
+  });
   const focusTree = (section, rank) => {
     const button = treesOf(section)[rank];
     if (!button) return;

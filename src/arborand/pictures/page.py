@@ -197,7 +197,8 @@ _LEGEND = """<details class="legend" open><summary>How to read this page</summar
 d="M24 9h18"/><path class="arc candidate" d="M46 9h18"/></svg> An arc goes from a word to a word
 that may depend on it. The more probable an arc is, the stronger is its line.</li>
 <li><svg viewBox="0 0 30 18" width="30" height="18" aria-hidden="true"><path class="arc tree"
-d="M2 9h26"/></svg> The arcs of the best tree, the most probable of all, are black.</li>
+d="M2 9h26"/></svg> The arcs of the best tree, the most probable of all, have the colour of the
+text.</li>
 <li class="gold-key"><svg viewBox="0 0 30 18" width="30" height="18" aria-hidden="true"><path
 class="arc gold" d="M2 9h26"/></svg> An arc of the gold tree, the annotated one, that the best tree
 does not have.</li>
@@ -448,13 +449,13 @@ def _covered(sentence: _Sentence) -> str:
     """Say how much of the probability so many trees have."""
     draws = sentence.picture.draws
     count, several = len(sentence.probabilities), len(draws)
-    best = f"These {count} trees have" if count > 1 else "This tree has"
-    words = f"{best} {percent(_total(sentence.probabilities))} of the probability"
+    best, drawn = _total(sentence.probabilities), _total(np.exp(draws.log_prob))
+    who = f"These {count} trees have" if count > 1 else "This tree has"
+    words = f"{who} {percent(best)} of the probability"
     if bool(draws.exhausted):
         words += f"; there are {several} trees in all" if several > count else ""
-    elif several > count:
-        words += f"; {several} different ones, taken at random, have "
-        words += percent(_total(np.exp(draws.log_prob)))
+    elif drawn > best:  # else the best ones say more
+        words += f"; {several} different ones, taken at random, have {percent(drawn)}"
     return f'<p class="covered">{words}.</p>'
 
 
@@ -468,7 +469,7 @@ def _difference(
     names: Sequence[str], heads: NDArray[np.intp], best: NDArray[np.intp], rank: int
 ) -> str:
     if rank == 1:
-        return '<p class="difference">the best tree, black in the diagram</p>'
+        return '<p class="difference">the best tree</p>'
     changed = np.flatnonzero(heads != best).tolist()
     rest = len(changed) - _MOST_CHANGES_LISTED
     more = f"; and {rest} more" if rest > 0 else ""

@@ -42,8 +42,11 @@ const trees = (() => {
   };
 
   const copy = (to, at, from, begin, count) => {
-    to.m.set(from.m.subarray(begin, begin + count), at);
-    to.e.set(from.e.subarray(begin, begin + count), at);
+    const toM = to.m, toE = to.e, fromM = from.m, fromE = from.e;
+    for (let i = 0; i < count; ++i) {
+      toM[at + i] = fromM[begin + i];
+      toE[at + i] = fromE[begin + i];
+    }
   };
 
   // to[at ...] += factors[which] * from[begin ...], `count` numbers: nearly all time is spent here.
@@ -107,16 +110,22 @@ const trees = (() => {
   // light, because the one root arc was taken on the way.
   //
   // Afterwards the columns from `count` on say where the walk from each word taken out arrives.
+  // Returns the product of the pivots, which is Z if no word stays.
   const takeOut = (rows, count) => {
     const width = rows.columns, heavy = width - 2, light = width - 1;
+    const product = table(1, 1);
+    product.m[0] = 1;
     for (let k = 0; k < count; ++k) {
-      const row = k * width, pivot = sum(rows, row + k + 1, heavy - k);
+      const row = k * width;
+      let pivot = sum(rows, row + k + 1, heavy - k);
       if (pivot.m[0] > 0) divide(rows, row + k + 1, width - k - 1, pivot);
       else {
         // All that is left is a light arc to the root: this is the one root arc.
+        pivot = sum(rows, row + light, 1);
         put(rows, row + heavy, 1, 0);
         put(rows, row + light, 0, 0);
       }
+      multiply(product, pivot.m[0], pivot.e[0]);
       for (let j = k + 1; j < count; ++j)
         addMultiple(rows, j * width + k + 1, rows, j * width + k, rows, row + k + 1, width - k - 1);
     }
@@ -125,6 +134,7 @@ const trees = (() => {
         addMultiple(
           rows, j * width + count, rows, j * width + k, rows, k * width + count, width - count,
         );
+    return product;
   };
 
   // Take out one half of the words, go on with the other half; both ways.  At the end one word
@@ -189,11 +199,30 @@ const trees = (() => {
     return marginals;
   };
 
-  // ---- Z and entropy -------------------------------------------------------------------------
-  // Z is the product of the pivots when all words are taken out.  Each number x on the way is a sum
-  // of products of weights; h[x] is the entropy of choosing among its terms.  It is 0 for a weight;
-  // products add it, quotients subtract it, and a sum adds the entropy of the choice between its
-  // two parts.  Scores themselves, which may be huge, do not enter.
+  // ---- entropy -------------------------------------------------------------------------------
+  // From the marginals: how much less likely trees are than the best one, on average.  Large
+  // differences of scores, if there are any, must cancel; `total` tells how large they are.
+  const entropyFromMarginals = ({ n, scores }, marginals, heads, logBest) => {
+    const size = n + 1;
+    let entropy = -logBest, total = 0;
+    for (let j = 1; j < size; ++j) {
+      const own = scores[heads[j] * size + j];
+      for (let i = 0; i < size; ++i) {
+        const p = marginals[i * size + j];
+        if (p === 0 || i === heads[j]) continue;
+        const term = p * (own - scores[i * size + j]);
+        entropy += term;
+        total += Math.abs(term);
+      }
+    }
+    return { entropy: Math.max(entropy, 0), total };
+  };
+  const MOST_TO_CANCEL = 1000; // nats: all but 13 digits are left
+
+  // From the elimination, three times as slow, where scores are so far apart that nothing else will
+  // do.  Each number x on the way is a sum of products of weights; h[x] is the entropy of choosing
+  // among its terms.  It is 0 for a weight; products add it, quotients subtract it, and a sum adds
+  // the entropy of the choice between its two parts.  Scores, which may be huge, do not enter.
   const withEntropy = (numbers) => ({ ...numbers, h: new Float64Array(numbers.m.length) });
 
   // to[at ...] += factors[which] * from[begin ...], as above.
@@ -237,11 +266,9 @@ const trees = (() => {
     }
   };
 
-  const measure = (walk, n) => {
+  const entropyFromElimination = (walk, n) => {
     const width = n + 2, heavy = n, light = n + 1;
-    const rows = withEntropy({ m: walk.m.slice(), e: walk.e.slice() });
-    const z = table(1, 1), one = withEntropy(ONE);
-    z.m[0] = 1;
+    const rows = withEntropy({ m: walk.m.slice(), e: walk.e.slice() }), one = withEntropy(ONE);
     let entropy = 0;
     for (let k = 0; k < n; ++k) {
       const row = k * width, pivot = withEntropy(table(1, 1));
@@ -256,7 +283,6 @@ const trees = (() => {
         divide(rows, row + k + 1, width - k - 1, pivot);
         for (let i = row + k + 1; i < row + width; ++i) rows.h[i] -= pivot.h[0];
       }
-      multiply(z, pivot.m[0], pivot.e[0]);
       entropy += pivot.h[0];
       for (let j = k + 1; j < n; ++j) {
         const to = j * width;
@@ -264,7 +290,7 @@ const trees = (() => {
         rows.m[to + j] = 0; // a step from a word to itself leads nowhere
       }
     }
-    return { z, entropy: Math.max(entropy, 0) };
+    return Math.max(entropy, 0);
   };
 
   // ---- is there a tree? ----------------------------------------------------------------------
@@ -400,7 +426,7 @@ const trees = (() => {
       putExp(walk, row + n + (single ? 1 : 0), scores[j]);
     }
     const marginals = marginalsOf(walk, n);
-    const { z, entropy } = measure(walk, n);
+    const z = takeOut({ m: walk.m.slice(), e: walk.e.slice(), columns: n + 2 }, n);
     const heads = bestTree(graph);
     // The best tree's share of Z, factor by factor: no large logarithms to subtract.
     const best = table(1, 1), weight = table(1, 1);
@@ -410,7 +436,9 @@ const trees = (() => {
       multiply(best, weight.m[0], weight.e[0]);
     }
     divide(best, 0, 1, z);
-    const bestProbability = Math.min(toDouble(best, 0), 1);
+    const logBest = Math.min(toLog(best), 0), bestProbability = Math.min(toDouble(best, 0), 1);
+    let { entropy, total } = entropyFromMarginals(graph, marginals, heads, logBest);
+    if (total > MOST_TO_CANCEL) entropy = entropyFromElimination(walk, n);
     return { z, logZ: toLog(z), marginals, heads, bestProbability, entropy };
   };
 

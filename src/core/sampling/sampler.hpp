@@ -7,6 +7,7 @@
 #include "inference/log_partition.hpp"
 #include "inference/marginals.hpp"
 #include "memory/arena.hpp"
+#include "numbers/bits.hpp"
 #include "numbers/exponential.hpp"
 #include "randomness/alias_table.hpp"
 #include "sampling/ancestral.hpp"
@@ -54,6 +55,13 @@ struct Sampler {
     // Whether the rows lack nothing that counts beside all trees together.
     bool is_complete_beside_all() const {
         return highest_lost == none_lost || is_negligible(highest_lost, partition, graph.num_words);
+    }
+
+    // The chance of a child is right to 2^-64 of all.  The paper's biased sampler may draw one of
+    // which that says nothing: 0 then, which no double is enough for if numbers were lost.
+    double known_chance_of_child(Index child) const {
+        const double chance = child_chance[child];
+        return chance >= power_of_two(-32) ? chance : 0.0;
     }
 
   private:

@@ -67,7 +67,7 @@ __attribute__((noinline)) inline Status draw_ancestral(const Sampler& sampler, S
         for (Index j = 1; j <= n; ++j) heads[j] = undecided;
         if (child > 0) heads[child] = 0;
         // As far as the memory goes.
-        double prefix_chance = child > 0 ? sampler.child_chance[child] : 1.0;
+        double prefix_chance = child > 0 ? sampler.known_chance_of_child(child) : 1.0;
         std::int32_t* place = sampler.rule.remembers ? memory.first_word(child, type) : nullptr;
         Index j = child == 1 ? 2 : 1;
         while (place != nullptr && *place > 0) {
