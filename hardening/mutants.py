@@ -91,8 +91,8 @@ PACKAGE = (
     Mutant(
         "what killed workers were writing stays",
         "src/arborand/corpus/state.py",
-        "    folder = open_folder(output)\n    folder.remove_orphans()\n",
-        "    folder = open_folder(output)\n",
+        "    folder = open_folder(status.output)\n    folder.remove_orphans()\n",
+        "    folder = open_folder(status.output)\n",
         ("tests/contract/test_corpus_faults.py", "-k", "workers_that_are_killed"),
     ),
     Mutant(

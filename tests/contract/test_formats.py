@@ -644,6 +644,17 @@ def test_a_missing_extra_is_one_clear_sentence(module, name, tmp_path, monkeypat
         list(read_scores(tmp_path / name))
 
 
+def test_writing_parquet_does_not_import_pandas(tmp_path):
+    random_corpus(3).save(tmp_path / "s.npz")
+    code = (
+        "import sys; from arborand import corpus;"
+        f"corpus.run('sample', {str(tmp_path / 's.npz')!r}, {str(tmp_path / 'out')!r}, seed=1);"
+        "print('pyarrow' in sys.modules, 'pandas' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "True False\n"
+
+
 # ---- digests
 
 

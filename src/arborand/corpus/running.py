@@ -268,6 +268,8 @@ def run_job(
     def listen(event: Passed | Done | Failed) -> None:
         if isinstance(event, Failed):
             failures.append(event)
+        if isinstance(event, Done):
+            status.done[event.part] = event.marker
         tell(event)
 
     if left:
@@ -292,7 +294,7 @@ def run_job(
         hints = ["what is finished is kept: the same command goes on from there"]
         hints = [failures[0].hint, *hints] if failures[0].hint else hints
         raise StoppedError(f"{failures[0].reason}\n({'; '.join(hints)})")
-    return finish(output)
+    return finish(status, alone=engine != "array")
 
 
 def _identity(work: Work, inputs: Inputs, chosen: str, part_sentences: int) -> dict[str, Any]:

@@ -239,11 +239,15 @@ def _discard(folder: Folder | RemoteFolder, manifest: dict[str, Any]) -> None:
     folder.remove(MANIFEST)
 
 
-def finish(output: str) -> Status:
-    """Read the state of a job again, and say so in the folder if all of it is done."""
-    folder = open_folder(output)
+def finish(status: Status, *, alone: bool) -> Status:
+    """Say in the folder that all of a job is done, if it is.
+
+    Unless this process has made all parts `alone`, it looks what others have made.
+    """
+    folder = open_folder(status.output)
     folder.remove_orphans()
-    status = read_status(output)
+    if not alone:
+        status = read_status(status.output)
     if len(status.done) == status.num_parts and not status.is_complete:
         digests = [f"{name}\t{status.done[name]['sha256']}\n" for name in sorted(status.done)]
         content = {

@@ -149,18 +149,34 @@ class ParquetWriter:
         code = np.array([codes.setdefault(i, len(codes)) for i in sent_ids], dtype=np.int32)
         arrays = [
             arrow.DictionaryArray.from_arrays(
-                arrow.array(code[sentence]), arrow.array(list(codes), arrow.string())
+                _numbers(arrow, code[sentence]), _strings(arrow, list(codes))
             ),
-            arrow.array(numbers),
-            *(arrow.array(columns[name]) for name in layout.columns),
+            _numbers(arrow, numbers),
+            *(_numbers(arrow, columns[name]) for name in layout.columns),
         ]
         if values is not None:
             kind = self._schema.field(layout.values).type
             lists = arrow.ListArray.from_arrays(
-                arrow.array(ends.astype(np.int32)), arrow.array(values), type=kind
+                _numbers(arrow, ends.astype(np.int32)), _numbers(arrow, values), type=kind
             )
             arrays.append(lists)
         if layout.name == "scores":
             arrays.append(arrow.array([tokens[i] for i in sentence], arrow.list_(arrow.string())))
         table = arrow.Table.from_arrays(arrays, schema=self._schema)
         self._writer.write_table(table, row_group_size=max(1, len(sentence)))
+
+
+# pyarrow.array would import pandas where it is installed, which takes longer than many a run.
+
+
+def _numbers(arrow: Any, values: NDArray[Any]) -> Any:
+    buffer = arrow.py_buffer(np.ascontiguousarray(values))
+    kind = arrow.from_numpy_dtype(values.dtype)
+    return arrow.Array.from_buffers(kind, len(values), [None, buffer])
+
+
+def _strings(arrow: Any, strings: list[str]) -> Any:
+    encoded = [string.encode() for string in strings]
+    ends = np.cumsum([0, *map(len, encoded)]).astype(np.int32)
+    buffers = [None, arrow.py_buffer(ends), arrow.py_buffer(b"".join(encoded))]
+    return arrow.Array.from_buffers(arrow.string(), len(strings), buffers)
