@@ -355,9 +355,10 @@ const explore = (() => {
     const place = () => {
       const box = wordElement(selected).getBoundingClientRect();
       const most = document.documentElement.clientWidth - panel.offsetWidth - 8;
+      const isSheet = getComputedStyle(panel).position === "fixed";
       panel.style.left = `${Math.max(8, Math.min(box.left - 40, most)) + scrollX}px`;
       panel.style.top = `${box.bottom + 6 + scrollY}px`;
-      if (getComputedStyle(panel).position === "fixed" && box.bottom > innerHeight / 2)
+      if (isSheet && box.bottom > innerHeight / 2)
         scrollBy({ top: box.bottom - innerHeight / 2 });
     };
     const panelKey = (event) => {
