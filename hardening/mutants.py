@@ -318,8 +318,9 @@ DENSE = (
     Mutant(
         "the floating-point environment is not restored",
         "src/core/numbers/floating_point_guard.hpp",
-        "        floating_point_detail::barrier();\n        floating_point_detail::set(saved_);\n",
-        "        floating_point_detail::barrier();\n",
+        "        floating_point_detail::barrier();\n        floating_point_detail::set(saved_);\n"
+        "    }\n    FloatingPointGuard",
+        "        floating_point_detail::barrier();\n    }\n    FloatingPointGuard",
         (*ENVIRONMENT, "-k", "given_back"),
     ),
     Mutant(
@@ -423,7 +424,7 @@ DENSE = (
     ),
     Mutant(
         "twice the budget of steps",
-        "src/core/sampling/with_replacement.hpp",
+        "src/core/sampling/sampler.hpp",
         "return 4 * n * n + 256;",
         "return 8 * n * n + 512;",
         ("tests/contract/test_sampling.py", "-k", "ends_on_every_graph"),
@@ -564,8 +565,8 @@ DENSE = (
     Mutant(
         "the entropy of a nearly certain tree is taken from Z",
         "src/core/inference/entropy.hpp",
-        "        return magnitude <= 64.0 * entropy;\n",
-        "        return entropy > 0;\n",
+        "    return magnitude <= 64.0 * entropy;\n",
+        "    return entropy > 0;\n",
         ("tests/oracle/test_extreme_scores.py", "-k", "entropy"),
     ),
     Mutant(

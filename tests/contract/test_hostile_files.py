@@ -462,7 +462,7 @@ def test_a_page_is_not_written_through_a_link(ending, arborand, tmp_path):
     victim = tmp_path / "victim"
     victim.write_text("precious")
     (tmp_path / f"x.{ending}.partial").symlink_to(victim)
-    result = arborand("show", SCORES, "--max-sentences", 1, "-o", tmp_path / f"x.{ending}")
+    result = arborand("show", SCORES, "--sent-id", "en-1", "-o", tmp_path / f"x.{ending}")
     assert result.status == 0
     assert victim.read_text() == "precious"
     assert len(list(tmp_path.iterdir())) == 3
