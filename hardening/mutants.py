@@ -511,7 +511,7 @@ DENSE = (
         "src/core/walk/negligible.hpp",
         "    return log_sums + lost + count + 1.0 - tolerated - log_of(partition);\n",
         "    return log_sums < 0 ? lost + count - tolerated : -1.0;\n",
-        (*MASKS, "-k", "as_improbable"),
+        (*MASKS, "-k", "too_small_for_double"),
     ),
     Mutant(
         "prefixes are remembered without the root's child",
