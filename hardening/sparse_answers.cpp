@@ -247,9 +247,11 @@ OwnedEdges random_edges(Random& random, Scores scores, Index num_nodes) {
         add(name[at(head)], name[at(j)], random_score(random, scores));
     }
     for (Index count = random.below(3 * num_nodes); count > 0; --count) {
-        const bool absent = random.one_in(10);
-        add(random.below(num_nodes), random.below(num_nodes),
-            absent ? -HUGE_VAL : random_score(random, scores));
+        // One after the other: the order of arguments is the compiler's.
+        const Index head = random.below(num_nodes);
+        const Index dependent = random.below(num_nodes);
+        const double log_weight = random_score(random, scores);
+        add(head, dependent, random.one_in(10) ? -HUGE_VAL : log_weight);
     }
     if (scores == Scores::bound_pairs) {
         const double bond = static_cast<double>(random.below(800));
