@@ -527,13 +527,6 @@ DENSE = (
         (*SHARP, "-k", "neighbours"),
     ),
     Mutant(
-        "flags of other words decide",
-        "src/core/elimination/recursion.hpp",
-        "        flags.restore();\n        arena_.release(mark);\n",
-        "        arena_.release(mark);\n",
-        (*SHARP, "-k", "remembered"),
-    ),
-    Mutant(
         "jumps forget that others are in the way",
         "src/core/sampling/laps.hpp",
         "num_taken_[cycle] == 1",
@@ -553,6 +546,13 @@ DENSE = (
         "            Index at = j;\n",
         "            Index at = next_[j];\n",
         (*LAPS, "-k", "with_jumps"),
+    ),
+    Mutant(
+        "the best tree is taken from what is left without low arcs",
+        "src/core/best_trees/best_tree.hpp",
+        "lead_of(best, heads) > 0.5 * grid.floor;",
+        "lead_of(best, heads) < 1.0;",
+        (*MASKS, "-k", "one_low_arc"),
     ),
     Mutant(
         "hitting times leave arcs out",

@@ -69,7 +69,7 @@ class SparseInterview {
     void ask_rows() {
         Digest digest;
         for (Index j = 0; j < rows_.num_nodes(); ++j) {
-            digest.add(rows_.begin(j));
+            digest.add(static_cast<std::int64_t>(rows_.begin(j)));
             for (Index a = rows_.begin(j); a < rows_.end(j); ++a) {
                 digest.add(static_cast<std::uint64_t>(rows_.head(a)));
                 digest.add(rows_.log_weight(a));

@@ -349,12 +349,12 @@ def test_a_tap_on_an_arc_lists_heads_and_never_fixes(browser, corpus_page):
     assert text(browser, "#s1 .chip") == "harbour depends on painted ✕"
 
 
-def test_with_a_word_chosen_a_click_fixes_the_arc_that_is_meant(browser, long_page):
-    browser.open_live(long_page, height=3000)
-    browser.open_all()
+def test_with_a_word_chosen_a_click_fixes_the_arc_that_is_meant(browser, folder):
+    path = write(folder, "crowded", [make_picture(sharp(75, 75))])
+    browser.open_live(path, height=3000)
     spots = browser.evaluate("""(() => {
         const spots = [];
-        for (const arc of document.querySelectorAll("#s2 .main g.arc")) {
+        for (const arc of document.querySelectorAll("#s1 .main g.arc")) {
             const [head, word] = arc.dataset.arc.split("-").map(Number);
             const path = arc.querySelector(".line");
             if (!head || arc.querySelectorAll(".line").length > 1) continue;
@@ -367,21 +367,21 @@ def test_with_a_word_chosen_a_click_fixes_the_arc_that_is_meant(browser, long_pa
     spots = spots[:: len(spots) // 9]
     for head, word, length in spots:
         browser.press("Escape")
-        choose(browser, word, 2)
+        choose(browser, word)
         x, y = browser.evaluate(f"""(() => {{
-            const path = document.querySelector('#s2 .main [data-arc="{head}-{word}"] .line');
+            const path = document.querySelector('#s1 .main [data-arc="{head}-{word}"] .line');
             const point = path.getPointAtLength({length}).matrixTransform(path.getScreenCTM());
             return [point.x, point.y];
         }})()""")
-        before = browser.evaluate("document.querySelectorAll('#s2 .chip.fixed').length")
+        before = browser.evaluate("document.querySelectorAll('#s1 .chip.fixed').length")
         browser.click(x, y)
-        chip = browser.evaluate("document.querySelector('#s2 .word.selected .chosen')?.textContent")
+        chip = browser.evaluate("document.querySelector('#s1 .word.selected .chosen')?.textContent")
         pressed = browser.evaluate(
             "document.querySelector('.heads-panel [aria-pressed=true]')?.dataset.key"
         )
         hits += chip == "fixed" and pressed == f"fix-{head}"
-        if browser.evaluate("document.querySelectorAll('#s2 .chip.fixed').length") > before:
-            browser.evaluate("document.querySelector('#s2 .tools button').click()")
+        if browser.evaluate("document.querySelectorAll('#s1 .chip.fixed').length") > before:
+            browser.evaluate("document.querySelector('#s1 .tools button').click()")
     assert hits == len(spots)
 
 
@@ -856,7 +856,7 @@ def test_nothing_written_anywhere_can_run(browser, tmp_path, sink):
     elements = (
         "[...document.querySelectorAll('img, iframe, object, embed, svg svg, b[onclick]')].length"
     )
-    for word in range(1, n + 1):
+    for word in range(1, n + 1) if sink in per_word else (1, 2):
         choose(browser, word)
         push(browser, "fix", rows(browser)[1][0])
     push(browser, "forbid", rows(browser)[2][0])

@@ -5,11 +5,13 @@ with those of graphs that lack these arcs, to the last bit, and with all trees a
 trees do need them.
 """
 
+from fractions import Fraction
+
 import mpmath
 import numpy as np
 import pytest
 
-from arborand import DependencyTrees, SpanningTrees
+from arborand import DependencyTrees, SpanningTrees, _core
 from tests.high_precision import by_enumeration
 from tests.kinds import KINDS, is_single_root, trees_of
 from tests.oracle.test_extreme_scores import (
@@ -244,3 +246,51 @@ def by_order(scores, order):
     partition = mpmath.fsum(weights)
     shares = mpmath.fsum((weight / partition) ** order for weight in weights)
     return mpmath.log(shares) / (1 - order)
+
+
+# ---- best trees ---------------------------------------------------------------------------------
+
+
+def padded_with(mask, num_words, size, seed):
+    scores = np.full((size, size), mask)
+    scores[: num_words + 1, : num_words + 1] = dense_scores(seed, num_words, 2.0)
+    return scores
+
+
+@KINDS
+@pytest.mark.parametrize("mask", [-2e3, *MASKS[:-1]])
+@pytest.mark.parametrize("seed", range(6))
+def test_the_best_tree_beside_masked_padding_is_the_best(kind, mask, seed):
+    scores = padded_with(mask, 3, 6, seed)
+    exact = max(
+        (sum(Fraction(float(scores[h[j], j])) for j in range(1, 6)), [-x for x in h])
+        for h in trees_of(kind, scores)
+    )
+    assert kind(scores).best_tree().tolist() == [-x for x in exact[1]]
+
+
+@KINDS
+@pytest.mark.parametrize("mask", MASKS[:-1])
+def test_masked_padding_does_not_need_exact_numbers(kind, mask):
+    graphs = kind(padded_with(mask, 20, 31, 1))._graphs
+    heads = np.empty((1, 31), dtype=np.int32)
+    _, _, num_exact = _core.best_tree(
+        graphs.log_weights, graphs.lengths, graphs.single_root, 1, 1.0, heads
+    )
+    assert num_exact == 0
+
+
+@KINDS
+@pytest.mark.parametrize("seed", range(60))
+def test_one_low_arc_may_be_better_than_several_that_are_not_as_low(kind, seed):
+    # Best heads lead by a thousandth, which sets what counts as low; other arcs are around that.
+    generator = np.random.default_rng(seed)
+    scores = -(10 ** generator.uniform(-0.5, 0.6, size=(5, 5)))
+    for word in range(1, 5):
+        first, second = generator.permutation([h for h in range(5) if h != word])[:2]
+        scores[first, word], scores[second, word] = 0.0, -1e-3
+    exact = max(
+        (sum(Fraction(float(scores[h[j], j])) for j in range(1, 5)), [-x for x in h])
+        for h in trees_of(kind, scores)
+    )
+    assert kind(scores).best_tree().tolist() == [-x for x in exact[1]]

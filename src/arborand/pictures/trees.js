@@ -328,78 +328,72 @@ const trees = (() => {
   // Edmonds' algorithm.  Of two arcs the better one takes fewer arcs from the root; of two that take
   // as many, it is the one with the higher score.  No penalty has to be large enough.
   const bestTree = ({ n, single, scores }) => {
-    const heads = (size, score, roots) => {
-      const best = new Int32Array(size), bestRoots = roots.slice(0, size), bestScore = score.slice(0, size);
-      best[0] = -1;
-      for (let i = 1, arc = size; i < size; ++i)
-        for (let j = 0; j < size; ++j, ++arc) {
-          if (j === 0 || i === j || roots[arc] > bestRoots[j]) continue;
-          if (roots[arc] === bestRoots[j] && score[arc] <= bestScore[j]) continue;
-          best[j] = i;
-          bestRoots[j] = roots[arc];
-          bestScore[j] = score[arc];
-        }
-      const cycle = cycleIn(best);
-      if (!cycle) return best;
-
-      // A smaller graph, with one node, its last, for the whole cycle.
-      const nodes = [];
-      for (let j = 0; j < size; ++j) if (!cycle[j]) nodes.push(j);
-      const last = nodes.length, small = last + 1;
-      const smallScore = new Float64Array(small * small).fill(-Infinity);
-      const smallRoots = new Float64Array(small * small).fill(Infinity);
-      const entersAt = new Int32Array(small), leavesFrom = new Int32Array(small);
-      // Keeps the better of an arc of the smaller graph and what it has there already.
-      const offer = (at, score, roots) => {
-        if (roots > smallRoots[at]) return false;
-        if (roots === smallRoots[at] && score <= smallScore[at]) return false;
-        smallRoots[at] = roots;
-        smallScore[at] = score;
-        return true;
-      };
-      for (let i = 0; i < last; ++i)
-        for (let j = 1; j < last; ++j) {
-          const arc = nodes[i] * size + nodes[j];
-          smallScore[i * small + j] = score[arc];
-          smallRoots[i * small + j] = roots[arc];
-        }
-      for (let c = 1; c < size; ++c) {
-        if (!cycle[c]) continue;
-        const own = best[c] * size + c;
-        for (let i = 0; i < last; ++i) {
-          const into = nodes[i] * size + c, out = c * size + nodes[i];
-          if (offer(i * small + last, score[into] - score[own], roots[into] - roots[own]))
-            entersAt[i] = c;
-          if (i && offer(last * small + i, score[out], roots[out])) leavesFrom[i] = c;
-        }
-      }
-      const inner = heads(small, smallScore, smallRoots);
-      for (let j = 1; j < last; ++j)
-        best[nodes[j]] = inner[j] === last ? leavesFrom[j] : nodes[inner[j]];
-      best[entersAt[inner[last]]] = nodes[inner[last]];
-      return best;
-    };
-    const roots = scores.map((score, arc) => {
-      if (score === -Infinity) return Infinity;
-      return single && arc <= n ? 1 : 0;
-    });
-    return heads(n + 1, scores, roots);
+    const roots = new Float64Array(scores.length);
+    for (let arc = 0; arc < scores.length; ++arc) {
+      if (scores[arc] === -Infinity) roots[arc] = Infinity;
+      else if (single && arc <= n) roots[arc] = 1;
+    }
+    return bestHeads(n + 1, scores, roots);
   };
 
-  const cycleIn = (heads) => {
-    const seenFrom = new Int32Array(heads.length);
-    for (let start = 1; start < heads.length; ++start) {
+  const bestHeads = (size, score, roots) => {
+    const best = new Int32Array(size);
+    const bestScore = score.slice(0, size), bestRoots = roots.slice(0, size);
+    best[0] = -1;
+    for (let i = 1, arc = size; i < size; ++i)
+      for (let j = 0; j < size; ++j, ++arc) {
+        if (j === 0 || i === j || roots[arc] > bestRoots[j]) continue;
+        if (roots[arc] === bestRoots[j] && score[arc] <= bestScore[j]) continue;
+        best[j] = i;
+        bestRoots[j] = roots[arc];
+        bestScore[j] = score[arc];
+      }
+    const { isInCycle, nodeOf, count } = contract(best);
+    if (count === size) return best;
+
+    // In the smaller graph each cycle is a node.  An arc into a cycle replaces one of its arcs.
+    const smallScore = new Float64Array(count * count).fill(-Infinity);
+    const smallRoots = new Float64Array(count * count).fill(Infinity);
+    const arcs = new Int32Array(count * count);
+    for (let i = 0, arc = 0; i < size; ++i)
+      for (let j = 0; j < size; ++j, ++arc) {
+        if (j === 0 || nodeOf[i] === nodeOf[j]) continue;
+        const at = nodeOf[i] * count + nodeOf[j];
+        const gain = isInCycle[j] ? score[arc] - bestScore[j] : score[arc];
+        const taken = isInCycle[j] ? roots[arc] - bestRoots[j] : roots[arc];
+        if (taken > smallRoots[at] || (taken === smallRoots[at] && gain <= smallScore[at])) continue;
+        smallScore[at] = gain;
+        smallRoots[at] = taken;
+        arcs[at] = arc;
+      }
+    const inner = bestHeads(count, smallScore, smallRoots);
+    for (let node = 1; node < count; ++node) {
+      const arc = arcs[inner[node] * count + node];
+      best[arc % size] = Math.floor(arc / size);
+    }
+    return best;
+  };
+
+  // Number the nodes of the graph in which each cycle of `heads` is one node; the root is node 0.
+  const contract = (heads) => {
+    const size = heads.length, seenFrom = new Int32Array(size);
+    const isInCycle = new Uint8Array(size), nodeOf = new Int32Array(size);
+    let count = 1;
+    for (let start = 1; start < size; ++start) {
       let j = start;
       while (j > 0 && !seenFrom[j]) {
         seenFrom[j] = start;
         j = heads[j];
       }
       if (j <= 0 || seenFrom[j] !== start) continue;
-      const cycle = new Uint8Array(heads.length);
-      for (; !cycle[j]; j = heads[j]) cycle[j] = 1;
-      return cycle;
+      for (; !isInCycle[j]; j = heads[j]) {
+        isInCycle[j] = 1;
+        nodeOf[j] = count;
+      }
+      count += 1;
     }
-    return null;
+    for (let j = 1; j < size; ++j) if (!isInCycle[j]) nodeOf[j] = count++;
+    return { isInCycle, nodeOf, count };
   };
 
   // ---- all together --------------------------------------------------------------------------

@@ -48,8 +48,23 @@ class BestTreeSearch {
             return Status::ok;
         }
         Forest forest(n, arena_);
-        CertifiedRows rows(graph_, Grid::of(graph_, caution), best, arena_);
-        const Answer answer = find(best, forest, rows, several_roots, path, heads);
+        const Grid grid = Grid::of(graph_, caution);
+        const std::size_t mark = arena_.mark();
+        Answer answer;
+        {
+            CertifiedRows rows(graph_, grid, best, arena_);
+            answer = find(best, forest, rows, several_roots, path, heads);
+        }
+        if (answer == Answer::uncertain) {
+            arena_.release(mark);
+            CertifiedRows rows(graph_, grid.without_low_arcs(), best, arena_);
+            answer = find(best, forest, rows, several_roots, path, heads);
+            // Scores relative to the best ones are not positive: a tree has less than each of its
+            // arcs.  Half of the floor is far above the floor, whatever the sum rounds.
+            const bool is_best =
+                answer == Answer::certain && lead_of(best, heads) > 0.5 * grid.floor;
+            if (!is_best && answer != Answer::interrupted) answer = Answer::uncertain;
+        }
         if (answer != Answer::uncertain) {
             ++counts_.certified;
             return status_of(answer);
@@ -84,6 +99,15 @@ class BestTreeSearch {
     }
 
   private:
+    // The score of a tree relative to that of the best heads.
+    double lead_of(const BestHeads& best, const std::int32_t* heads) const {
+        double total = 0.0;
+        for (Index word = 1; word <= graph_.num_words; ++word) {
+            total += graph_.score(heads[word], word) - best.score[word];
+        }
+        return total;
+    }
+
     template <class Rows>
     static std::size_t workspace(Index n) {
         return BestHeads::workspace(n) + Arena::rounded<Node>(2 * n) + Forest::workspace(n) +

@@ -8,8 +8,9 @@
 // most 1.02 n quanta.  A choice whose lead is more than 2 n quanta is the choice the exact
 // algorithm makes; any other is left to exact_rows.hpp.  Scores far below the best into their word
 // are raised to the grid's floor.  That only makes arcs look better than they are: it is harmless
-// unless such an arc is chosen, and then the choice counts as uncertain.  (Proofs:
-// docs/mathematics.md.)
+// unless such an arc is chosen, and then the choice counts as uncertain.  A second try leaves them
+// out: if it finds a tree that is above the floor as a whole, no tree with such an arc is as good.
+// (Proofs: docs/mathematics.md.)
 //
 // Which word the chosen arc of a cycle enters does not matter before the tree is unfolded, and only
 // for choices that are kept; so it is found there, for O(n) in all.
@@ -27,6 +28,7 @@ struct Grid {
     double magic;  // adding and subtracting it rounds to the grid
     double floor;
     double bound;  // a lead must be larger
+    double below;  // what scores below the floor become: the floor, or -inf if they are left out
 
     // `caution` multiplies the bound: 1; 0 trusts doubles as they are, infinity nothing at all.
     static Grid of(const Graph& graph, double caution) {
@@ -38,13 +40,18 @@ struct Grid {
         int quantum = exponent + 10 + spare - 53;
         if (quantum < -1074) quantum = -1074;
         if (quantum > 900) quantum = 900;  // all doubles below are out of the grid's range
-        return {std::ldexp(1.5, quantum + 52), -std::ldexp(1.0, quantum + 53 - spare),
-                caution * (2.0 * static_cast<double>(graph.num_words)) * std::ldexp(1.0, quantum)};
+        const double floor = -std::ldexp(1.0, quantum + 53 - spare);
+        return {std::ldexp(1.5, quantum + 52), floor,
+                caution * (2.0 * static_cast<double>(graph.num_words)) * std::ldexp(1.0, quantum),
+                floor};
     }
+
+    // The same without the arcs below the floor.
+    Grid without_low_arcs() const { return {magic, floor, bound, -HUGE_VAL}; }
 
     // A score relative to the best into its word.
     double round(double relative) const {
-        const double raised = relative > floor ? relative : floor;
+        const double raised = relative > floor ? relative : below;
         return (raised + magic) - magic;
     }
 
@@ -56,11 +63,12 @@ struct Grid {
         for (Index i = 0; i <= n; ++i) values[i] = column[i * graph.stride];
         for (Index i = n + 1; i < padded(n + 1); ++i) values[i] = -HUGE_VAL;
         const FourDoubles shift = broadcast(best), lowest = broadcast(floor);
+        const FourDoubles instead = broadcast(below);
         const FourDoubles rounding = broadcast(magic), absent = broadcast(-HUGE_VAL);
         for (Index i = 0; i <= n; i += vector_length) {
             const FourDoubles score = load(values + i);
             const FourDoubles relative = score - shift;
-            const FourDoubles raised = select(relative > lowest, relative, lowest);
+            const FourDoubles raised = select(relative > lowest, relative, instead);
             store(values + i, select(score == absent, absent, (raised + rounding) - rounding));
         }
     }
