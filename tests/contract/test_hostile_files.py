@@ -18,7 +18,7 @@ from safetensors.numpy import save_file
 
 from arborand.formats import FormatError, OutputError, SentenceError, read_scores, read_trees
 from arborand.formats.characters import visible
-from arborand.formats.creating import write_aside
+from arborand.formats.creating import write_aside, written_aside
 from arborand.formats.outputs import FORMATS
 from arborand.formats.rows import ENTROPY, LOG_PARTITION, TREES, Rows, scores_layout
 from tests import fuzz_files
@@ -482,6 +482,24 @@ def test_names_beside_a_file_cannot_be_foreseen(tmp_path, monkeypatch):
     assert first != second
     assert {path.name for path in tmp_path.iterdir()} == {"out"}
     assert (tmp_path / "out").stat().st_mode & 0o777 == 0o666 & ~_umask()
+
+
+@pytest.mark.parametrize("can_link", [True, False])
+def test_of_several_writers_the_first_one_wins(can_link, tmp_path, monkeypatch):
+    def refuse(source, target):
+        raise OSError(1, "Operation not permitted")
+
+    if not can_link:
+        monkeypatch.setattr(os, "link", refuse)
+    with written_aside(tmp_path / "out", replace=False) as file:
+        file.write(b"first")
+    with (
+        pytest.raises(FileExistsError),
+        written_aside(tmp_path / "out", replace=False) as file,
+    ):
+        file.write(b"second")
+    assert (tmp_path / "out").read_bytes() == b"first"
+    assert len(list(tmp_path.iterdir())) == 1
 
 
 def _umask():

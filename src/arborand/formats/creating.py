@@ -56,10 +56,9 @@ def written_aside(path: Path, *, replace: bool = True) -> Iterator[IO[bytes]]:
         file.flush()
         os.fsync(file.fileno())
         file.close()
-        if replace:
+        if replace or not _linked(new, path):
             os.replace(new, path)
         else:
-            os.link(new, path)
             new.unlink()
     except BaseException:
         with suppress(OSError):  # the bytes that did not fit on a full disk
@@ -69,6 +68,19 @@ def written_aside(path: Path, *, replace: bool = True) -> Iterator[IO[bytes]]:
     finally:
         _own.discard(new)
     _sync_folder(path.parent)
+
+
+def _linked(new: Path, path: Path) -> bool:
+    """Give a file a second name that nothing has; False where files have one name only."""
+    try:
+        os.link(new, path)
+    except FileExistsError:
+        raise
+    except OSError:
+        if os.path.lexists(path):
+            raise FileExistsError(path) from None
+        return False
+    return True
 
 
 def write_aside(path: Path, write: Callable[[IO[bytes]], object]) -> None:
