@@ -149,6 +149,9 @@ CONTENTS = {
             "/benchmarks/results/peers",
             "/benchmarks/results/command_line",
             "/benchmarks/results/estimators",
+            "/benchmarks/results/best",
+            "/benchmarks/results/second_order",
+            "/benchmarks/results/torch_front",
         ]
     },
 }
