@@ -549,13 +549,6 @@ DENSE = (
         (*LAPS, "-k", "with_jumps"),
     ),
     Mutant(
-        "the best tree is taken from what is left without low arcs",
-        "src/core/best_trees/best_tree.hpp",
-        "lead_of(best, heads) > 0.5 * grid.floor;",
-        "lead_of(best, heads) < 1.0;",
-        (*MASKS, "-k", "one_low_arc"),
-    ),
-    Mutant(
         "hitting times leave arcs out",
         "src/core/inference/hitting_times.hpp",
         "        Scalar total(0.0);\n",
