@@ -52,7 +52,9 @@ inline void normalise(FourDoubles* steps, Index count, FourDoubles pivot, Pivots
     const FourDoubles zero = broadcast(0.0), one = broadcast(1.0);
     const FourIntegers positive = pivot > zero;
     pivots.multiply(positive[0] ? pivot[0] : first_order[0], positive[0] ? 0 : 1);
-    const FourDoubles inverse = one / select(positive, pivot, one);
+    // Not 1 / select(positive, pivot, 1): of that, compilers make a division by 0 and throw it
+    // away, which raises a flag.
+    const FourDoubles inverse = one / (pivot + select(positive, zero, one));
     for (Index i = 0; i < count; ++i) steps[i] *= inverse;
     if (all(positive)) return;
     pivots.dead_end |= !all(positive | (first_order > zero));

@@ -59,7 +59,11 @@ inline DifferenceOf<Real> shifted(Real score, Real column_shift, Real root_shift
 
 // The logarithm of an arc's entry in the rows.
 inline double log_entry(const Graph& graph, const Shift& shift, Index head, Index dependent) {
-    const double score = graph.score(head, dependent), column = shift.column[dependent];
+    const double column = shift.column[dependent];
+    // Compilers may compute the entry of an arc that is not there, and throw it away.  From -inf
+    // that would raise a flag, as if numbers had left their range.
+    const bool is_there = graph.score(head, dependent) > -HUGE_VAL;
+    const double score = is_there ? graph.score(head, dependent) : column;
     const Difference d = head == 0 ? shifted<true>(score, column, shift.root, shift.root_rest)
                                    : shifted<false>(score, column, 0.0, 0.0);
     return d.high + d.low;
