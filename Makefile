@@ -55,7 +55,9 @@ test: $(VENV)/installed $(VENV)/tested build/core_parts/built
 
 # What is missing here is an error, not a skip.
 test-fronts: $(VENV)/installed $(VENV)/tested $(VENV)/fronted
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest tests/fronts docs/torch.md docs/training.md
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --ignore=tests/fronts/test_jax.py tests/fronts docs/torch.md docs/training.md
+	# In a process of its own: JAX minds if others fork in the one it is in.
+	$(BIN)/python -m pytest tests/fronts/test_jax.py
 
 lint: $(VENV)/installed $(VENV)/tested $(VENV)/fronted $(VENV)/linted
 	$(BIN)/ruff check .
