@@ -474,6 +474,15 @@ def test_ranks_share_the_whole_list(whole, tmp_path):
             },
             (2, 4),
         ),
+        (
+            {
+                "SLURM_ARRAY_TASK_ID": "5",
+                "SLURM_ARRAY_TASK_MIN": "1",
+                "SLURM_ARRAY_TASK_STEP": "2",
+                "SLURM_ARRAY_TASK_COUNT": "4",
+            },
+            (2, 4),
+        ),
         ({"OMPI_COMM_WORLD_RANK": "1", "OMPI_COMM_WORLD_SIZE": "2"}, (1, 2)),
         ({"PMI_RANK": "1", "PMI_SIZE": "2"}, (1, 2)),
         ({"SLURM_PROCID": "5", "SLURM_NTASKS": "6"}, (5, 6)),

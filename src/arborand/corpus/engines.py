@@ -194,8 +194,9 @@ def rank_and_world(
         for rank_name, world_name in _RANKS:
             if rank_name in environment and world_name in environment:
                 rank, world = int(environment[rank_name]), int(environment[world_name])
-                if rank_name == "SLURM_ARRAY_TASK_ID":  # which need not begin with 0
+                if rank_name == "SLURM_ARRAY_TASK_ID":  # --array=1-9:2 begins with 1, and skips
                     rank -= int(environment.get("SLURM_ARRAY_TASK_MIN", "0"))
+                    rank //= int(environment.get("SLURM_ARRAY_TASK_STEP", "1"))
                 break
     if rank is None or world is None:
         names = ", ".join(f"{rank_name} and {world_name}" for rank_name, world_name in _RANKS)
