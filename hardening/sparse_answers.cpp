@@ -38,6 +38,11 @@ class SparseInterview {
         } else {
             root_ = edges.directed ? static_cast<Node>(edges.root) : choose_walk_target(rows_);
         }
+        for (const auto* logarithms : {&edges.log_weights, &edges.log_killing}) {
+            for (const double x : *logarithms) {
+                keeps_digits_ &= x == -HUGE_VAL || std::fabs(x) <= 1e13;
+            }
+        }
         for (Index i = 0; i < num_draws; ++i) draws_.push_back(static_cast<std::uint64_t>(i + 5));
     }
 
@@ -167,6 +172,7 @@ class SparseInterview {
         if (!ordering.run(1e9, interrupt_, plan)) {
             return record("sparse elimination", Status::interrupted, Digest());
         }
+        if (!keeps_digits_) return;  // as the library refuses it
         std::vector<bool> seen(at(rows_.num_nodes()), false);
         for (const Node node : plan.order) {
             expect(node != root_ && !seen[node], "an order of elimination has a node twice");
@@ -224,6 +230,7 @@ class SparseInterview {
     Index num_inside_;
     Node root_ = 0;
     std::vector<std::uint64_t> draws_;
+    bool keeps_digits_ = true;  // whether elimination is possible with these weights
     Answers answers_;
 };
 

@@ -333,3 +333,12 @@ def test_dense_trees_have_their_probabilities_here():
     sparse = SparseSpanningTrees.from_dense(dense)
     trees = [[-1, 0, 0], [-1, 0, 1], [-1, 2, 0]]
     np.testing.assert_allclose(sparse.log_prob(trees), dense.log_prob(trees), rtol=1e-14)
+
+
+def test_log_weights_beyond_all_exponentials_are_refused_by_elimination_and_not_by_walks():
+    trees = SparseSpanningTrees.from_edges(
+        [0, 1, 2], [1, 2, 0], log_weights=[1.7e308, 1.7e308, -1e308], directed=False
+    )
+    with pytest.raises(PrecisionError, match=r"size 1.7e\+308.*to_dense"):
+        trees.log_partition()
+    assert trees.sample(rng=1).tolist() == [1, -1, 1]

@@ -10,6 +10,7 @@ from arborand import _core
 from arborand.errors import (
     InvalidWeightsError,
     NoTreeError,
+    PrecisionError,
     TooMuchWorkError,
     WalkTooLongError,
 )
@@ -26,6 +27,8 @@ MAX_WORK = 1e10
 """Updates that elimination may take by default: some ten seconds."""
 
 _NAMED = 5  # nodes that a message names
+# Beyond this, the rounding of a logarithm alone changes its weight by a thousandth.
+_LARGEST_LOGARITHM = 1e13
 
 
 class Plan(NamedTuple):
@@ -211,8 +214,23 @@ class RootedGraph:
                 plan.work,
             )
         if self._known_elimination is None:
+            self._check_spread()
             self._known_elimination = _core.Elimination(self.core, self.walk_root, plan.order)
         return self._known_elimination
+
+    def _check_spread(self) -> None:
+        """Refuse to eliminate with numbers that would keep no digit."""
+        spread = 0.0
+        for logarithms in (self.edges.log_weights, self.edges.log_killing):
+            if logarithms is not None:
+                size = np.abs(logarithms[logarithms > -np.inf]).max(initial=0.0)
+                spread = max(spread, float(size))
+        if spread > _LARGEST_LOGARITHM:
+            raise PrecisionError(
+                f"a log-weight has the size {spread:.1e}: elimination of sparse graphs keeps no "
+                f"digits beyond {_LARGEST_LOGARITHM:.0e}; the dense class has no such limit "
+                "(to_dense)"
+            )
 
     def diagonal(self, max_work: float) -> NDArray[np.float64]:
         """Compute by node: visits to it from itself, its root arc's marginal, its resistance."""
