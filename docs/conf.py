@@ -152,6 +152,7 @@ CONTENTS = {
             "/benchmarks/results/best",
             "/benchmarks/results/second_order",
             "/benchmarks/results/torch_front",
+            "/benchmarks/results/page",
         ]
     },
 }
