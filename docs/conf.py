@@ -153,6 +153,7 @@ CONTENTS = {
             "/benchmarks/results/second_order",
             "/benchmarks/results/torch_front",
             "/benchmarks/results/page",
+            "/benchmarks/results/sparse",
         ]
     },
 }
