@@ -81,11 +81,8 @@ class Sentences:
             if len(self) == 1 and len(self.scores) == size * size:
                 return self.scores.reshape(1, size, size).astype(np.float64)
             padded = np.full((len(self), size, size), fill)
-            start = 0
-            for matrix, side in zip(padded, (self.lengths + 1).tolist(), strict=True):
-                stop = start + side * side
-                matrix[:side, :side] = self.scores[start:stop].reshape(side, side)
-                start = stop
+            real = np.arange(size) <= self.lengths[:, None]
+            padded[real[:, :, None] & real[:, None, :]] = self.scores
         return padded
 
     def part(self, start: int, stop: int) -> Sentences:
