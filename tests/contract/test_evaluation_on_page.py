@@ -97,8 +97,8 @@ def check(found, summary, scope):
         "UAS of the minimum-risk tree": percent(summary.minimum_risk_attachment_score),
         "its UAS as the scores expect it": percent(summary.claimed_attachment_score),
         "expected UAS, of a random tree": percent(summary.expected_attachment_score),
-        "log-probability of gold, mean": f"{summary.mean_log_prob:.2f}\xa0nats or "
-        + percent(np.exp(summary.mean_log_prob)),
+        "log-probability of gold, mean": f"{summary.mean_log_prob:.2f}\xa0nats "
+        f"({percent(np.exp(summary.mean_log_prob))})",
     }
     table = summary.calibration
     assert len(found["titles"]) == 5

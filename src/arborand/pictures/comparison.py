@@ -97,7 +97,7 @@ def _facts(summary: Summary) -> str:
     rows = [(words, percent(share)) for words, share in facts if not math.isnan(share)]
     if summary.num_trees:
         mean = summary.mean_log_prob
-        typical = f"<small> or {percent(math.exp(mean))}</small>"
+        typical = f"<small> ({percent(math.exp(mean))})</small>"
         rows.append(("log-probability of gold, mean", f"{mean:.2f}\u00a0nats{typical}"))
     return "".join(f"<div><dt>{words}</dt><dd>{value}</dd></div>" for words, value in rows)
 

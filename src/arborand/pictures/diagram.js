@@ -9,6 +9,7 @@ const diagram = (() => {
   const MOST_ENDS = 4; // of arcs from one word to other lines, at each side
   const LONGEST = 28;
   const UNCERTAIN = 0.2; // nats; below, a word's head counts as settled
+  const NATS_ROOM = 46; // what "0.4 nats" needs; a word with less room gets the number alone
 
   // ---- elements: text is always text, whatever it contains ------------------------------------
   const fill = (element, attributes, children) => {
@@ -342,7 +343,7 @@ const diagram = (() => {
       part("text", { class: kind, x: round(x), y: round(ground + 39 + BELOW_ROOM * row) }, text);
     const rows = sentence.below.map((line, row) => under(shorten(line[j - 1], 12), row, "below"));
     if (entropies && (mark.word || isUnsure))
-      rows.push(under(mark.word || `${entropy.toFixed(1)} nats`, rows.length, mark.word ? "chosen" : "entropy"));
+      rows.push(under(mark.word || `${entropy.toFixed(1)}${slots[j - 1] >= NATS_ROOM ? " nats" : ""}`, rows.length, mark.word ? "chosen" : "entropy"));
     const form = shorten(tokens[j - 1]);
     const content = [
       form === tokens[j - 1] ? null : part("title", {}, tokens[j - 1]),
