@@ -272,7 +272,7 @@ class SparseGraph {
     Nodes heads_, dependents_;  // keep the arrays alive
     std::optional<Numbers> log_weights_;
     std::unique_ptr<CompressedRows> rows_;
-    std::vector<Step> steps_;
+    LongArray<Step> steps_;
     bool near_ = true;
     std::once_flag prepared_;
 };

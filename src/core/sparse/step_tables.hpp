@@ -68,7 +68,7 @@ struct StepTables {
 class StepTableBuilder {
   public:
     // Append the table of one row.  The weights are relative to the row's largest.
-    void append(const double* weights, const Node* heads, Index count, std::vector<Step>& steps) {
+    void append(const double* weights, const Node* heads, Index count, LongArray<Step>& steps) {
         const std::size_t size = static_cast<std::size_t>(count);
         if (scaled_.size() < size) {
             scaled_.resize(size);
@@ -88,8 +88,8 @@ class StepTableBuilder {
 };
 
 // The tables of all rows; empty where every row's weights are equal.
-inline std::vector<Step> make_steps(const CompressedRows& rows) {
-    std::vector<Step> steps;
+inline LongArray<Step> make_steps(const CompressedRows& rows) {
+    LongArray<Step> steps;
     bool uniform = true;
     for (Index j = 0; uniform && rows.is_weighted() && j < rows.num_nodes(); ++j) {
         for (Index a = rows.begin(j) + 1; a < rows.end(j); ++a) {
