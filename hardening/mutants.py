@@ -699,6 +699,13 @@ SPARSE = (
         SPARSE_DRAWS,
     ),
     Mutant(
+        "a walk on its own may take one step more",
+        "src/core/sparse/wilson.hpp",
+        ": later_(budget), interrupt_(interrupt) {",
+        ": later_(budget + 1), interrupt_(interrupt) {",
+        SPARSE_DRAWS,
+    ),
+    Mutant(
         "walks side by side may take one step more",
         "src/core/sparse/wilson.hpp",
         "} else if (walker.left == 0) {",
