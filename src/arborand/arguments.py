@@ -52,6 +52,8 @@ def explain_arguments(kind: Class) -> Class:
 
 def _explained(function: Callable[..., Any]) -> Callable[..., Any]:
     parameters = list(inspect.signature(function).parameters.values())
+    if any(parameter.kind is parameter.VAR_POSITIONAL for parameter in parameters):
+        return function  # it takes anything, and answers itself
     names = frozenset(parameter.name for parameter in parameters[1:])
     most = sum(parameter.kind is parameter.POSITIONAL_OR_KEYWORD for parameter in parameters)
 
@@ -133,7 +135,7 @@ def check_size(size: int | tuple[int, ...] | None) -> tuple[int, ...]:
     shape = tuple(check_integer(axis, "size") for axis in axes)
     if any(axis < 0 for axis in shape):
         raise ValueError(f"size is {size}: a number of draws must not be negative")
-    if math.prod(shape) >= 2**48:
+    if math.prod(max(axis, 1) for axis in shape) >= 2**48:
         raise ValueError(
             f"size is {size}: no memory holds so many trees; draw them in parts, with first_draw"
         )
@@ -168,10 +170,21 @@ def check_choice(value: str, name: str, choices: tuple[str, ...]) -> str:
     return value
 
 
+def list_arcs(arcs: Iterable[tuple[int, int]], name: str) -> list[tuple[int, int]]:
+    """Let anything through that can be listed."""
+    try:
+        iterator = iter(arcs)
+    except TypeError:
+        raise TypeError(
+            f"{name} must be a list of (head, dependent) pairs, not {arcs!r}; use [] for no arcs"
+        ) from None
+    return list(iterator)
+
+
 def check_arcs(arcs: Iterable[tuple[int, int]], name: str, num_words: int) -> list[tuple[int, int]]:
     """Let a collection of (head, dependent) pairs through."""
     checked = []
-    for arc in arcs:
+    for arc in list_arcs(arcs, name):
         try:
             head, dependent = arc
         except (TypeError, ValueError):
