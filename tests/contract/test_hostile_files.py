@@ -96,7 +96,7 @@ def test_json_that_is_no_tree_is_refused(line, message, tmp_path):
         list(read_trees(tmp_path / "t.jsonl"))
 
 
-@pytest.mark.parametrize("head", ["99999999999", "4294967296", "9" * 5000, "²", "-1", "1.0", "_"])
+@pytest.mark.parametrize("head", ["99999999999", "4294967296", "9" * 5000, "²", "-1", "1.0", "_", "1"])
 def test_a_head_in_conllu_is_0_or_a_word(head, tmp_path):
     columns = f"1\tx\t_\t_\t_\t_\t{head}\troot\t_\t_\n\n"
     (tmp_path / "t.conllu").write_text("# sent_id = a\n" + columns)
