@@ -96,7 +96,9 @@ def test_json_that_is_no_tree_is_refused(line, message, tmp_path):
         list(read_trees(tmp_path / "t.jsonl"))
 
 
-@pytest.mark.parametrize("head", ["99999999999", "4294967296", "9" * 5000, "²", "-1", "1.0", "_", "1"])
+@pytest.mark.parametrize(
+    "head", ["99999999999", "4294967296", "9" * 5000, "²", "-1", "1.0", "_", "1"]
+)
 def test_a_head_in_conllu_is_0_or_a_word(head, tmp_path):
     columns = f"1\tx\t_\t_\t_\t_\t{head}\troot\t_\t_\n\n"
     (tmp_path / "t.conllu").write_text("# sent_id = a\n" + columns)
@@ -327,6 +329,12 @@ def bombs(folder):
         compression="zstd",
     )
     parquet(folder / "tokens.parquet", {"log_weights": small, "tokens": [["a" * 1_000_000]] * 1000})
+    parquet(  # below what a long sentence may take
+        folder / "one_id.parquet",
+        {"log_weights": small[:1], "sent_id": ["a" * 150_000_000]},
+        use_dictionary=False,
+        compression="zstd",
+    )
     # A page that is said to have two gigabytes, which the library would take.
     plain = parquet(folder / "page.parquet", {"log_weights": small}, use_dictionary=False)
     data = bytearray(plain.read_bytes())
@@ -342,10 +350,11 @@ def test_small_files_do_not_take_much_memory(tmp_path):
     assert max(path.stat().st_size for path in paths) < 2_000_000
     messages, growth = run_script(
         f"""
-        import json, resource
+        import json
         from arborand.formats import FormatError, read_scores
+        from tests.processes import peak_memory
         import pyarrow.parquet, pyarrow.compute
-        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        before = peak_memory()
         messages = []
         for path in {[str(path) for path in paths]!r}:
             try:
@@ -354,8 +363,7 @@ def test_small_files_do_not_take_much_memory(tmp_path):
                 messages.append("read")
             except FormatError as error:
                 messages.append(str(error))
-        after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-        print(json.dumps([messages, after - before]))
+        print(json.dumps([messages, peak_memory() - before]))
         """
     )
     for path, message in zip(paths, messages, strict=True):
@@ -611,16 +619,17 @@ def test_ids_with_separators_are_quoted(tmp_path):
     import csv
 
     rows = Rows(
-        ['a,"b"\n', "c\td"],
-        np.ones(2, dtype=np.int32),
-        np.ones(2, dtype=int),
-        {"log_partition": np.array([0.5, -np.inf])},
+        ['a,"b"\n', "c\td", "e\r"],
+        np.ones(3, dtype=np.int32),
+        np.ones(3, dtype=int),
+        {"log_partition": np.array([0.5, -np.inf, 1.0])},
     )
     for kind, separator in (("csv", ","), ("tsv", "\t")):
         save_rows(tmp_path / kind, kind, LOG_PARTITION, {}, rows)
         with (tmp_path / kind).open(newline="") as file:
             _, *lines = csv.reader(file, delimiter=separator)
-        assert lines == [['a,"b"\n', "1", "0.5"], ["c\td", "1", "-inf"]]
+        assert lines == [['a,"b"\n', "1", "0.5"], ["c\td", "1", "-inf"], ["e\r", "1", "1.0"]]
+        assert (tmp_path / kind).read_bytes().count(b"\r") == 1  # lines end with \n alone
 
 
 def test_entropy_takes_words_and_says_its_unit(arborand):
