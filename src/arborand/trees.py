@@ -93,6 +93,7 @@ def arcs(heads: ArrayLike) -> NDArray[np.int32]:
         raise InvalidTreeError(
             f"heads has shape {array.shape}: arcs takes one tree, shape (n + 1,); index it first"
         )
+    _as_trees(array)
     dependents = np.flatnonzero(array >= 0)
     return np.stack([array[dependents], dependents], axis=-1).astype(np.int32)
 
