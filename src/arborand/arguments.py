@@ -20,18 +20,18 @@ if TYPE_CHECKING:
 
 Class = TypeVar("Class", bound=type)
 
-# What other libraries call it, and what it is called here.
 _ROOT_ARCS = (
     "the class decides: SpanningTrees allows several arcs from the root, DependencyTrees one"
 )
-_OTHER_NAMES = {
-    **dict.fromkeys(("seed", "random_state", "generator", "key"), "rng"),
-    **dict.fromkeys(("length", "mask", "seq_lens", "sentence_lengths"), "lengths"),
-    **dict.fromkeys(("sample_shape", "num_samples", "n", "num_draws", "shape"), "size"),
-    **dict.fromkeys(("num_workers", "n_jobs", "threads"), "workers"),
-    **dict.fromkeys(("scores", "arc_scores", "logits", "potentials"), "log_weights"),
-    **dict.fromkeys(("algorithm", "sampler"), "method"),
-}
+# Names of one and the same thing.
+_SAME = (
+    ("rng", "generator", "seed", "random_state", "key"),
+    ("lengths", "length", "mask", "seq_lens", "sentence_lengths"),
+    ("size", "sample_shape", "k", "num_samples", "n", "num_draws", "num_trees", "shape"),
+    ("workers", "num_workers", "n_jobs", "threads"),
+    ("log_weights", "scores", "arc_scores", "logits", "potentials"),
+    ("method", "algorithm", "sampler"),
+)
 _CHOICE_OF_CLASS = ("multiroot", "multi_root", "single_root", "one_root")
 
 
@@ -91,7 +91,7 @@ def _explanation(
     import difflib  # on the way to an error only
 
     known = [*positional, *keywords]
-    meant = [_OTHER_NAMES.get(unknown, "")] if _OTHER_NAMES.get(unknown) in known else []
+    meant = [name for names in _SAME if unknown in names for name in names if name in known]
     meant = meant or difflib.get_close_matches(unknown, known, 1)
     hint = f"it is called {meant[0]}" if meant else f"it takes {every}"
     return f"{called} has no argument {unknown}: {hint}"

@@ -277,6 +277,7 @@ def test_lengths_that_count_the_root(kind):
             lambda d: d.sample_without_replacement(3, seed=1),
             r"\.sample_without_replacement has no argument seed: it is called rng",
         ),
+        (lambda d: d.best_trees(n=3), r"\.best_trees has no argument n: it is called k"),
         (lambda d: d.entropy(colour=1), r"\.entropy has no argument colour: it takes workers="),
         (
             lambda d: type(d)(d.log_weights, multiroot=True),
@@ -382,6 +383,11 @@ def test_no_draws_of_too_many(kind):
             ValueError, match=r"^size is .*: no memory holds so many trees; draw th"
         ):
             kind(np.zeros((3, 3))).sample(size)
+    large, small = kind(np.zeros((61, 61))), kind(np.zeros((3, 3)))
+    for name in ("best_trees", "sample_without_replacement"):
+        with pytest.raises(ValueError, match=r"^k is 10+: no memory .*; iterate over them instead"):
+            getattr(large, name)(10**30)
+        assert len(getattr(small, name)(10**30)) == (3 if kind is SpanningTrees else 2)
 
 
 # ---- heads --------------------------------------------------------------------------------------
