@@ -15,7 +15,7 @@ import numpy as np
 
 from arborand import _core, inference
 from arborand.errors import InvalidTreeError, NoTreeError
-from arborand.trees import as_integers
+from arborand.trees import check_integers
 from arborand.validation import Graphs, find_unreachable
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def check_heads(
     """Let partial annotations through: the head of each word, or -1."""
     if heads is None:
         return None
-    array = as_integers(heads, name)
+    array = check_integers(heads, name)
     expected = (*graphs.batch_shape, graphs.size)
     if array.shape != expected:
         is_without_root = array.shape == (*graphs.batch_shape, graphs.size - 1)

@@ -188,7 +188,7 @@ def from_conll(heads: ArrayLike) -> NDArray[np.int32]:
     >>> from_conll([2, 0, 2]).tolist()
     [-1, 2, 0, 2]
     """
-    array = as_integers(heads)
+    array = check_integers(heads)
     if array.ndim < 1 or array.shape[-1] < 1:
         raise InvalidTreeError(f"heads has shape {array.shape}: expected (..., n), n at least 1")
     root = np.full((*array.shape[:-1], 1), -1)
@@ -225,7 +225,7 @@ def from_parents(parents: ArrayLike) -> NDArray[np.int32]:
     >>> from_parents([1, -1, 1]).tolist()
     [-1, 2, 0, 2]
     """
-    return from_conll(as_integers(parents, "parents") + 1)
+    return from_conll(check_integers(parents, "parents") + 1)
 
 
 def to_parents(heads: ArrayLike) -> NDArray[np.int32]:
@@ -292,7 +292,7 @@ def check_tree_heads(heads: ArrayLike, expected: tuple[int, ...]) -> NDArray[np.
 
     The core then finds out whether they are trees, and `not_a_tree` says why one is none.
     """
-    array = as_integers(heads)
+    array = check_integers(heads)
     shape = array.shape
     if len(shape) >= len(expected) and shape[len(shape) - len(expected) :] == expected:
         return array
@@ -342,8 +342,8 @@ def _wrong_head(node: int, head: int, num_words: int) -> str | None:
     return None
 
 
-def as_integers(values: ArrayLike, name: str = "heads") -> NDArray[Any]:
-    """Read heads as an array of integers, or raise an error that says why they are none."""
+def check_integers(values: ArrayLike, name: str = "heads") -> NDArray[Any]:
+    """Let an array of integers through, or raise an error that says why it is none."""
     try:
         array: NDArray[Any] = np.asarray(values)
     except ValueError:
@@ -362,7 +362,7 @@ def as_integers(values: ArrayLike, name: str = "heads") -> NDArray[Any]:
 
 
 def _as_heads(heads: ArrayLike) -> NDArray[np.intp]:
-    array = as_integers(heads)
+    array = check_integers(heads)
     if array.ndim < 1 or array.shape[-1] < 2:
         raise InvalidTreeError(
             f"heads has shape {array.shape}: expected (..., n + 1), one entry for the root and one "
