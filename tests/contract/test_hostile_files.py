@@ -306,6 +306,26 @@ def test_a_flipped_bit_in_a_page_that_we_wrote_is_noticed(arborand, tmp_path):
             list(read_scores(out))
 
 
+@pytest.mark.parametrize("shape", [b"[" * 3000, b"[Infinity, 3, 3]", b"7", b"[]", b"[null]"])
+def test_a_header_of_safetensors_may_hold_anything(shape, arborand, tmp_path):
+    header = b'{"log_weights":{"dtype":"F64","data_offsets":[0,72],"shape":' + shape + b"}}"
+    path = tmp_path / "s.safetensors"
+    path.write_bytes(len(header).to_bytes(8, "little") + header + bytes(72))
+    result = arborand("check", path)
+    assert (result.status, result.out) == (1, b"")
+    assert "s.safetensors" in result.err
+
+
+@pytest.mark.parametrize("byte", [0x19, 0x1C], ids=["lists", "structs"])
+def test_a_footer_of_parquet_may_be_nested_deeply(byte, arborand, tmp_path):
+    footer = bytes([byte]) * 5000
+    path = tmp_path / "s.parquet"
+    path.write_bytes(b"PAR1" + footer + len(footer).to_bytes(4, "little") + b"PAR1")
+    result = arborand("check", path)
+    assert (result.status, result.out) == (1, b"")
+    assert result.err.startswith("arborand: s.parquet is truncated or damaged: ")
+
+
 # ---- memory
 
 
