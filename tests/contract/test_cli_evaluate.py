@@ -204,4 +204,4 @@ def test_gold_with_a_word_as_its_own_head_names_the_sentence(arborand, tmp_path)
     path = gold_file(tmp_path / "gold.conllu", corpus, gold)
     result = arborand("evaluate", scores, "--conllu", path)
     assert result.status == 1
-    assert "sentence 's-1' (number 2): gold[0, 1] is 1" in result.err
+    assert "sentence 's-1' (number 2): word 1 has the HEAD '1': expected 0 for" in result.err

@@ -143,6 +143,8 @@ def _listed(inputs: Sequence[str], endings: tuple[str, ...]) -> tuple[str, list[
 
 def _files_of(where: str, endings: tuple[str, ...]) -> tuple[str, list[str]]:
     """Find the files of one input: a folder, and names in it."""
+    if not where:
+        raise FormatError("the name of an input is empty: name a file, or a folder such as .")
     if not is_remote(where) and os.path.isfile(where):
         return split(where)[0], [split(where)[1]]
     is_pattern = re.search(r"[*?\[]" if not is_remote(where) else r"[*\[]", where) is not None

@@ -37,7 +37,7 @@ from arborand.corpus.work import make_work
 from arborand.corpus.writing import write_rows
 from arborand.errors import ArborandError
 from arborand.formats.creating import OutputError, remove_orphans, written_aside
-from arborand.formats.inputs import SentenceError, open_input
+from arborand.formats.inputs import FormatError, SentenceError, open_input
 from arborand.formats.outputs import has_known_ending, is_stream, open_writer, output_format
 from arborand.formats.rows import TREES, scores_layout
 from arborand.formats.scores import open_scores
@@ -86,16 +86,20 @@ def open_inputs(
     endings = (*SCORES_ENDINGS, *TREES_ENDINGS) if trees else SCORES_ENDINGS
     with ExitStack() as stack:
 
-        def found(names: Sequence[str]) -> list[Shard]:
+        def found(names: Sequence[str], endings: tuple[str, ...]) -> list[Shard]:
             if list(names) != ["-"]:
                 return find_shards(names, endings)
             file = stack.enter_context(open_input("-"))
             return [replace(find_shards([str(file.path)], endings)[0], shown="-")]
 
-        shards = found(inputs)
+        shards = found(inputs, endings)
         words = None
         if conllu is not None:
-            [words] = found([conllu])
+            words, *others = found([conllu], (".conllu",))
+            if others:
+                raise FormatError(
+                    f"{conllu} stands for {1 + len(others)} files: put all words into one file"
+                )
             if not words.sha256:
                 with open_shard(words, digest=True) as file:
                     words = replace(words, sha256=file.sha256)

@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from arborand.arguments import check_count, check_index, check_integer, check_size, check_workers
+from arborand.arguments import (
+    check_count,
+    check_index,
+    check_integer,
+    check_size,
+    check_workers,
+    explain_arguments,
+)
 from arborand.distributions import SpanningTrees, check_single_graph
 from arborand.errors import InvalidTreeError, InvalidWeightsError, PrecisionError
 from arborand.randomness import Seed, stream_key
@@ -29,6 +36,7 @@ if TYPE_CHECKING:
 _LARGEST_ERROR = 1e-6
 
 
+@explain_arguments
 class SparseSpanningTrees:
     r"""The distribution over the spanning trees, or forests, of a large sparse graph.
 
@@ -59,7 +67,8 @@ class SparseSpanningTrees:
     _source: Any  # the NetworkX graph it was made from
     _keys: list[tuple[Any, ...]] | None  # its edges
 
-    def __init__(self) -> None:
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        del arguments, options
         raise TypeError(
             "make one with from_edges, from_scipy, from_networkx or from_dense; a matrix of scores "
             "goes to SpanningTrees"

@@ -16,7 +16,7 @@ from torch import Size, Tensor
 from torch.distributions import Distribution, constraints, register_kl
 
 import arborand
-from arborand.arguments import check_count, check_workers
+from arborand.arguments import check_count, check_workers, explain_arguments
 from arborand.enumeration import dependency_trees, spanning_trees
 from arborand.errors import InvalidWeightsError
 from arborand.methods import WITH_REPLACEMENT, WITHOUT_REPLACEMENT, check_method
@@ -96,6 +96,7 @@ class _Trees(constraints.Constraint):
         return torch.as_tensor(answer, device=value.device)
 
 
+@explain_arguments
 class TreeDistribution(Distribution):
     """What :class:`SpanningTrees` and :class:`DependencyTrees` have in common."""
 

@@ -37,6 +37,28 @@ SMALL = pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.f
 
 
 @KINDS
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (
+            lambda d: d.sample((2,), seed=0),
+            r"\.sample has no argument seed: it is called generator",
+        ),
+        (lambda d: d.sample((2,), rng=0), r"\.sample has no argument rng: it is called generator"),
+        (
+            lambda d: d.sample(size=(2,)),
+            r"\.sample has no argument size: it is called sample_shape",
+        ),
+        (lambda d: type(d)(X, multiroot=True), " has no argument multiroot: the class decides"),
+        (lambda d: type(d)(X, LENGTHS), " takes 1 argument by position, not 2; .* lengths="),
+    ],
+)
+def test_arguments_of_other_libraries_are_answered_by_their_names_here(kind, call, message):
+    with pytest.raises(TypeError, match=f"^{kind.__name__}{message}"):
+        call(kind(X))
+
+
+@KINDS
 @pytest.mark.parametrize("name", ["log_partition", "arc_marginals", "root_marginals", "entropy"])
 def test_answers_are_those_of_numpy(kind, name):
     ours = getattr(kind(X, lengths=LENGTHS), name)()
