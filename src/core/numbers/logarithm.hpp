@@ -145,8 +145,8 @@ inline bool take_logarithms_of_weights(const double* from, double* to, Index cou
     FourIntegers bad = {0, 0, 0, 0};
     for (; i + vector_length <= count; i += vector_length) {
         const FourDoubles x = load(from + i);
-        const FourIntegers small = x < smallest_normal;
-        bad |= (small & reinterpret_cast<FourIntegers>(x)) | ~(x < HUGE_VAL);
+        const FourIntegers small = x < smallest_normal, finite = x < HUGE_VAL;
+        bad |= (small & reinterpret_cast<FourIntegers>(x)) | ~finite;
         const FourDoubles log = log_with(rows_of_four(from + i), x, broadcast(0.0)).high;
         store(to + i, select(small, broadcast(-HUGE_VAL), log));
     }
