@@ -59,7 +59,7 @@ def _explained(function: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(function)
     def call(*arguments: Any, **options: Any) -> Any:
-        if len(arguments) > most or not names.issuperset(options):
+        if len(arguments) > most or (options and not names.issuperset(options)):
             raise TypeError(_explanation(function.__name__, arguments, options, parameters[1:]))
         return function(*arguments, **options)
 
