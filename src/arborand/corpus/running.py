@@ -7,7 +7,7 @@ import secrets
 import sys
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
-from pathlib import Path
+from pathlib import Path, PurePath, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from arborand import __version__
@@ -93,6 +93,9 @@ def open_inputs(
             return [replace(find_shards([str(file.path)], endings)[0], shown="-")]
 
         shards = found(inputs)
+        if trees and _hold_trees(shards):
+            # Rows are trees, and how many sentences they are of shows when they are read.
+            shards = [replace(shard, first=0, num_sentences=0) for shard in shards]
         words = None
         if conllu is not None:
             [words] = found([conllu])
@@ -100,6 +103,11 @@ def open_inputs(
                 with open_shard(words, digest=True) as file:
                     words = replace(words, sha256=file.sha256)
         yield Inputs(shards, words)
+
+
+def _hold_trees(shards: list[Shard]) -> bool:
+    with open_shard(shards[0]) as file:
+        return not holds_scores(file)
 
 
 def is_folder(output: str) -> bool:
@@ -111,17 +119,20 @@ def is_folder(output: str) -> bool:
 
 def check_output(output: str, inputs: Sequence[str]) -> None:
     """Raise an error if an output would be read as input when the job goes on."""
-    if is_remote(output):
-        return
-    target = Path(output).resolve()
+    target = _place(output)
     for where in inputs:
-        if is_remote(where) or where == "-":
+        if where == "-" or is_remote(where) != is_remote(output):
             continue
-        source = Path(where).resolve()
-        if source.is_dir() and (target == source or source in target.parents):
+        source = _place(where)
+        is_read = is_remote(where) or os.path.isdir(where)
+        if is_read and (target == source or source in target.parents):
             raise OutputError(f"{output} lies in the folder that is read: choose another one")
         if target in source.parents and is_folder(output):
             raise OutputError(f"{where} lies in {output}: choose another folder for the output")
+
+
+def _place(where: str) -> PurePath:
+    return PurePosixPath(where.partition("?")[0]) if is_remote(where) else Path(where).resolve()
 
 
 def run(
@@ -204,6 +215,7 @@ def run(
     """
     listed = [inputs] if isinstance(inputs, (str, os.PathLike)) else inputs
     names = [os.fspath(name) for name in listed]
+    check_output(os.fspath(output), names)
     work = make_work(command, **options)
     with open_inputs(names, conllu, trees=command == "convert") as found:
         return run_job(
