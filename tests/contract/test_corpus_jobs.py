@@ -292,6 +292,7 @@ def test_another_job_is_refused_with_the_differences(arborand, whole, tmp_path):
         assert (result.status, content(tmp_path / "out") == before) == (1, True)
         assert "belongs to another job" in result.err
         assert message in result.err
+        assert "the input of" not in result.err
         assert "--restart" in result.err
     result = arborand("sample", shards, "-k", 3, "--seed", 1, "--format", "jsonl", "--restart",
                       "-o", out)  # fmt: skip
@@ -422,6 +423,25 @@ def test_an_output_that_would_be_read_is_refused_at_once(
     with pytest.raises(OutputError, match=message):
         corpus.run("logz", scores, out)
     assert content(tmp_path) == before
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"on_error": "ignore"}, "on_error is 'ignore'"),
+        ({"workers": 0}, "workers is 0"),
+        ({"part_sentences": -3}, "part_sentences is -3"),
+        ({"trees": "projective"}, "trees is 'projective'"),
+        ({"num_trees": -1}, "num_trees is -1"),
+        ({"inputs": []}, "inputs is empty"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_arguments_that_make_no_sense_are_refused(arguments, message, whole, tmp_path):
+    chosen = {"inputs": tmp_path / "shards", "seed": 1, **arguments}
+    with pytest.raises(ValueError, match=message):
+        corpus.run("sample", output=tmp_path / "out", **chosen)
+    assert not (tmp_path / "out").exists()
 
 
 def test_an_unfinished_folder_is_not_an_input(arborand, whole, tmp_path):

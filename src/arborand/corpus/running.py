@@ -11,6 +11,7 @@ from pathlib import Path, PurePath, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from arborand import __version__
+from arborand.arguments import check_choice, check_count, check_workers
 from arborand.corpus.engines import (
     ENGINES,
     Passed,
@@ -215,6 +216,11 @@ def run(
     """
     listed = [inputs] if isinstance(inputs, (str, os.PathLike)) else inputs
     names = [os.fspath(name) for name in listed]
+    if not names:
+        raise ValueError("inputs is empty: name at least one file, folder or pattern")
+    check_choice(on_error, "on_error", ("stop", "skip"))
+    check_workers(workers)
+    check_count(part_sentences, "part_sentences", 1)
     check_output(os.fspath(output), names)
     work = make_work(command, **options)
     with open_inputs(names, conllu, trees=command == "convert") as found:
