@@ -61,16 +61,16 @@ PACKAGE = (
     ),
     Mutant(
         "a marker of another job counts",
-        "src/arborand/corpus/state.py",
-        'if marker["job"] == digest and marker["bytes"] == sizes.get(name):',
-        'if marker["bytes"] == sizes.get(name):',
+        "src/arborand/corpus/task.py",
+        'return marker if marker["job"] == job and marker["bytes"] == there else None',
+        'return marker if marker["bytes"] == there else None',
         (*JOBS, "no_marker"),
     ),
     Mutant(
         "a marker counts without its part",
-        "src/arborand/corpus/state.py",
-        'if marker["job"] == digest and marker["bytes"] == sizes.get(name):',
-        'if marker["job"] == digest:',
+        "src/arborand/corpus/task.py",
+        'return marker if marker["job"] == job and marker["bytes"] == there else None',
+        'return marker if marker["job"] == job else None',
         (*JOBS, "makes_only_what_is_missing"),
     ),
     Mutant(
