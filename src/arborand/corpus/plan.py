@@ -172,6 +172,7 @@ def _files_of(where: str, endings: tuple[str, ...]) -> tuple[str, list[str]]:
     else:
         paths = [Path(path) for path in glob.glob(where, recursive=True)]
         names = [path.relative_to(fixed).as_posix() for path in paths if path.is_file()]
+        names = [name for name in names if not is_hidden(name)]
     if not names:
         raise FormatError(f"no file matches {where}")
     return fixed, names

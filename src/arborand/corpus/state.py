@@ -200,7 +200,7 @@ def begin(output: str, identity: dict[str, Any], parts: Sequence[Part], *, resta
     manifest = _manifest(folder)
     if manifest is None or manifest["identity"] != identity:
         found = differences({} if manifest is None else manifest["identity"], identity)
-        if manifest is not None:
+        if manifest is not None and manifest["identity"].get("inputs") != identity["inputs"]:
             found += _changed_inputs(manifest["parts"], parts)
         raise OutputError(
             f"{output} belongs to another job: {'; '.join(found)}.  Give the same command to go on "
