@@ -61,16 +61,16 @@ PACKAGE = (
     ),
     Mutant(
         "a marker of another job counts",
-        "src/arborand/corpus/state.py",
-        'if marker["job"] == digest and marker["bytes"] == sizes.get(name):',
-        'if marker["bytes"] == sizes.get(name):',
+        "src/arborand/corpus/task.py",
+        'if marker["job"] == job and marker["bytes"] == there else',
+        'if marker["bytes"] == there else',
         (*JOBS, "no_marker"),
     ),
     Mutant(
         "a marker counts without its part",
-        "src/arborand/corpus/state.py",
-        'if marker["job"] == digest and marker["bytes"] == sizes.get(name):',
-        'if marker["job"] == digest:',
+        "src/arborand/corpus/task.py",
+        'if marker["job"] == job and marker["bytes"] == there else',
+        'if marker["job"] == job else',
         (*JOBS, "makes_only_what_is_missing"),
     ),
     Mutant(
@@ -717,6 +717,13 @@ SPARSE = (
         "src/core/sparse/wilson.hpp",
         "walker.stream = Stream(draws_.key, 0, draws_.draws[i], draws_.purpose);",
         "walker.stream = Stream(draws_.key, 0, draws_.draws[0], draws_.purpose);",
+        SPARSE_DRAWS,
+    ),
+    Mutant(
+        "a walk on its own may take one step more",
+        "src/core/sparse/wilson.hpp",
+        ": later_(budget), interrupt_(interrupt) {",
+        ": later_(budget + 1), interrupt_(interrupt) {",
         SPARSE_DRAWS,
     ),
     Mutant(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -20,7 +21,8 @@ from arborand import corpus
 from arborand.corpus import running
 from arborand.corpus.engines import rank_and_world
 from arborand.errors import ArborandError
-from arborand.formats import FormatError, OutputError, read_trees
+from arborand.formats import FormatError, OutputError, creating, read_trees
+from arborand.formats.creating import written_aside
 from tests.command_line import Corpus, call, conllu_of, random_corpus
 
 KINDS = ("npz", "parquet", "safetensors", "npy")
@@ -221,6 +223,42 @@ def test_the_same_command_again_makes_only_what_is_missing(whole, tmp_path):
     done = [event.part for event in made if hasattr(event, "marker")]
     assert done == ["part-2.parquet", "part-3.parquet", "part-4.parquet"]
     assert content(out) == expected
+
+
+def test_a_part_that_another_run_finishes_meanwhile_is_not_made_again(whole, tmp_path):
+    run = partial(corpus.run, "sample", tmp_path / "shards", num_trees=2, seed=1)
+    run(tmp_path / "theirs")
+    out, theirs = tmp_path / "out", "part-3.parquet"
+
+    def tell(event):
+        if getattr(event, "marker", None) and event.part == "part-0.parquet":
+            for name in (theirs, f"_arborand/{theirs}.done"):
+                shutil.copy(tmp_path / "theirs" / name, out / name)
+            os.utime(out / theirs, (1, 1))
+
+    assert run(out, tell=tell).is_complete
+    assert (out / theirs).stat().st_mtime == 1
+    assert content(out) == content(tmp_path / "theirs")
+
+
+def test_another_run_at_work_is_mentioned_and_one_that_was_killed_is_not(arborand, whole, tmp_path):
+    out = tmp_path / "out"
+    out.mkdir()
+    with written_aside(out / "theirs"):
+        done = arborand("logz", tmp_path / "shards", "-o", f"{out}/")
+        assert done.status == 0
+        assert "another run is writing" in done.err
+        (out / "_SUCCESS").unlink()
+        (out / "_arborand" / "part-0.parquet.done").unlink()
+        assert b"a run is at work" in arborand("status", out).out
+    with subprocess.Popen([sys.executable, "-c", ""]) as dead:
+        pass
+    name = f".arborand-{creating._machine()}-{dead.pid}-{'0' * 16}"
+    (out / name).touch()
+    done = arborand("logz", tmp_path / "shards", "-o", f"{out}/")
+    assert done.status == 0
+    assert "another run" not in done.err
+    assert not (out / name).exists()
 
 
 def test_another_job_is_refused_with_the_differences(arborand, whole, tmp_path):

@@ -239,5 +239,7 @@ def status(
     if found.is_complete:
         out.print("complete")
         return
+    if found.has_writers:
+        out.print("a run is at work on it")
     out.print("not complete: the command that began it goes on with it")
     raise typer.Exit(1)

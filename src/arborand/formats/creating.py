@@ -94,6 +94,12 @@ def is_aside(name: str) -> bool:
     return _ASIDE.fullmatch(name) is not None
 
 
+def is_being_written(name: str) -> bool:
+    """Tell whether a file is written aside, by a process that is not known to be gone."""
+    found = _ASIDE.fullmatch(name.rpartition("/")[2])
+    return found is not None and (found[1] != _machine() or _is_alive(int(found[2])))
+
+
 def remove_own() -> None:
     """Remove what this process is writing aside: it is about to end."""
     for path in list(_own):
@@ -104,8 +110,7 @@ def remove_orphans(folder: Path) -> None:
     """Remove what processes of this machine wrote aside that are gone: they were killed."""
     with suppress(OSError):
         for name in os.listdir(folder):
-            found = _ASIDE.fullmatch(name)
-            if found and found[1] == _machine() and not _is_alive(int(found[2])):
+            if is_aside(name) and not is_being_written(name):
                 (folder / name).unlink(missing_ok=True)
 
 

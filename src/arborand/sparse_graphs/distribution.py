@@ -694,6 +694,8 @@ class SparseSpanningTrees:
             raise InvalidTreeError(
                 f"{name} has shape {array.shape}: expected one tree, shape ({self.num_nodes},)"
             )
+        if array.dtype.kind not in "iu":
+            raise TypeError(f"{name} must be integers, but their dtype is {array.dtype}")
         if edges is None:
             found = np.empty((1, self.num_nodes), dtype=np.int32)
             self._graph.core.edges_of(
@@ -711,8 +713,21 @@ class SparseSpanningTrees:
                     f"{self._graph.edges.name(node)} and node {array[node]}"
                 )
             array = found[0]
-        dependents = np.flatnonzero(array >= 0)
-        return dependents, array[dependents]
+        dependents = np.flatnonzero(array != -1)
+        chosen = array[dependents]
+        ends = self._graph.edges
+        wrong = (chosen < 0) | (chosen >= self.num_edges)
+        if not wrong.any():
+            wrong = ends.dependents[chosen] != dependents
+            if ends.goes_both_ways:
+                wrong &= ends.heads[chosen] != dependents
+        if wrong.any():
+            node = int(dependents[np.argmax(wrong)])
+            raise InvalidTreeError(
+                f"edges[{node}] is {array[node]}: expected the index of an edge from node "
+                f"{ends.name(node)} to its head, or -1"
+            )
+        return dependents, chosen
 
 
 def _restore(
