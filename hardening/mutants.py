@@ -528,13 +528,6 @@ DENSE = (
         (*SHARP, "-k", "remembered"),
     ),
     Mutant(
-        "the way to the first word is remembered without what was lost on it",
-        "src/core/elimination/first_descent.hpp",
-        "        flags_[level].restore();\n",
-        "",
-        (*SHARP, "-k", "remembered"),
-    ),
-    Mutant(
         "words that hang on the root are followed to the wrong order",
         "src/core/elimination/recursion.hpp",
         "place[k] = node == root ? split.num_kept :",
