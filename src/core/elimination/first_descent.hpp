@@ -2,8 +2,8 @@
 //
 // On this way it censors the right half of the nodes, then the right half of those that are left,
 // and so on.  No leaf has decided anything yet, so all this depends on the walk and on the heads
-// that were given at the start, of nodes that are censored on this way.  It is nearly half of all
-// the work of a run.
+// that were given at the start, of nodes that are censored on this way.  It takes two thirds of the
+// arithmetic of a run that decides heads.
 #pragma once
 
 #include <type_traits>
