@@ -4,14 +4,15 @@ A mask is a huge negative score.  It should cost what a missing arc costs.  Shar
 parser at a low temperature, or words bound to each other) make plain random walks long; draws
 should cost what they cost at the parser's own temperature.
 
-OTHER_CORE=path/of/_core.so compares with the compiled core of another version, graph by graph.
+OTHER=path/of/site-packages compares with the version of arborand that is installed there.
 """
 
 from __future__ import annotations
 
-import importlib.util
+import importlib
 import os
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
@@ -21,8 +22,8 @@ from arborand import DependencyTrees, _core
 from arborand.randomness import stream_key
 from benchmarks import graphs
 from benchmarks.graphs import Floats, Sentences
-from benchmarks.measure import Ratio, Settings, Side, compare, duration
-from benchmarks.report import Report
+from benchmarks.measure import Comparison, Ratio, Settings, Side, compare, duration
+from benchmarks.report import Report, Table
 
 TITLE = "Masks and sharp scores"
 NUM_DRAWS = 20
@@ -34,14 +35,20 @@ _WILSON = 0
 def run(settings: Settings) -> Report:
     """Measure masks against missing arcs, and sharp graphs against their milder selves."""
     report = Report("sharp", TITLE, settings)
-    found = graphs.read_sentences(settings.scores, max_words=120)
-    trained = [sentences for sentences in found if "trained" in sentences.name] or found
-    chosen = [s.first(settings.pick((300,), (30,))[0]) for s in trained if "un" not in s.name[:2]]
-    _masks(report, settings, chosen[0])
-    _temperatures(report, settings, chosen)
-    other = os.environ.get("OTHER_CORE")
-    if other is not None:
-        _against(report, settings, chosen, _load(other))
+    found = graphs.read_sentences(settings.scores)
+    trained = [sentences for sentences in found if sentences.name.endswith(".trained")] or found
+    first = settings.pick((300,), (30,))[0]
+    short = [Sentences(s.name, [m for m in s.matrices if len(m) <= 121][:first]) for s in trained]
+    _masks(report, settings, short[0])
+    _temperatures(report, settings, short)
+    folder = os.environ.get("OTHER")
+    if folder is not None:
+        other = _load(folder)
+        if settings.quick:
+            trained = [sentences.first(first) for sentences in trained]
+        _real_scores(report, settings, trained, other._core)
+        _python_calls(report, settings, trained, other)
+        _made_up_graphs(report, settings, other._core)
     return report
 
 
@@ -171,28 +178,79 @@ def cliques(num_words: int, size: int, bond: float) -> Floats:
     return scores
 
 
-def _load(path: str) -> Any:
-    spec = importlib.util.spec_from_file_location("_core", path)
-    if spec is None or spec.loader is None:
-        raise ValueError(f"OTHER_CORE: {path} is no extension module")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+def _load(folder: str) -> Any:
+    """Import another version beside this one."""
+    ours = _imported()
+    sys.path.insert(0, folder)
+    try:
+        return importlib.import_module("arborand")
+    finally:
+        sys.path.remove(folder)
+        _imported()
+        sys.modules.update(ours)
 
 
-def _against(report: Report, settings: Settings, chosen: list[Sentences], other: Any) -> None:
+def _imported() -> dict[str, Any]:
+    """Make Python forget the package, and give what it had imported of it."""
+    names = [name for name in sys.modules if name.split(".")[0] == "arborand"]
+    return {name: sys.modules.pop(name) for name in names}
+
+
+_COLUMNS = ("graphs", "other", "this", "ratio")
+
+
+def _real_scores(report: Report, settings: Settings, trained: list[Sentences], other: Any) -> None:
+    """Draw from all sentences: a few are far slower than the others, and count."""
     table = report.table(
-        "another version's time over this one's",
-        ("graphs", "other", "this", "ratio"),
-        "Time per tree, preparation included; one thread.",
+        "another version's time over this one's: real scores",
+        _COLUMNS,
+        "Time per tree, preparation included; one thread; the core alone.",
+    )
+    bounds = dict(zip(SCALES, (15.0, 12.0, 1.0, 1.0), strict=True))
+    runs = [(NUM_DRAWS, scale, 1) for scale in SCALES]
+    # Where the other version takes too long, some of the sentences have to do.
+    for num_draws, scale, every in (*runs, (1000, 8.0, 4), (1000, 4.0, 1)):
+        found: dict[str, tuple[Comparison, int]] = {}
+        for sentences in trained:
+            groups = _by_size([scale * matrix for matrix in sentences.matrices[::every]])
+            num_trees = num_draws * sum(len(group) for group in groups)
+            sides = _both(
+                partial(_draw_all, groups=groups, num_draws=num_draws), other, _core, num_trees
+            )
+            rounds = settings.min_rounds if num_draws == NUM_DRAWS else 3
+            found[sentences.name] = compare(sides, settings, min_rounds=rounds), num_trees
+        some = "" if every == 1 else f", every {every}th sentence"
+        for name, one in _with_all(found).items():
+            what = f"{name} x {scale:g}, {num_draws} draws{some}"
+            _add_row(report, table, what, one, bounds[scale])
+
+
+def _python_calls(report: Report, settings: Settings, trained: list[Sentences], other: Any) -> None:
+    """Construct distributions and draw, as users do: sentences of about one length in a call."""
+    table = report.table(
+        "another version's time over this one's: Python calls",
+        _COLUMNS,
+        f"`DependencyTrees(scores, lengths=lengths).sample({NUM_DRAWS})`, up to 64 sentences at a "
+        "time. Time per tree.",
+    )
+    found: dict[str, tuple[Comparison, int]] = {}
+    for sentences in trained:
+        batches = list(_batches([8.0 * matrix for matrix in sentences.matrices]))
+        num_trees = NUM_DRAWS * len(sentences.matrices)
+        call = partial(_call_all, batches=batches)
+        sides = _both(call, other.DependencyTrees, DependencyTrees, num_trees)
+        found[sentences.name] = compare(sides, settings), num_trees
+    for name, one in _with_all(found).items():
+        _add_row(report, table, f"Python calls, {name} x 8", one, 10.0)
+
+
+def _made_up_graphs(report: Report, settings: Settings, other: Any) -> None:
+    table = report.table(
+        "another version's time over this one's: made-up graphs",
+        _COLUMNS,
+        "Time per tree, preparation included; one thread; the core alone.",
     )
     families: dict[str, tuple[list[Floats], int, float]] = {}
-    for sentences in chosen:
-        for scale, least in zip(SCALES, (15.0, 12.0, 1.0, 1.0), strict=True):
-            scaled = [scale * matrix for matrix in sentences.matrices]
-            families[f"{sentences.name} x {scale:g}"] = (scaled, NUM_DRAWS, least)
-        scaled = [8.0 * matrix for matrix in sentences.matrices[:40]]
-        families[f"{sentences.name} x 8, 1000 draws"] = (scaled, 1000, 15.0)
     for n in (20, 60):
         for bond in (20.0, 40.0, 60.0):
             families[f"pairs bound by e^{bond:g}, {n}"] = (list(bound(n, 2, bond)), 400, 20.0)
@@ -203,16 +261,53 @@ def _against(report: Report, settings: Settings, chosen: list[Sentences], other:
         families[f"flat, {n}"] = (list(graphs.random(n, 3)), 2000, 0.97)
     for name, (matrices, num_draws, least) in families.items():
         groups = _by_size(matrices)
-        total = num_draws * len(matrices)
-        sides = {
-            which: Side(partial(_draw_all, core, groups, num_draws), None, total)
-            for which, core in (("other", other), ("this", _core))
-        }
-        found = compare(sides, settings)
-        ratio = found.ratio("other", "this")
-        times = (duration(found.median(which)) for which in sides)
-        table.rows.append([name, *times, str(ratio)])
-        report.claim(f"draws, {name}: the other's time over ours", ratio, least, at_most=False)
+        draw = partial(_draw_all, groups=groups, num_draws=num_draws)
+        sides = _both(draw, other, _core, num_draws * len(matrices))
+        # Ratios near 1 need many rounds.
+        found = compare(sides, settings, seconds=settings.seconds * (4 if least < 1 else 1))
+        _add_row(report, table, name, found, least)
+
+
+def _both(work: Callable[[Any], None], other: Any, this: Any, num_trees: int) -> dict[str, Side]:
+    both = {"other": other, "this": this}
+    return {who: Side(partial(work, which), None, num_trees) for who, which in both.items()}
+
+
+def _with_all(found: dict[str, tuple[Comparison, int]]) -> dict[str, Comparison]:
+    """Add the times of all sentences together, per tree and round by round."""
+    rounds = min(len(one.times["this"]) for one, _ in found.values())
+    total = sum(num_trees for _, num_trees in found.values())
+    times = {
+        who: [
+            sum(num_trees * one.times[who][r] for one, num_trees in found.values()) / total
+            for r in range(rounds)
+        ]
+        for who in ("other", "this")
+    }
+    return {"all sentences": Comparison(times), **{name: one for name, (one, _) in found.items()}}
+
+
+def _add_row(report: Report, table: Table, name: str, found: Comparison, least: float) -> None:
+    times = (duration(found.median(who)) for who in ("other", "this"))
+    ratio = found.ratio("other", "this")
+    table.rows.append([name, *times, str(ratio)])
+    report.claim(f"{name}: the other's time of a draw over ours", ratio, least, at_most=False)
+
+
+def _batches(matrices: list[Floats]) -> Iterator[tuple[Floats, Any]]:
+    """Pad sentences of about one length: at most 64, and about a million numbers at most."""
+    waiting: list[Floats] = []
+    for matrix in sorted(matrices, key=len):
+        if len(waiting) == 64 or len(waiting) * matrix.size > 1 << 20:
+            yield Sentences("", waiting).padded()
+            waiting = []
+        waiting.append(matrix)
+    yield Sentences("", waiting).padded()
+
+
+def _call_all(made: Any, batches: list[tuple[Floats, Any]]) -> None:
+    for batch, lengths in batches:
+        made(batch, lengths=lengths).sample(NUM_DRAWS, rng=1)
 
 
 def _by_size(matrices: list[Floats]) -> list[Floats]:
@@ -223,8 +318,6 @@ def _by_size(matrices: list[Floats]) -> list[Floats]:
 def _draw_all(core: Any, groups: list[Floats], num_draws: int) -> None:
     for group in groups:
         count, size = group.shape[:2]
-        for place in range(count):
-            heads = np.empty((num_draws, 1, size), dtype=np.int32)
-            lengths = np.array([size - 1], dtype=np.int32)
-            graph = group[place : place + 1]
-            core.sample(graph, lengths, True, 1, _WILSON, *stream_key(1), 0, 0, -1, heads)
+        heads = np.empty((num_draws, count, size), dtype=np.int32)
+        lengths = np.full(count, size - 1, dtype=np.int32)
+        core.sample(group, lengths, True, 1, _WILSON, *stream_key(1), 0, 0, -1, heads)

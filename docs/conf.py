@@ -145,6 +145,7 @@ CONTENTS = {
         "": [
             "/benchmarks/results/inference",
             "/benchmarks/results/sampling",
+            "/benchmarks/results/sharp",
             "/benchmarks/results/without_replacement",
             "/benchmarks/results/peers",
             "/benchmarks/results/command_line",

@@ -535,6 +535,20 @@ DENSE = (
         (*SHARP, "-k", "remembered"),
     ),
     Mutant(
+        "the way to the first word is remembered without the root's child",
+        "src/core/sampling/ancestral.hpp",
+        "first_descent<Scalar>(child, number_type)",
+        "first_descent<Scalar>(0, number_type)",
+        (*SHARP, "-k", "remembered"),
+    ),
+    Mutant(
+        "words that hang on the root are followed to the wrong order",
+        "src/core/elimination/recursion.hpp",
+        "place[k] = node == root ? split.num_kept :",
+        "place[k] = node == root ? split.num_kept + 1 :",
+        (*LAPS, "-k", "colbourn"),
+    ),
+    Mutant(
         "prefixes are remembered without their graph",
         "src/core/sampling/prefix_memory.hpp",
         "remembered.owner == owner",

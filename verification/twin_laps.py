@@ -63,6 +63,8 @@ class JumpingSampler(TreeSampler):
             self.find_cycles(always=jumps == "always")
         if step_budget is None and not self.pilots_arrive():
             self.step_budget = 0
+            if method == "wilson":
+                self.tables.pop(0, None)  # the root's child is found as any other head is
 
     # ---- decisions about the graph ----
 

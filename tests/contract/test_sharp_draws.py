@@ -161,6 +161,16 @@ def test_walks_that_would_never_arrive_are_not_begun(kind):
 
 
 @KINDS
+@pytest.mark.parametrize("scores", [cliques(8, 15, 5, 30.0), cliques(9, 32, 8, 20.0)])
+def test_trees_without_a_walk_are_those_of_colbourn(kind, scores):
+    graphs = kind(scores)._graphs
+    heads, counts = sampling.sample(graphs, 300, key=stream_key(3), method="wilson")
+    assert counts.ancestral == 300
+    colbourn, _ = sampling.sample(graphs, 300, key=stream_key(3), method="colbourn")
+    np.testing.assert_array_equal(heads, colbourn)
+
+
+@KINDS
 @pytest.mark.parametrize("num_words", [2, 5, 20, 70])
 def test_flat_graphs_are_walked_as_ever(kind, num_words):
     scores = dense_scores(num_words, num_words)

@@ -64,6 +64,8 @@ struct AncestralDraw {
     const std::int32_t* given;  // of nodes 0 .. n: a head, or `undecided`
     Stream& stream;
     PrefixMemory& memory;
+    bool remembers;
+    Index child, number_type;  // what the memory knows the way to the first word by
     std::int32_t* place;
     double prefix_chance;
     EnoughFor enough_for;
@@ -86,8 +88,10 @@ struct AncestralDraw {
             {drawn},       n,         problem.arena.template take<Scalar>(n + 1),
             stream,        memory,    place,
             prefix_chance, enough_for};
+        FirstDescent<Scalar>* const first_descent =
+            remembers ? memory.template first_descent<Scalar>(child, number_type) : nullptr;
         return Recursion<Scalar, DrawingLeaf<Scalar>>(problem.walk, n, leaf, problem.arena,
-                                                      problem.interrupt)
+                                                      problem.interrupt, first_descent)
                    .run() &&
                !leaf.gave_up;
     }

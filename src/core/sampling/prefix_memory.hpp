@@ -3,7 +3,8 @@
 // Draws that begin with the same heads ask for the same conditionals.  These are kept as a trie.  A
 // place in it stands for the root's child, if that was drawn first, for the number type, and for
 // the heads of the first words.  Only prefixes that are likely to come again are kept, as long as
-// there is room.
+// there is room.  Draws whose prefixes differ still share the way down to the first word
+// (elimination/first_descent.hpp), which depends on the child and the number type alone.
 //
 // What is drawn does not depend on what is kept.  The recursion gives the same bits for a prefix
 // that it was given as for one that it has just drawn: when it censors one half of the nodes, these
@@ -14,6 +15,7 @@
 #include <atomic>
 #include <cstring>
 
+#include "elimination/first_descent.hpp"
 #include "numbers/integer_128.hpp"
 #include "randomness/exact_choice.hpp"
 #include "randomness/philox.hpp"
@@ -49,10 +51,11 @@ struct KnownWord {
 
 class PrefixMemory {
   public:
-    static constexpr std::size_t most_bytes = std::size_t{4} << 20;
+    static constexpr std::size_t most_bytes = std::size_t{8} << 20;
     static constexpr double least_chance = 1.0 / 2048;
 
-    // Where a word is: its offset in units of 16 bytes, or one of these.
+    // Where something is: its offset in these units, or one of these numbers.
+    static constexpr std::size_t unit = 16;
     static constexpr std::int32_t unknown = 0, beyond_number_type = -1;
 
     static constexpr Index num_number_types = 3;
@@ -61,8 +64,7 @@ class PrefixMemory {
     PrefixMemory(Remembered& remembered, std::uint64_t owner, Index num_nodes)
         : remembered_(remembered), num_nodes_(num_nodes) {
         const std::size_t first =
-            (static_cast<std::size_t>(num_number_types * num_nodes) * sizeof(std::int32_t) + 15) /
-            16 * 16;
+            Arena::rounded<std::int32_t>(static_cast<std::size_t>(2 * num_places()));
         works_ = first <= most_bytes / 4 && remembered.memory.reserve(most_bytes);
         if (!works_ || remembered.owner == owner) return;
         remembered.owner = owner;
@@ -72,13 +74,25 @@ class PrefixMemory {
 
     // Where the first word is found; null if nothing can be kept.  Child 0: none was drawn.
     std::int32_t* first_word(Index child, Index number_type) const {
-        std::int32_t* const first = reinterpret_cast<std::int32_t*>(remembered_.memory.memory());
-        return works_ ? first + number_type * num_nodes_ + child : nullptr;
+        return works_ ? places() + number_type * num_nodes_ + child : nullptr;
+    }
+
+    // The way down to the first word; null if there is no room.
+    template <class Scalar>
+    FirstDescent<Scalar>* first_descent(Index child, Index number_type) {
+        if (!works_) return nullptr;
+        std::int32_t& place = places()[num_places() + number_type * num_nodes_ + child];
+        if (place != unknown) return reinterpret_cast<FirstDescent<Scalar>*>(memory_at(place));
+        const std::size_t begin = Arena::rounded<char>(remembered_.used);
+        const std::size_t end = begin + FirstDescent<Scalar>::bytes(num_nodes_ - 1);
+        if (end > most_bytes) return nullptr;
+        remembered_.used = end;
+        place = static_cast<std::int32_t>(begin / unit);
+        return &FirstDescent<Scalar>::begin(memory_at(place), num_nodes_ - 1);
     }
 
     KnownWord& word(std::int32_t place) const {
-        return *reinterpret_cast<KnownWord*>(remembered_.memory.memory() +
-                                             static_cast<std::size_t>(place) * 16);
+        return *reinterpret_cast<KnownWord*>(memory_at(place));
     }
 
     // Keep the conditional of a word at a place, and say where the word after `drawn` belongs; null
@@ -91,7 +105,7 @@ class PrefixMemory {
         for (Index i = 0; i < count; ++i) num_heads += fixed_point(to_double(chance[i])) != 0;
         const std::size_t bytes = sizeof(KnownWord) + num_heads * sizeof(KnownHead);
         if (remembered_.used + bytes > most_bytes) return nullptr;
-        *place = static_cast<std::int32_t>(remembered_.used / 16);
+        *place = static_cast<std::int32_t>(remembered_.used / unit);
         remembered_.used += bytes;
         KnownWord& kept = word(*place);
         kept = {0, prefix_chance, static_cast<std::int64_t>(num_heads)};
@@ -109,6 +123,15 @@ class PrefixMemory {
     }
 
   private:
+    Index num_places() const { return num_number_types * num_nodes_; }
+    // Of the first words, then of the descents.
+    std::int32_t* places() const {
+        return reinterpret_cast<std::int32_t*>(remembered_.memory.memory());
+    }
+    char* memory_at(std::int32_t place) const {
+        return remembered_.memory.memory() + static_cast<std::size_t>(place) * unit;
+    }
+
     Remembered& remembered_;
     Index num_nodes_;
     bool works_;

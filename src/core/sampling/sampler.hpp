@@ -220,7 +220,11 @@ inline Status Sampler::prepare(const Graph& graph, Method method, const DrawRule
     if (!cycles.find(sampler.child_chance, work, memory.laps, room, sampler.laps)) {
         return Status::no_memory;
     }
-    if (rule.budget < 0 && !pilots_arrive(sampler, work)) sampler.budget = 0;
+    if (rule.budget >= 0 || pilots_arrive(sampler, work)) return Status::ok;
+    sampler.budget = 0;
+    // Where no draw walks, the ancestral draw finds the root's child as it finds any other head.
+    // So all draws share the way to the first word, which would depend on the child.
+    if (method == Method::wilson) sampler.draws_child = false;
     return Status::ok;
 }
 

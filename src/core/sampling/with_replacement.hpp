@@ -80,7 +80,8 @@ __attribute__((noinline)) inline Status draw_ancestral(const Sampler& sampler, S
         }
         if (j > n) return Status::ok;
         if (place != nullptr && *place == PrefixMemory::beyond_number_type) continue;
-        AncestralDraw draw{heads, stream, memory, place, prefix_chance, sampler.enough_for};
+        AncestralDraw draw{heads, stream, memory,        sampler.rule.remembers, child,
+                           type,  place,  prefix_chance, sampler.enough_for};
         status = type == 0   ? draw_ancestral_in<double>(sampler, draw, work, interrupt)
                  : type == 1 ? draw_ancestral_in<UnboundedDouble>(sampler, draw, work, interrupt)
                              : draw_ancestral_in<ExactlyScaled>(sampler, draw, work, interrupt);
