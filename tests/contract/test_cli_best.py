@@ -172,13 +172,3 @@ def test_heads_cannot_be_kept_without_a_file_that_gives_them(arborand, corpus, t
         assert result.status == 2
         assert "there are no heads to keep" in result.err
     assert arborand("show", tmp_path / "scores.npz", "--keep-heads", "-o", "x.html").status == 2
-
-
-def test_retired_options_of_entropy_have_no_effect_and_say_so(arborand, corpus, tmp_path):
-    scores = tmp_path / "scores.npz"
-    plain = arborand("entropy", scores)
-    result = arborand("entropy", scores, "--num-draws", 5, "--seed", 1)
-    assert result.out == plain.out
-    assert "--num-draws has no effect" in result.err
-    assert "--seed has no effect" in result.err
-    assert "--num-draws" not in arborand("entropy", "--help").out.decode()

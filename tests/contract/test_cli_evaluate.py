@@ -205,3 +205,12 @@ def test_gold_with_a_word_as_its_own_head_names_the_sentence(arborand, tmp_path)
     result = arborand("evaluate", scores, "--conllu", path)
     assert result.status == 1
     assert "sentence 's-1' (number 2): word 1 has the HEAD '1': expected 0 for" in result.err
+
+
+@pytest.mark.parametrize("option", ["--output", "--plot"])
+def test_a_folder_that_is_missing_is_named_before_anything_is_read(option, arborand, tmp_path):
+    out = tmp_path / "missing" / "x.svg"
+    chosen = ("--format", "json") if option == "--output" else ()
+    result = arborand("evaluate", "no.npz", "--conllu", "no.conllu", option, out, *chosen)
+    assert result.status == 1
+    assert f"the folder {tmp_path / 'missing'} does not exist" in result.err

@@ -381,6 +381,7 @@ def test_files_folders_and_patterns_are_inputs(arborand, whole, tmp_path, monkey
     (tmp_path / "shards" / "more" / "_arborand").mkdir()
     for name in ("_SUCCESS", "_arborand/part-5.npz.done", ".part-5.npz"):
         (tmp_path / "shards" / "more" / name).write_text("{}")
+    os.mkfifo(tmp_path / "shards" / "more" / "pipe.npz")  # which nobody writes to
     for inputs, parts in [
         (["shards/part-0.npz", "shards/part-3.npz"], ["part-0.parquet", "part-3.parquet"]),
         (["shards/part-[0-1].npz"], ["part-0.parquet", "part-1.parquet"]),

@@ -204,8 +204,6 @@ def entropy(
     scores: options.Corpus,
     conllu: options.Conllu = None,
     keep_heads: options.KeepHeads = False,
-    num_draws: options.Retired = None,
-    seed: options.RetiredSeed = None,
     *,
     run: options.Run,
 ) -> None:
@@ -227,10 +225,4 @@ def entropy(
 
       [cyan]arborand entropy scores.npz -o entropy.csv[/cyan]
     """
-    for name, value in (("--num-draws", num_draws), ("--seed", seed)):
-        if value is not None:
-            note(
-                f"{name} has no effect, and goes with the next release: the best tree is found "
-                "exactly, without random trees"
-            )
     go_through("entropy", scores, conllu, run, keep_heads=keep_heads)

@@ -15,9 +15,12 @@ from arborand.cli.messages import list_skipped, note, progress, say_written
 from arborand.cli.streams import NoOutput, check_streams, chosen_format, write_output
 from arborand.cli.tables import console, new_table, plain_percent
 from arborand.corpus import computing
+from arborand.corpus.folders import is_remote
 from arborand.corpus.running import is_folder, open_inputs, run_to_file, run_to_writer
 from arborand.corpus.work import Work
+from arborand.formats.creating import check_target
 from arborand.formats.inputs import FormatError
+from arborand.formats.outputs import is_stream
 from arborand.formats.provenance import as_comment
 from arborand.formats.rows import EVALUATION
 
@@ -78,12 +81,14 @@ def evaluate(
       Sentence by sentence:
       [cyan]arborand evaluate scores.npz --conllu gold.conllu -o sentences.csv[/cyan]
     """
-    for target in (output, plot):
-        check_streams(scores, conllu, target)
-    if plot is not None and Path(plot).suffix.lower() != ".svg":
-        raise typer.BadParameter(f"{plot!r} is not .svg", param_hint="--plot")
     if output is not None and is_folder(output):
         raise typer.BadParameter("an evaluation is one file, not a folder", param_hint="--output")
+    for target in (output, plot):
+        check_streams(scores, conllu, target)
+        if target is not None and not is_stream(target) and not is_remote(target):
+            check_target(Path(target))
+    if plot is not None and Path(plot).suffix.lower() != ".svg":
+        raise typer.BadParameter(f"{plot!r} is not .svg", param_hint="--plot")
     chosen = chosen_format(output, options.Running(format_), EVALUATION)
     comparison = computing.Comparison(computing.Setting(trees == "dependency", weights, workers))
     work = Work("evaluate", comparison, EVALUATION, {"trees": trees, "weights": weights})

@@ -103,8 +103,6 @@ FixedSeed = Annotated[
         "--seed", min=0, help="The same seed gives the same trees.", rich_help_panel=RANDOM_TREES
     ),
 ]
-Retired = Annotated[int | None, typer.Option("--num-draws", hidden=True)]
-RetiredSeed = Annotated[int | None, typer.Option("--seed", hidden=True)]
 GraphSeed = Annotated[
     int,
     typer.Option(

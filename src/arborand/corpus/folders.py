@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import secrets
 import shutil
+import stat
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
@@ -65,7 +66,9 @@ class Folder:
             for name in names:
                 path = Path(folder) / name
                 with suppress(FileNotFoundError):  # renamed by another process meanwhile
-                    found[path.relative_to(self.path).as_posix()] = path.stat().st_size
+                    status = path.stat()
+                    if stat.S_ISREG(status.st_mode):  # a pipe would be waited for
+                        found[path.relative_to(self.path).as_posix()] = status.st_size
         return found
 
     def size(self, name: str) -> int:
