@@ -17,15 +17,18 @@ inline double sum(const double* x, Index count) {
         low += load(x + i);
         high += load(x + i + vector_length);
     }
-    FourDoubles* last = &low;
+    const auto last = [&]() {
+        const Index left = count - i;
+        return FourDoubles{left > 0 ? x[i] : 0.0, left > 1 ? x[i + 1] : 0.0,
+                           left > 2 ? x[i + 2] : 0.0, 0.0};
+    };
     if (i + vector_length <= count) {
         low += load(x + i);
         i += vector_length;
-        last = &high;
+        high += last();
+    } else {
+        low += last();
     }
-    const Index left = count - i;
-    *last += FourDoubles{left > 0 ? x[i] : 0.0, left > 1 ? x[i + 1] : 0.0,
-                         left > 2 ? x[i + 2] : 0.0, 0.0};
     const FourDoubles both = low + high;
     return (both[0] + both[2]) + (both[1] + both[3]);
 }
