@@ -390,9 +390,12 @@ class _WithGradient(Function):
         log_weights, lengths, gradient = ctx.saved_tensors
         answer: Any = None
         if grad is not None:
-            # A gradient that nobody will ask for again need not be kept.
-            multiply = gradient.detach().mul_ if _is_used_up(grad) else gradient.mul
-            answer = multiply(_for_arcs(grad))
+            if not _is_used_up(grad):
+                answer = gradient * _for_arcs(grad)
+            else:  # a gradient that nobody will ask for again need not be kept
+                answer = gradient.detach()
+                if not (grad == 1).all():
+                    answer.mul_(_for_arcs(grad))
         if grad_of_gradient is not None:
             more = cls.second(log_weights, grad_of_gradient, lengths, *ctx.others)
             answer = more if answer is None else answer + more

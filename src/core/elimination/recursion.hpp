@@ -231,9 +231,11 @@ class Recursion {
             fill(range.first, range.second, 0, split.num_kept, split.kept - split.begin);
             fill(range.first, range.second, split.num_kept, num_root_columns, split.size);
         }
+        const Index censored_end = split.censored + split.num_censored;
         for (Index i = 0; i < num_places; ++i) {
             Scalar* to = kept_landing + i * stride;
-            clear_row(to + before, after - before);
+            clear_row(to + before, split.censored - before);
+            clear_row(to + censored_end, after - censored_end);
             copy_column(to + split.censored, absorption + i, dropped.stride, split.num_censored);
         }
     }

@@ -145,9 +145,6 @@ inline void shallow_block(double* c, Index c_stride, Addend<double> d, Strided<d
 
 inline void block(double* c, Index c_stride, Addend<double> d, Strided<double> a, const double* b,
                   Index b_stride, Index rows, Index depth, Index columns) {
-    if (depth <= shallow) {
-        return shallow_block(c, c_stride, d, a, b, b_stride, rows, depth, columns);
-    }
     // Long strides through B miss the cache and the page table: copy a sliver once, use it often.
     const bool pack = rows >= 32 && depth >= 32 && b_stride > 64;
     alignas(64) double packed[depth_block * tile_columns];
@@ -170,12 +167,12 @@ inline void block(double* c, Index c_stride, Addend<double> d, Strided<double> a
 
 }  // namespace product_detail
 
-inline void set_to_product(double* c, Index c_stride, Addend<double> d, Strided<double> a,
-                           const double* b, Index b_stride, Index rows, Index depth,
-                           Index columns) {
+ARBORAND_INLINE void set_to_product(double* c, Index c_stride, Addend<double> d, Strided<double> a,
+                                    const double* b, Index b_stride, Index rows, Index depth,
+                                    Index columns) {
     using namespace product_detail;
-    if (depth <= depth_block && rows <= row_block) {
-        return block(c, c_stride, d, a, b, b_stride, rows, depth, columns);
+    if (depth <= shallow) {
+        return shallow_block(c, c_stride, d, a, b, b_stride, rows, depth, columns);
     }
     for (Index k = 0; k < depth; k += depth_block) {
         const Index block_depth = depth - k < depth_block ? depth - k : depth_block;

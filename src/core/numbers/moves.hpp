@@ -9,7 +9,7 @@ namespace ARBORAND_ISA {
 
 // move(i) for all entries: four at a time, the last ones for the second time where they are fewer.
 template <class Move, class MoveOne>
-inline void in_vectors(Index count, const Move& move, const MoveOne& move_one) {
+ARBORAND_INLINE void in_vectors(Index count, const Move& move, const MoveOne& move_one) {
     Index i = 0;
     for (; i + vector_length <= count; i += vector_length) move(i);
     if (i == count) return;
@@ -25,7 +25,7 @@ inline void copy_column(Scalar* to, const Scalar* from, Index stride, Index coun
 inline FourDoubles load_column(const double* from, Index stride) {
     return FourDoubles{from[0], from[stride], from[2 * stride], from[3 * stride]};
 }
-inline void copy_column(double* to, const double* from, Index stride, Index count) {
+ARBORAND_INLINE void copy_column(double* to, const double* from, Index stride, Index count) {
     in_vectors(
         count, [=](Index i) { store(to + i, load_column(from + i * stride, stride)); },
         [=](Index i) { to[i] = from[i * stride]; });
@@ -35,7 +35,7 @@ template <class Scalar>
 inline void copy_row(Scalar* to, const Scalar* from, Index count) {
     for (Index i = 0; i < count; ++i) to[i] = from[i];
 }
-inline void copy_row(double* to, const double* from, Index count) {
+ARBORAND_INLINE void copy_row(double* to, const double* from, Index count) {
     in_vectors(
         count, [=](Index i) { store(to + i, load(from + i)); }, [=](Index i) { to[i] = from[i]; });
 }
@@ -44,7 +44,7 @@ template <class Scalar>
 inline void clear_row(Scalar* to, Index count) {
     for (Index i = 0; i < count; ++i) to[i] = Scalar(0.0);
 }
-inline void clear_row(double* to, Index count) {
+ARBORAND_INLINE void clear_row(double* to, Index count) {
     in_vectors(
         count, [=](Index i) { store(to + i, broadcast(0.0)); }, [=](Index i) { to[i] = 0.0; });
 }

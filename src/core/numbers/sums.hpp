@@ -10,7 +10,7 @@ namespace arborand {
 namespace ARBORAND_ISA {
 
 // Eight running sums: a fixed order that every vector width can follow.
-inline double sum(const double* x, Index count) {
+ARBORAND_INLINE double sum(const double* x, Index count) {
     FourDoubles low = broadcast(0.0), high = broadcast(0.0);
     Index i = 0;
     for (; i + 2 * vector_length <= count; i += 2 * vector_length) {
