@@ -15,6 +15,7 @@ from benchmarks.report import describe_machine
 
 # In this order; each is a module with run(settings) -> Report.
 NAMES = (
+    "gate",
     "inference",
     "second_order",
     "torch_front",

@@ -150,6 +150,7 @@ CONTENTS = {
             "/benchmarks/results/command_line",
             "/benchmarks/results/estimators",
             "/benchmarks/results/best",
+            "/benchmarks/results/gate",
             "/benchmarks/results/second_order",
             "/benchmarks/results/torch_front",
             "/benchmarks/results/page",

@@ -239,7 +239,8 @@ def main(arguments: Sequence[str] | None = None) -> list[float]:
             print(f"{name}   UAS {best:6.1%} by best tree   {safe:6.1%} by minimum risk")
     if options.save:
         save_scores(parser, sentences, options.save)
-        print(f"scores in {options.save}: arborand show {options.save} --conllu {options.corpus}")
+        print(f"scores in {options.save}; to look at them:")
+        print(f"arborand show {options.save} --conllu {options.corpus} -o page.html")
     return losses
 
 

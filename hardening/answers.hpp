@@ -99,6 +99,7 @@ class Interview {
           size_(static_cast<std::size_t>(graph.num_words + 1)) {}
 
     Answers run() {
+        ask_logarithms();
         ask_partition();
         ask_marginals();
         ask_numbers();
@@ -127,6 +128,21 @@ class Interview {
     }
     void expect(bool holds, const char* what) { answers_.complaints.expect(holds, what); }
     static bool is_chance(double x) { return x >= 0 && x <= 1; }
+
+    // Any numbers will do: the magnitudes of the scores.
+    void ask_logarithms() {
+        std::vector<double> numbers;
+        for (Index i = 0; i <= graph_.num_words; ++i) {
+            for (Index j = 0; j <= graph_.num_words; ++j) {
+                const double score = std::fabs(graph_.score(i, j));
+                numbers.push_back(score < HUGE_VAL ? score : 1.0);
+            }
+        }
+        kernels_.logarithms(numbers.data(), static_cast<Index>(numbers.size()));
+        Digest digest;
+        digest.add(numbers);
+        record("logarithms", Status::ok, digest);
+    }
 
     void ask_partition() {
         column_shift_.assign(size_, 0.0);

@@ -48,9 +48,9 @@ class SparseInterview {
 
     Answers run() {
         ask_rows();
-        const std::vector<Step> steps = make_steps(rows_);
+        const LongArray<Step> steps = make_steps(rows_);
         const StepTables tables{rows_.begins(), rows_.heads(),
-                                steps.empty() ? nullptr : steps.data()};
+                                steps.empty() ? nullptr : steps.data(), true};
         for (const std::int64_t budget : {0, 7, 3000}) {
             const std::vector<std::int32_t> one = walk(tables, budget, 1);
             const std::vector<std::int32_t> several = walk(tables, budget, 3);

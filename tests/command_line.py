@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -68,6 +69,20 @@ def conllu_of(corpus: Corpus) -> str:
             lines.append("\t".join(map(str, columns)))
         blocks.append("\n".join(lines) + "\n\n")
     return "".join(blocks)
+
+
+def gold_file(path: Path, corpus: Corpus, gold: Sequence[Sequence[int]]) -> Path:
+    """Write gold heads: '_' where they are -1; a multiword token and an empty node in each."""
+    blocks = []
+    for sent_id, heads in zip(corpus.sent_ids, gold, strict=True):
+        lines = [f"# sent_id = {sent_id}", "1-2\tw\t_\t_\t_\t_\t_\t_\t_\t_"]
+        for i, head in enumerate(heads, 1):
+            column = "_" if head < 0 else head
+            lines.append(f"{i}\tw{i}\t_\t_\t_\t_\t{column}\tdep\t_\t_")
+        lines.append(f"{len(heads)}.1\tempty\t_\t_\t_\t_\t_\t_\t1:dep\t_")
+        blocks.append("\n".join(lines) + "\n\n")
+    path.write_text("".join(blocks))
+    return path
 
 
 def save_rows(path: Path, kind: str, layout, provenance: dict, *portions) -> Path:

@@ -1,11 +1,26 @@
 """Scripts in a process of their own: for signals, forks and memory, which tests must not share."""
 
 import json
+import re
+import resource
 import subprocess
 import sys
 import textwrap
+from pathlib import Path
 
 TIMEOUT = 120  # seconds: only reached by a script that hangs
+
+
+def peak_memory():
+    """Look up the most memory that this program has had since it began, in kilobytes.
+
+    On Linux `ru_maxrss` is at least what the process that started it has had: no growth is seen
+    below that.
+    """
+    status = Path("/proc/self/status")
+    if status.exists():
+        return int(re.search(r"VmHWM:\s*(\d+) kB", status.read_text())[1])
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024  # bytes, on macOS
 
 
 def run_script(script):

@@ -10,9 +10,11 @@ only adds, multiplies and divides, and does not ask which.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
@@ -115,7 +117,6 @@ def exp(x: float) -> float:
 
 # ---- logarithms ----
 
-ROOT_HALF = np.int64(0x3FE6A09E667F3BCD)  # the bits of sqrt(1/2), rounded up
 SPLITTER = 134217729.0  # 2^27 + 1: with it a product of doubles has four exact parts
 
 
@@ -128,30 +129,35 @@ def exact_product(x: Any, y: Any) -> tuple[Any, Any]:
     return high, ((x_high * y_high - high) + x_high * y_low + x_low * y_high) + x_low * y_low
 
 
-def atanh_series(z: Any) -> Any:
-    """Sum the series of (2 atanh(s) - 2 s) / s^3 for z = s^2, in pairs and pairs of pairs."""
-    z2 = z * z
-    z4 = z2 * z2
-    low = (z * (2.0 / 5) + 2.0 / 3) + z2 * (z * (2.0 / 9) + 2.0 / 7)
-    middle = (z * (2.0 / 13) + 2.0 / 11) + z2 * (z * (2.0 / 17) + 2.0 / 15)
-    high = z * (2.0 / 21) + 2.0 / 19
-    return low + z4 * (middle + z4 * high)
+def _logarithm_table() -> tuple[FloatArray, FloatArray]:
+    """Read the core's table of numbers near 1 / z, and of the logarithms of their inverses."""
+    source = Path(__file__).parents[1] / "src" / "core" / "numbers" / "logarithm_table.hpp"
+    rows = re.findall(r"\{(\S+), (\S+)\}", source.read_text())
+    inverse, log = np.array([[float.fromhex(number) for number in row] for row in rows]).T
+    return inverse, log
+
+
+INVERSE, LOG_OF_INVERSE = _logarithm_table()
+FIRST_BITS = np.int64(0x3FE6080000000000)  # of the smallest z in the table
+UPPER_27 = np.int64(~0x3FFFFFF)  # of the 53 bits of a double
 
 
 def log_parts(x: FloatArray, more: float = 0.0) -> tuple[FloatArray, FloatArray]:
     """Take the logarithm of x * 2^more, for normal x > 0, as a sum of two numbers."""
-    exponent = (x.view(np.int64) - ROOT_HALF) >> 52
-    m = (x.view(np.int64) - (exponent << 52)).view(np.float64)
-    k = exponent.astype(np.float64) + more
-    f = m - 1.0
-    d = f + 2.0
-    d_rest = f - (d - 2.0)
-    s = f / d
-    back, back_rest = exact_product(s, d)
-    s_rest = (((f - back) - back_rest) - s * d_rest) / d
-    z = s * s
-    first, first_rest = exact_difference(k * LN2_HIGH, s * -2.0)
-    rest = first_rest + ((k * LN2_LOW + s_rest * 2.0) + s * (z * atanh_series(z)))
+    above = x.view(np.int64) - FIRST_BITS
+    k = (above >> 52).astype(np.float64) + more
+    row = (above >> 44) & 255
+    z = ((above & ((1 << 52) - 1)) + FIRST_BITS).view(np.float64)
+    z_high = (z.view(np.int64) & UPPER_27).view(np.float64)
+    r_high = z_high * INVERSE[row] - 1.0
+    r_low = (z - z_high) * INVERSE[row]
+    r = r_high + r_low
+    whole = k * LN2_HIGH
+    first = (whole + LOG_OF_INVERSE[row]) + r
+    first_rest = (((whole - first) + LOG_OF_INVERSE[row]) + r_high) + r_low
+    r2 = r * r
+    powers = r2 * ((r * (1.0 / 3) - 0.5) + r2 * ((r * 0.2 - 0.25) - r2 * (1.0 / 6)))
+    rest = (k * LN2_LOW + first_rest) + powers
     high = first + rest
     return high, (first - high) + rest
 

@@ -20,18 +20,18 @@ if TYPE_CHECKING:
 
 Class = TypeVar("Class", bound=type)
 
-# What other libraries call it, and what it is called here.
 _ROOT_ARCS = (
     "the class decides: SpanningTrees allows several arcs from the root, DependencyTrees one"
 )
-_OTHER_NAMES = {
-    **dict.fromkeys(("seed", "random_state", "generator", "key"), "rng"),
-    **dict.fromkeys(("length", "mask", "seq_lens", "sentence_lengths"), "lengths"),
-    **dict.fromkeys(("sample_shape", "num_samples", "n", "num_draws", "shape"), "size"),
-    **dict.fromkeys(("num_workers", "n_jobs", "threads"), "workers"),
-    **dict.fromkeys(("scores", "arc_scores", "logits", "potentials"), "log_weights"),
-    **dict.fromkeys(("algorithm", "sampler"), "method"),
-}
+# Names of one and the same thing.
+_SAME = (
+    ("rng", "generator", "seed", "random_state", "key"),
+    ("lengths", "length", "mask", "seq_lens", "sentence_lengths"),
+    ("size", "sample_shape", "k", "num_samples", "n", "num_draws", "num_trees", "shape"),
+    ("workers", "num_workers", "n_jobs", "threads"),
+    ("log_weights", "scores", "arc_scores", "logits", "potentials"),
+    ("method", "algorithm", "sampler"),
+)
 _CHOICE_OF_CLASS = ("multiroot", "multi_root", "single_root", "one_root")
 
 
@@ -52,12 +52,14 @@ def explain_arguments(kind: Class) -> Class:
 
 def _explained(function: Callable[..., Any]) -> Callable[..., Any]:
     parameters = list(inspect.signature(function).parameters.values())
+    if any(parameter.kind is parameter.VAR_POSITIONAL for parameter in parameters):
+        return function  # it takes anything, and answers itself
     names = frozenset(parameter.name for parameter in parameters[1:])
     most = sum(parameter.kind is parameter.POSITIONAL_OR_KEYWORD for parameter in parameters)
 
     @functools.wraps(function)
     def call(*arguments: Any, **options: Any) -> Any:
-        if len(arguments) > most or not names.issuperset(options):
+        if len(arguments) > most or (options and not names.issuperset(options)):
             raise TypeError(_explanation(function.__name__, arguments, options, parameters[1:]))
         return function(*arguments, **options)
 
@@ -89,7 +91,7 @@ def _explanation(
     import difflib  # on the way to an error only
 
     known = [*positional, *keywords]
-    meant = [_OTHER_NAMES.get(unknown, "")] if _OTHER_NAMES.get(unknown) in known else []
+    meant = [name for names in _SAME if unknown in names for name in names if name in known]
     meant = meant or difflib.get_close_matches(unknown, known, 1)
     hint = f"it is called {meant[0]}" if meant else f"it takes {every}"
     return f"{called} has no argument {unknown}: {hint}"
@@ -133,7 +135,7 @@ def check_size(size: int | tuple[int, ...] | None) -> tuple[int, ...]:
     shape = tuple(check_integer(axis, "size") for axis in axes)
     if any(axis < 0 for axis in shape):
         raise ValueError(f"size is {size}: a number of draws must not be negative")
-    if math.prod(shape) >= 2**48:
+    if math.prod(max(axis, 1) for axis in shape) >= 2**48:
         raise ValueError(
             f"size is {size}: no memory holds so many trees; draw them in parts, with first_draw"
         )
@@ -168,10 +170,21 @@ def check_choice(value: str, name: str, choices: tuple[str, ...]) -> str:
     return value
 
 
+def list_arcs(arcs: Iterable[tuple[int, int]], name: str) -> list[tuple[int, int]]:
+    """Let anything through that can be listed."""
+    try:
+        iterator = iter(arcs)
+    except TypeError:
+        raise TypeError(
+            f"{name} must be a list of (head, dependent) pairs, not {arcs!r}; use [] for no arcs"
+        ) from None
+    return list(iterator)
+
+
 def check_arcs(arcs: Iterable[tuple[int, int]], name: str, num_words: int) -> list[tuple[int, int]]:
     """Let a collection of (head, dependent) pairs through."""
     checked = []
-    for arc in arcs:
+    for arc in list_arcs(arcs, name):
         try:
             head, dependent = arc
         except (TypeError, ValueError):

@@ -68,9 +68,9 @@ class BestTree:
 
 def best_tree(graphs: Graphs, *, workers: int = 1) -> NDArray[np.int32]:
     """Find the best tree of every graph: heads of shape (*batch_shape, m)."""
-    heads = np.empty(graphs.log_weights.shape[:2], dtype=np.int32)
+    heads = np.empty((*graphs.batch_shape, graphs.size), np.int32)
     _core.best_tree(graphs.log_weights, graphs.lengths, graphs.single_root, workers, CAUTION, heads)
-    return heads.reshape(*graphs.batch_shape, graphs.size)
+    return heads
 
 
 def best_trees(

@@ -15,6 +15,7 @@ import numpy as np
 
 from arborand import _core, inference
 from arborand.errors import InvalidTreeError, NoTreeError
+from arborand.trees import check_integers
 from arborand.validation import Graphs, find_unreachable
 
 if TYPE_CHECKING:
@@ -57,14 +58,14 @@ def check_heads(
     """Let partial annotations through: the head of each word, or -1."""
     if heads is None:
         return None
-    array: NDArray[Any] = np.asarray(heads)
-    if array.dtype.kind not in "iu":
-        raise TypeError(f"{name} must be integers, but their dtype is {array.dtype}")
+    array = check_integers(heads, name)
     expected = (*graphs.batch_shape, graphs.size)
     if array.shape != expected:
+        is_without_root = array.shape == (*graphs.batch_shape, graphs.size - 1)
+        root = ", and -1 for the root in front" if is_without_root else ""
         raise InvalidTreeError(
             f"{name} has shape {array.shape}: expected {expected}, one entry for each node, with "
-            "-1 where the head is open"
+            f"-1 where the head is open{root}"
         )
     flat = array.astype(np.intp).reshape(-1, graphs.size)
     node = np.arange(graphs.size)
@@ -90,9 +91,17 @@ def check_allowed(allowed: ArrayLike | None, graphs: Graphs) -> NDArray[np.bool_
     """Let a mask of allowed arcs through."""
     if allowed is None:
         return None
-    array: NDArray[Any] = np.asarray(allowed)
+    try:
+        array: NDArray[Any] = np.asarray(allowed)
+    except ValueError:
+        raise TypeError(
+            "allowed cannot be read as an array: all rows must have one length"
+        ) from None
     if array.dtype != np.bool_:
-        raise TypeError(f"allowed must be an array of bool, but its dtype is {array.dtype}")
+        raise TypeError(
+            f"allowed must be an array of bool, but its dtype is {array.dtype}: of an array in "
+            "which 0 forbids an arc pass allowed != 0"
+        )
     expected = (*graphs.batch_shape, graphs.size, graphs.size)
     if array.shape != expected:
         raise ValueError(
@@ -195,7 +204,8 @@ def _contradiction(
             names = name if other_name == name else f"{other_name} and {name}"
             reason = f"word {dependent} has two heads, {other} and {head}, in {names}"
             return error(reason, (dependent,))
-    names = " and ".join(dict.fromkeys(name for _, name in given))
+    involved = list(dict.fromkeys(name for _, name in given))
+    names = f"{' and '.join(involved)} {'have' if len(involved) > 1 else 'has'}"
     for start in head_of:
         path = [start]
         while path[-1] in head_of and path.count(path[-1]) == 1:
@@ -205,12 +215,12 @@ def _contradiction(
             first = cycle.index(min(cycle))
             cycle = [*cycle[first:], *cycle[:first]]
             shown = " -> ".join(map(str, [*cycle, cycle[0]]))
-            return error(f"{names} has the cycle {shown}", tuple(cycle))
+            return error(f"{names} the cycle {shown}", tuple(cycle))
     roots = sorted(dependent for dependent, (head, _) in head_of.items() if head == 0)
     if graphs.single_root and len(roots) > 1:
         count = "two" if len(roots) == 2 else str(len(roots))
         arcs = " and ".join(f"0 -> {dependent}" for dependent in roots)
-        reason = f"{names} has {count} root arcs, {arcs}; a dependency tree has one"
+        reason = f"{names} {count} root arcs, {arcs}; a dependency tree has one"
         return error(reason, tuple(roots))
     headless = tuple(int(j) for j in 1 + np.flatnonzero((left[:, 1:] == -np.inf).all(axis=0)))
     if headless:

@@ -59,6 +59,8 @@ def room_for(k: int, graphs: Graphs) -> int:
     ones = replace(graphs, log_weights=np.where(graphs.log_weights > -np.inf, 0.0, -np.inf))
     log_count = float(inference.log_partition(ones, inference.normalise(ones)).max())
     if log_count > math.log(k) + 1e-6:
+        if k >= 2**48:
+            raise ValueError(f"k is {k}: no memory holds so many trees; iterate over them instead")
         return k
     # log Z of unit weights is the logarithm of the number of trees, to 1e-13 or so.
     return min(k, math.ceil(math.exp(log_count + 1e-6)) + 1)

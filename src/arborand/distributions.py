@@ -28,6 +28,7 @@ from arborand.arguments import (
     check_size,
     check_workers,
     explain_arguments,
+    list_arcs,
 )
 from arborand.conditioning import Condition, check_allowed, check_heads
 from arborand.displays import display_html
@@ -1095,7 +1096,7 @@ class TreeDistribution:
         heads: ArrayLike | None,
         allowed: ArrayLike | None,
     ) -> Condition:
-        include, exclude = list(include), list(exclude)
+        include, exclude = list_arcs(include, "include"), list_arcs(exclude, "exclude")
         if self.batch_shape and (include or exclude):
             raise TypeError(
                 f"{'include' if include else 'exclude'} takes arcs of one graph, and this is a "

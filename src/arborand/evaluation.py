@@ -11,7 +11,7 @@ Gold may be incomplete: words without a gold head are not counted.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -25,6 +25,26 @@ if TYPE_CHECKING:
 
 # Narrow where parsers put most arcs: near 0 and near 1.
 EDGES = (0.0, 0.01, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99, 1.0)
+
+
+class Bin(NamedTuple):
+    """The arcs of some probability: a line of the table of a :class:`Calibration`.
+
+    Attributes
+    ----------
+    low, high : float
+        Their probabilities.
+    num_arcs, num_right : int
+    mean_probability, share_right : float
+        NaN where there are no arcs.
+    """
+
+    low: float
+    high: float
+    num_arcs: int
+    num_right: int
+    mean_probability: float
+    share_right: float
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -57,6 +77,18 @@ class Calibration:
     def share_right(self) -> NDArray[np.float64]:
         """The share of the arcs of each bin that are right; NaN where there are none."""
         return _ratio(self.num_right, self.num_arcs)
+
+    def bins(self) -> list[Bin]:
+        """List the bins of one graph, or of graphs added up, from improbable arcs to sure ones."""
+        columns = (
+            self.edges[:-1],
+            self.edges[1:],
+            self.num_arcs,
+            self.num_right,
+            self.mean_probability,
+            self.share_right,
+        )
+        return [Bin(*row) for row in zip(*(c.tolist() for c in columns), strict=True)]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -212,13 +244,10 @@ class Summary:
         }
         bins = []
         if self.calibration is not None:
-            table = self.calibration
-            columns = (table.num_arcs, table.num_right, table.mean_probability, table.share_right)
-            for b, row in enumerate(zip(*(column.tolist() for column in columns), strict=True)):
-                names = ("num_arcs", "num_right", "mean_probability", "share_right")
-                numbers = dict(zip(names, map(_number, row), strict=True))
-                low, high = table.edges[b : b + 2].tolist()
-                bins.append({"from": low, "to": high, **numbers})
+            names = ("from", "to", *Bin._fields[2:])
+            bins = [
+                dict(zip(names, map(_number, row), strict=True)) for row in self.calibration.bins()
+            ]
         return {**scores, **counts, "calibration": bins}
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from arborand.errors import InvalidWeightsError
-from arborand.recognition import foreign_object
+from arborand.recognition import foreign_object, unknown_numbers
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -34,6 +34,8 @@ def pad(matrices: Iterable[ArrayLike]) -> tuple[NDArray[np.float64], NDArray[np.
     ------
     InvalidWeightsError
         If one of them is not a square matrix of at least 2 rows.
+    TypeError
+        If one of them is no array of real numbers.
 
     Examples
     --------
@@ -54,13 +56,24 @@ def pad(matrices: Iterable[ArrayLike]) -> tuple[NDArray[np.float64], NDArray[np.
 
 
 def _matrix(values: ArrayLike, index: int) -> NDArray[np.float64]:
+    name = f"matrices[{index}]"
     found = foreign_object(values)
     if found is not None:
-        raise TypeError(f"matrices[{index}] {found}")
-    matrix = np.asarray(values, dtype=np.float64)
+        raise TypeError(f"{name} {found}")
+    if isinstance(values, np.ma.MaskedArray):
+        raise TypeError(f"{name} is a masked array, whose mask would be lost: fill it in")
+    try:
+        matrix = np.asarray(values)
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise TypeError(
+            f"{name} cannot be read as an array ({error}): all rows must have one length"
+        ) from error
+    # Numbers that NumPy itself does not have can be converted.
+    if matrix.dtype.kind not in "biuf" and unknown_numbers(matrix) is None:
+        raise TypeError(f"{name} must be real numbers, but their dtype is {matrix.dtype}")
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or len(matrix) < 2:
         raise InvalidWeightsError(
-            f"matrices[{index}] has shape {matrix.shape}: expected (n + 1, n + 1) for a graph of n "
-            "words, n at least 1"
+            f"{name} has shape {matrix.shape}: expected (n + 1, n + 1) for a graph of n words, n "
+            "at least 1"
         )
-    return matrix
+    return matrix.astype(np.float64)

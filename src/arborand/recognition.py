@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
+# What lists of numbers are made of.
+_READABLE = (float, int, list, tuple, np.ndarray)
+
+
 def foreign_object(value: object) -> str | None:
     """Recognise an object that NumPy cannot read as numbers, or reads as something else."""
     if isinstance(value, str | bytes | os.PathLike):
@@ -22,7 +26,22 @@ def foreign_object(value: object) -> str | None:
             f"is {value!r}, which is a name and not an array: read the file first, for instance "
             "with numpy.load, or use the command arborand, which reads files"
         )
+    if isinstance(value, list | tuple) and len(value):
+        found = None if type(value[0]) in _READABLE else foreign_object(value[0])
+        return None if found is None else f"is a {type(value).__name__} whose first element {found}"
     families = _families(value)
+    if "numpy.NpzFile" in families:
+        return (
+            "is an open .npz file: pass one of its arrays, file['name']; scores of sentences of "
+            "several lengths are read by arborand.formats.read_scores"
+        )
+    if hasattr(value, "read") and hasattr(value, "close"):
+        return "is an open file: read it first, for instance with numpy.load"
+    if hasattr(value, "__next__"):
+        return (
+            f"is an iterator ({type(value).__name__}): pass list(iterator), or arborand.pad("
+            "iterator) if the matrices have several sizes"
+        )
     if "networkx.Graph" in families:
         return (
             "is a NetworkX graph: use SparseSpanningTrees.from_networkx, or "
@@ -51,8 +70,8 @@ def _families(value: object) -> set[str]:
 def _unreadable_tensor(tensor: Any) -> str | None:
     if tensor.requires_grad:
         return (
-            "is a torch tensor that requires grad, and no gradient flows through NumPy: pass "
-            "tensor.detach()"
+            "is a torch tensor that requires grad, and no gradient flows through NumPy: use the "
+            "class of the same name in arborand.torch, or pass tensor.detach()"
         )
     if str(tensor.dtype) == "torch.bfloat16":
         return "is a torch tensor of bfloat16, which NumPy does not have: pass tensor.float()"

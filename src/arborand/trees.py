@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from arborand.errors import InvalidTreeError
+from arborand.recognition import foreign_object
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -92,6 +93,7 @@ def arcs(heads: ArrayLike) -> NDArray[np.int32]:
         raise InvalidTreeError(
             f"heads has shape {array.shape}: arcs takes one tree, shape (n + 1,); index it first"
         )
+    _as_trees(array)
     dependents = np.flatnonzero(array >= 0)
     return np.stack([array[dependents], dependents], axis=-1).astype(np.int32)
 
@@ -186,7 +188,7 @@ def from_conll(heads: ArrayLike) -> NDArray[np.int32]:
     >>> from_conll([2, 0, 2]).tolist()
     [-1, 2, 0, 2]
     """
-    array = _as_integers(heads)
+    array = check_integers(heads)
     if array.ndim < 1 or array.shape[-1] < 1:
         raise InvalidTreeError(f"heads has shape {array.shape}: expected (..., n), n at least 1")
     root = np.full((*array.shape[:-1], 1), -1)
@@ -223,7 +225,7 @@ def from_parents(parents: ArrayLike) -> NDArray[np.int32]:
     >>> from_parents([1, -1, 1]).tolist()
     [-1, 2, 0, 2]
     """
-    return from_conll(_as_integers(parents, "parents") + 1)
+    return from_conll(check_integers(parents, "parents") + 1)
 
 
 def to_parents(heads: ArrayLike) -> NDArray[np.int32]:
@@ -290,7 +292,7 @@ def check_tree_heads(heads: ArrayLike, expected: tuple[int, ...]) -> NDArray[np.
 
     The core then finds out whether they are trees, and `not_a_tree` says why one is none.
     """
-    array = _as_integers(heads)
+    array = check_integers(heads)
     shape = array.shape
     if len(shape) >= len(expected) and shape[len(shape) - len(expected) :] == expected:
         return array
@@ -340,13 +342,18 @@ def _wrong_head(node: int, head: int, num_words: int) -> str | None:
     return None
 
 
-def _as_integers(values: ArrayLike, name: str = "heads") -> NDArray[Any]:
+def check_integers(values: ArrayLike, name: str = "heads") -> NDArray[Any]:
+    """Let an array of integers through, or raise an error that says why it is none."""
     try:
         array: NDArray[Any] = np.asarray(values)
     except ValueError:
         raise InvalidTreeError(
             f"{name} holds trees of different lengths: pad the shorter ones with -1 at their end"
         ) from None
+    except (TypeError, RuntimeError) as error:
+        raise TypeError(
+            f"{name} {foreign_object(values) or f'cannot be read as an array ({error})'}"
+        ) from error
     if array.size == 0 and array.dtype.kind == "f":  # an empty list
         array = array.astype(np.intp)
     if array.dtype.kind not in "iu":
@@ -355,7 +362,7 @@ def _as_integers(values: ArrayLike, name: str = "heads") -> NDArray[Any]:
 
 
 def _as_heads(heads: ArrayLike) -> NDArray[np.intp]:
-    array = _as_integers(heads)
+    array = check_integers(heads)
     if array.ndim < 1 or array.shape[-1] < 2:
         raise InvalidTreeError(
             f"heads has shape {array.shape}: expected (..., n + 1), one entry for the root and one "

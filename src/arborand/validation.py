@@ -32,9 +32,9 @@ _MASK = -1000.0  # mask_score there
 HEAD_DEPENDENT, DEPENDENT_HEAD = ORIENTATIONS = ("head,dependent", "dependent,head")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False)  # not frozen=True: that takes longer than a look at a sentence
 class Graphs:
-    """Checked graphs, flattened to one batch axis.
+    """Checked graphs, flattened to one batch axis.  Nobody changes one.
 
     Attributes
     ----------
@@ -56,14 +56,15 @@ class Graphs:
         # The core relies on what was checked: nobody may be able to change it later, not by
         # `setflags` and not by way of `base`.
         if self.log_weights.flags.writeable:
-            object.__setattr__(self, "log_weights", _core.frozen(self.log_weights))
+            self.log_weights = _core.frozen(self.log_weights)
         if self.lengths.flags.writeable:
-            object.__setattr__(self, "lengths", _core.frozen(self.lengths))
+            self.lengths = _core.frozen(self.lengths)
 
     @property
     def size(self) -> int:
         """The number of nodes a matrix has room for, root included."""
-        return int(self.log_weights.shape[-1])
+        size: int = self.log_weights.shape[2]
+        return size
 
     @property
     def has_arc(self) -> NDArray[np.bool_]:
@@ -85,6 +86,10 @@ def check_log_weights(
     With a `stacklevel` (counted from the caller of this function as 1), warn about what is sound
     but looks like a mistake.
     """
+    if lengths is None and orientation == HEAD_DEPENDENT:
+        graphs = _at_once(log_weights, single_root, are_weights=False)
+        if graphs is not None:
+            return graphs
     given = Given(_as_array(log_weights, name), name, orientation, True)
     if stacklevel is None:
         return _check(given, lengths, single_root)[0]
@@ -102,6 +107,10 @@ def check_weights(
     orientation: str = HEAD_DEPENDENT,
 ) -> Graphs:
     """Let plain weights through the gate, as log-weights."""
+    if lengths is None and orientation == HEAD_DEPENDENT:
+        graphs = _at_once(weights, single_root, are_weights=True)
+        if graphs is not None:
+            return graphs
     given = Given(_as_array(weights, "weights"), "weights", orientation, False)
     return _check(given, lengths, single_root)[0]
 
@@ -116,6 +125,19 @@ def has_tree(
     conditioned[head, dependent] = 0.0
     lengths = np.array([num_words], dtype=np.int32)
     return bool(_core.inspect(conditioned[None], lengths, single_root)[0] == _NONE)
+
+
+def _at_once(values: ArrayLike, single_root: bool, *, are_weights: bool) -> Graphs | None:
+    """Let one graph of float64 through without another look, if there is nothing to say about it.
+
+    Most distributions are of one, and small: looking at it takes longer in Python than in the core.
+    """
+    if type(values) is not np.ndarray:
+        return None
+    log_weights = _core.sound_copy(values, single_root, are_weights)
+    if log_weights is None:
+        return None
+    return Graphs(log_weights, _length_of_one(len(values) - 1), (), single_root)
 
 
 @dataclass(slots=True)
@@ -149,6 +171,12 @@ class Given:
             return np.array(self.by_head, dtype=np.float64, order="C", copy=True)
         with np.errstate(over="ignore"):  # long doubles beyond the range become inf, which is named
             return self.by_head.astype(np.float64, order="C")
+
+    def in_order(self) -> NDArray[np.float64]:
+        """Return a float64 array of it, [..., head, dependent], which need not be a fresh one."""
+        by_head = self.by_head
+        is_in_order = by_head.dtype == np.float64 and by_head.flags.c_contiguous
+        return by_head if is_in_order else self.copy()
 
     def entry(self, batch_index: tuple[int, ...], head: int, dependent: int) -> str:
         """Name the entry of an arc, and say what it holds."""
@@ -213,10 +241,14 @@ def _check(
     """Check a fresh copy, and freeze it; beside it what is odd, and about which graph."""
     *batch_shape, size, _ = given.array.shape
     flat_lengths = _check_lengths(lengths, given.array.shape)
-    flat = given.copy().reshape(-1, size, size)
-    finding, graph, head, dependent = _core.inspect(
-        flat, flat_lengths, single_root, not given.are_logarithms, report_oddities
-    )
+    if given.are_logarithms:
+        flat = given.copy().reshape(-1, size, size)
+        found = _core.inspect(flat, flat_lengths, single_root, report_oddities)
+    else:
+        weights = given.in_order().reshape(-1, size, size)
+        flat = np.empty(weights.shape)
+        found = _core.inspect_weights(weights, flat, flat_lengths, single_root)
+    finding, graph, head, dependent = found
     if _NONE < finding <= _NEGATIVE:
         index = tuple(int(i) for i in np.unravel_index(graph, batch_shape))
         if finding in (_NOT_A_NUMBER, _PLUS_INFINITY):

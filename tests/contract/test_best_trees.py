@@ -178,6 +178,11 @@ CONTRADICTIONS = [
         "word 2 has two heads, 1 and 3, in include and heads",
         (2,),
     ),
+    (
+        {"include": [(1, 2)], "heads": [-1, 2, -1, -1, -1]},
+        "include and heads have the cycle 1 -> 2 -> 1",
+        (1, 2),
+    ),
     ({"heads": [-1, 2, 3, 1, -1]}, "heads has the cycle 1 -> 3 -> 2 -> 1", (1, 2, 3)),
     ({"include": [(1, 2)], "exclude": [(1, 2)]}, "the arc 1 -> 2, and exclude forbids it", (1, 2)),
     (
@@ -259,6 +264,12 @@ def test_arguments_of_conditions_are_checked():
         one.condition(heads=[-1.0, 0, 0, 0, 0])
     with pytest.raises(InvalidTreeError, match=r"heads has shape \(2,\): expected \(5,\)"):
         one.condition(heads=[-1, 0])
+    with pytest.raises(
+        InvalidTreeError, match=r"expected \(5,\), .*, and -1 for the root in front"
+    ):
+        one.condition(heads=[0, 1, -1, 1])
+    with pytest.raises(InvalidTreeError, match=r"^heads holds trees of different lengths: pad"):
+        batch.condition(heads=[[-1, 0, 1, 1], [-1, 0]])
     with pytest.raises(InvalidTreeError, match=r"heads\[0\] is 0: the entry of the root"):
         one.condition(heads=[0, -1, -1, -1, -1])
     with pytest.raises(InvalidTreeError, match=r"heads\[1, 3\] is 0: the entry of a padding node"):
@@ -267,8 +278,15 @@ def test_arguments_of_conditions_are_checked():
         batch.condition(heads=[[-1, -1, -1, -1], [-1, -1, 3, -1]])
     with pytest.raises(InvalidTreeError, match=r"heads\[2\] is 2"):
         one.condition(heads=[-1, -1, 2, -1, -1])
-    with pytest.raises(TypeError, match="allowed must be an array of bool"):
+    with pytest.raises(TypeError, match=r"allowed must be an array of bool.* pass allowed != 0"):
         one.condition(allowed=np.ones((5, 5)))
+    with pytest.raises(
+        TypeError, match=r"allowed cannot be read .*: all rows must have one length"
+    ):
+        one.condition(allowed=[[True], [True, False]])
+    for name in ("include", "exclude"):
+        with pytest.raises(TypeError, match=rf"^{name} must be a list of .* not None; use \[\]"):
+            one.log_evidence(**{name: None})
     with pytest.raises(ValueError, match=r"allowed has shape \(4, 4\): expected \(5, 5\)"):
         one.condition(allowed=np.ones((4, 4), dtype=bool))
 

@@ -627,6 +627,35 @@ def test_an_output_in_no_folder_or_on_a_folder_is_refused_at_once(arborand, corp
         assert message in result.err
 
 
+def test_words_come_from_one_file(arborand, corpus, tmp_path):
+    scores = tmp_path / "scores.npz"
+    several, one, none = (tmp_path / name for name in ("several", "one", "none"))
+    for folder, names in ((several, "ab"), (one, "a"), (none, "")):
+        folder.mkdir()
+        for name in names:
+            (folder / f"{name}.conllu").write_text(conllu_of(corpus))
+    assert arborand("logz", scores, "--conllu", one).status == 0
+    for words in (several, several / "*.conllu"):
+        result = arborand("logz", scores, "--conllu", words)
+        assert (result.status, result.out) == (1, b"")
+        assert f"{words} stands for 2 files: put all words into one file" in result.err
+    result = arborand("logz", scores, "--conllu", none)
+    assert (result.status, result.out) == (1, b"")
+    assert f"{none} holds no files that end in .conllu" in result.err
+
+
+def test_an_empty_name_is_no_folder(arborand, corpus, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for arguments in (("logz", ""), ("check", ""), ("logz", "scores.npz", "--conllu", "")):
+        result = arborand(*arguments)
+        assert result.status == 1
+        assert result.err == (
+            "arborand: the name of an input is empty: name a file, or a folder such as .\n"
+        )
+    result = arborand("show", ".", "-o", "x.html")
+    assert (result.status, result.err) == (1, "arborand: . cannot be read: Is a directory\n")
+
+
 def test_a_missing_framework_is_one_clear_sentence(monkeypatch, capsys):
     from arborand.cli import main
 

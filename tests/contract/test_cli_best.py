@@ -147,6 +147,25 @@ def test_a_conflict_names_the_sentence_and_its_words(arborand, corpus, tmp_path)
     assert f"{longest}: no tree is left" in skipped.err
 
 
+@pytest.mark.parametrize("head", ["x", "-1", "1", "99"])
+def test_a_head_that_cannot_be_kept_names_the_sentence_and_the_word(
+    head, arborand, corpus, tmp_path
+):
+    longest = int(corpus.lengths.argmax())
+    text = conllu_of(corpus)
+    start = text.index(f"# sent_id = {corpus.sent_ids[longest]}\n")
+    bad = text[:start] + text[start:].replace("\t0\tdep", f"\t{head}\tdep", 1)
+    (tmp_path / "bad.conllu").write_text(bad)
+    result = arborand(
+        "best", tmp_path / "scores.npz", "--conllu", tmp_path / "bad.conllu", "--keep-heads"
+    )
+    assert result.status == 1
+    assert (
+        f"sentence {corpus.sent_ids[longest]!r} (number {longest + 1}): word 1 has the HEAD "
+        f"{head!r}: expected 0 for the root, or another word from 1 to {corpus.lengths[longest]}"
+    ) in result.err
+
+
 def test_heads_cannot_be_kept_without_a_file_that_gives_them(arborand, corpus, tmp_path):
     for command in ("sample", "best", "marginals", "logz", "entropy"):
         result = arborand(command, tmp_path / "scores.npz", "--keep-heads")

@@ -10,7 +10,7 @@ import pytest
 
 from arborand import DependencyTrees, SpanningTrees, pad
 from arborand.evaluation import EDGES, evaluate
-from tests.command_line import CORPUS, Corpus, call, random_corpus
+from tests.command_line import CORPUS, Corpus, call, gold_file, random_corpus
 
 SCORES = CORPUS / "sentences.npz"
 CONLLU = CORPUS / "sentences.conllu"
@@ -19,20 +19,6 @@ CONLLU = CORPUS / "sentences.conllu"
 @pytest.fixture
 def arborand(monkeypatch, capsysbinary):
     return lambda *arguments: call(monkeypatch, capsysbinary, *arguments)
-
-
-def gold_file(path, corpus: Corpus, gold):
-    """Write gold heads: '_' where they are -1; a multiword token and an empty node in each."""
-    blocks = []
-    for sent_id, heads in zip(corpus.sent_ids, gold, strict=True):
-        lines = [f"# sent_id = {sent_id}", "1-2\tw\t_\t_\t_\t_\t_\t_\t_\t_"]
-        for i, head in enumerate(heads, 1):
-            column = "_" if head < 0 else head
-            lines.append(f"{i}\tw{i}\t_\t_\t_\t_\t{column}\tdep\t_\t_")
-        lines.append(f"{len(heads)}.1\tempty\t_\t_\t_\t_\t_\t_\t1:dep\t_")
-        blocks.append("\n".join(lines) + "\n\n")
-    path.write_text("".join(blocks))
-    return path
 
 
 @pytest.fixture
@@ -218,4 +204,4 @@ def test_gold_with_a_word_as_its_own_head_names_the_sentence(arborand, tmp_path)
     path = gold_file(tmp_path / "gold.conllu", corpus, gold)
     result = arborand("evaluate", scores, "--conllu", path)
     assert result.status == 1
-    assert "sentence 's-1' (number 2): gold[0, 1] is 1" in result.err
+    assert "sentence 's-1' (number 2): word 1 has the HEAD '1': expected 0 for" in result.err

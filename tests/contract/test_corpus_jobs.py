@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -20,7 +21,8 @@ from arborand import corpus
 from arborand.corpus import running
 from arborand.corpus.engines import rank_and_world
 from arborand.errors import ArborandError
-from arborand.formats import FormatError, OutputError, read_trees
+from arborand.formats import FormatError, OutputError, creating, read_trees
+from arborand.formats.creating import written_aside
 from tests.command_line import Corpus, call, conllu_of, random_corpus
 
 KINDS = ("npz", "parquet", "safetensors", "npy")
@@ -173,6 +175,20 @@ def test_scores_and_trees_are_converted_in_parts(arborand, whole, tmp_path):
     assert len(lines_of(tmp_path / "c.jsonl")) == 80
 
 
+@pytest.mark.parametrize("kind", ["parquet", "npz", "jsonl", "conllu"])
+def test_a_file_of_trees_becomes_one_part_however_many_trees_it_holds(
+    kind, arborand, whole, tmp_path
+):
+    shards, trees = tmp_path / "shards", tmp_path / f"trees.{kind}"
+    arborand("sample", shards, "-k", 3, "--seed", 1, "-o", trees)
+    result = arborand("convert", trees, f"{tmp_path}/out/", "--part-sentences", 10)
+    assert (result.status, result.err) == (0, "")
+    assert [t.sent_id for t in read_trees(tmp_path / "out" / "trees.parquet")] == whole.sent_ids
+    status = corpus.read_status(f"{tmp_path}/out")
+    assert (status.num_parts, status.num_sentences_done, status.num_rows) == (1, 40, 120)
+    assert " sentences  40 of 40 " in arborand("status", tmp_path / "out").out.decode()
+
+
 def test_check_looks_at_all_shards(arborand, whole, tmp_path):
     shards = tmp_path / "shards"
     result = arborand("check", shards)
@@ -223,6 +239,44 @@ def test_the_same_command_again_makes_only_what_is_missing(whole, tmp_path):
     assert content(out) == expected
 
 
+def test_a_part_that_another_run_finishes_meanwhile_is_not_made_again(whole, tmp_path):
+    run = partial(corpus.run, "sample", tmp_path / "shards", num_trees=2, seed=1)
+    run(tmp_path / "theirs")
+    out, theirs = tmp_path / "out", "part-3.parquet"
+
+    def tell(event):
+        if getattr(event, "marker", None) and event.part == "part-0.parquet":
+            for name in (theirs, f"_arborand/{theirs}.done"):
+                shutil.copy(tmp_path / "theirs" / name, out / name)
+            os.utime(out / theirs, (1, 1))
+
+    assert run(out, tell=tell).is_complete
+    assert (out / theirs).stat().st_mtime == 1
+    assert content(out) == content(tmp_path / "theirs")
+
+
+def test_another_run_at_work_is_mentioned_and_one_that_was_killed_is_not(arborand, whole, tmp_path):
+    out = tmp_path / "out"
+    out.mkdir()
+    with written_aside(out / "theirs"):
+        done = arborand("logz", tmp_path / "shards", "-o", f"{out}/")
+        assert done.status == 0
+        assert "another run is writing" in done.err
+        (out / "_SUCCESS").unlink()
+        assert b"a run is at work" in arborand("status", out).out
+    with subprocess.Popen([sys.executable, "-c", ""]) as dead:
+        pass
+    # In a container, the next process often has the number of the one that was killed.
+    for pid in (dead.pid, os.getpid()):
+        (out / "_arborand" / "part-0.parquet.done").unlink()
+        name = f".arborand-{creating._machine()}-{pid}-{'0' * 16}"
+        (out / name).touch()
+        done = arborand("logz", tmp_path / "shards", "-o", f"{out}/")
+        assert done.status == 0
+        assert "another run" not in done.err
+        assert not (out / name).exists()
+
+
 def test_another_job_is_refused_with_the_differences(arborand, whole, tmp_path):
     out, shards = f"{tmp_path}/out/", tmp_path / "shards"
     assert arborand("sample", shards, "-k", 2, "--seed", 1, "-o", out).status == 0
@@ -238,6 +292,7 @@ def test_another_job_is_refused_with_the_differences(arborand, whole, tmp_path):
         assert (result.status, content(tmp_path / "out") == before) == (1, True)
         assert "belongs to another job" in result.err
         assert message in result.err
+        assert "the input of" not in result.err
         assert "--restart" in result.err
     result = arborand("sample", shards, "-k", 3, "--seed", 1, "--format", "jsonl", "--restart",
                       "-o", out)  # fmt: skip
@@ -322,6 +377,10 @@ def test_names_that_would_collide_are_refused(whole, tmp_path):
 
 def test_files_folders_and_patterns_are_inputs(arborand, whole, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    # As a job leaves them, and others.
+    (tmp_path / "shards" / "more" / "_arborand").mkdir()
+    for name in ("_SUCCESS", "_arborand/part-5.npz.done", ".part-5.npz"):
+        (tmp_path / "shards" / "more" / name).write_text("{}")
     for inputs, parts in [
         (["shards/part-0.npz", "shards/part-3.npz"], ["part-0.parquet", "part-3.parquet"]),
         (["shards/part-[0-1].npz"], ["part-0.parquet", "part-1.parquet"]),
@@ -329,6 +388,8 @@ def test_files_folders_and_patterns_are_inputs(arborand, whole, tmp_path, monkey
          + ["part-0.parquet"]),
         (["shards/*/*.npz"], ["more/part-5.parquet", "more/part-6.parquet"]),
         (["shards/more/"], ["part-5.parquet", "part-6.parquet"]),
+        (["shards/more/*"], ["part-5.parquet", "part-6.parquet"]),
+        (["shards/more/**"], ["part-5.parquet", "part-6.parquet"]),
     ]:  # fmt: skip
         result = arborand("logz", *inputs, "-o", "out/")
         assert (result.status, result.err) == (0, "")
@@ -343,6 +404,44 @@ def test_files_folders_and_patterns_are_inputs(arborand, whole, tmp_path, monkey
         (tmp_path / "empty").mkdir(exist_ok=True)
         result = arborand("logz", *inputs, "-o", "out/")
         assert (result.status, message in result.err) == (1, True), result.err
+
+
+@pytest.mark.parametrize(
+    ("scores", "out", "message"),
+    [
+        ("shards", "shards/out/", "lies in the folder that is read"),
+        ("shards/part-0.npz", "shards/", "choose another folder"),
+        ("memory://scores/", "memory://scores/out/", "lies in the folder that is read"),
+        ("memory://scores/part-0.npz", "memory://scores/", "choose another folder"),
+    ],
+)
+def test_an_output_that_would_be_read_is_refused_at_once(
+    scores, out, message, whole, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    before = content(tmp_path)
+    with pytest.raises(OutputError, match=message):
+        corpus.run("logz", scores, out)
+    assert content(tmp_path) == before
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"on_error": "ignore"}, "on_error is 'ignore'"),
+        ({"workers": 0}, "workers is 0"),
+        ({"part_sentences": -3}, "part_sentences is -3"),
+        ({"trees": "projective"}, "trees is 'projective'"),
+        ({"num_trees": -1}, "num_trees is -1"),
+        ({"inputs": []}, "inputs is empty"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_arguments_that_make_no_sense_are_refused(arguments, message, whole, tmp_path):
+    chosen = {"inputs": tmp_path / "shards", "seed": 1, **arguments}
+    with pytest.raises(ValueError, match=message):
+        corpus.run("sample", output=tmp_path / "out", **chosen)
+    assert not (tmp_path / "out").exists()
 
 
 def test_an_unfinished_folder_is_not_an_input(arborand, whole, tmp_path):

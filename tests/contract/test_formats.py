@@ -167,6 +167,7 @@ def saved(folder: Path, **arrays: object) -> Path:
         ({"scores": np.zeros(5), "lengths": [1]}, "ask for 4 scores.* there are 5"),
         ({"scores": np.zeros((2, 2)), "lengths": [1]}, "on one axis: call .* 'log_weights'"),
         ({"scores": np.zeros((3, 6, 6)), "lengths": [5, 5, 5]}, "call .* 'log_weights'"),
+        ({"scores": np.zeros((3, 6, 6))}, "call .* 'log_weights'"),
         ({"scores": np.zeros(4), "lengths": [-2]}, r"lengths\[0\] is -2"),
         ({"scores": np.zeros(4), "lengths": [1.0]}, "list of integers"),
         ({"scores": np.zeros(4, dtype=complex), "lengths": [1]}, "must be numbers"),

@@ -6,6 +6,7 @@ Every message must name the argument, what was found and what to do instead.
 import itertools
 import pickle
 import re
+import warnings
 
 import numpy as np
 import pytest
@@ -165,6 +166,48 @@ def test_plain_weights_become_their_logarithms(kind):
     weights = np.array([[0, 2.0, 0.5], [0, 0, 3.0], [0, -0.0, 0]])
     expected = np.array([[-INF, np.log(2.0), np.log(0.5)], [-INF, -INF, np.log(3.0)], [-INF] * 3])
     np.testing.assert_array_equal(kind.from_weights(weights).log_weights, expected)
+
+
+GRAPHS_OF_ALL_SORTS = {
+    "dense": np.random.default_rng(1).uniform(0.1, 3.0, size=(6, 6)),
+    "of two words": np.array([[0.0, 0.5, 0.25], [1.0, 0.0, 2.0], [1.5, 0.75, 0.0]]),
+    "with 0": np.random.default_rng(2).integers(0, 3, size=(9, 9)) * 0.5 + np.eye(9, k=1),
+    "nearly 0": np.full((5, 5), 5e-324),
+    "minus 0": np.where(np.eye(7, dtype=bool) | (np.arange(7) == 3), -0.0, 1.5) + np.eye(7, k=1),
+    "large": np.random.default_rng(3).uniform(0.0, 1.79e308, size=(23, 23)),
+    "junk where nothing is read": np.where(np.eye(8, dtype=bool), NAN, 2.0),
+    "negative where nothing is read": np.where(np.arange(8) == 0, -1.0, 2.0),
+    "bad": np.where(np.arange(25).reshape(5, 5) == 7, -3.0, 1.0),
+    "not a number": np.where(np.arange(25).reshape(5, 5) == 7, NAN, 1.0),
+    "infinite": np.where(np.arange(25).reshape(5, 5) == 7, INF, 1.0),
+    "without a tree": np.where(np.arange(6) == 2, 0.0, 1.0) * np.ones((6, 1)),
+    "like an adjacency matrix": np.ones((5, 5)) - np.eye(5) - np.eye(5, k=2) - np.eye(5, k=-2),
+    "of no words": np.ones((1, 1)),
+    "not square": np.ones((4, 3)),
+}
+
+
+@KINDS
+@pytest.mark.parametrize("name", GRAPHS_OF_ALL_SORTS)
+@pytest.mark.parametrize("are_weights", [False, True])
+def test_a_single_array_passes_at_once_exactly_as_it_would_step_by_step(kind, are_weights, name):
+    weights = GRAPHS_OF_ALL_SORTS[name]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        array = weights if are_weights else np.log(np.where(weights == -1.0, NAN, weights))
+    make = kind.from_weights if are_weights else kind
+
+    def outcome(values):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            try:
+                made = make(values)
+            except (InvalidWeightsError, NoTreeError) as error:
+                return str(error), []
+        answer = made.log_weights.tobytes(), made.lengths.tolist(), made.batch_shape
+        return answer, [str(warning.message) for warning in caught]
+
+    # A transposed copy is in another order, so that one call into the core cannot take it.
+    assert outcome(array) == outcome(np.array(array.T).T)
 
 
 @KINDS

@@ -96,7 +96,9 @@ def test_json_that_is_no_tree_is_refused(line, message, tmp_path):
         list(read_trees(tmp_path / "t.jsonl"))
 
 
-@pytest.mark.parametrize("head", ["99999999999", "4294967296", "9" * 5000, "²", "-1", "1.0", "_"])
+@pytest.mark.parametrize(
+    "head", ["99999999999", "4294967296", "9" * 5000, "²", "-1", "1.0", "_", "1"]
+)
 def test_a_head_in_conllu_is_0_or_a_word(head, tmp_path):
     columns = f"1\tx\t_\t_\t_\t_\t{head}\troot\t_\t_\n\n"
     (tmp_path / "t.conllu").write_text("# sent_id = a\n" + columns)
@@ -304,6 +306,26 @@ def test_a_flipped_bit_in_a_page_that_we_wrote_is_noticed(arborand, tmp_path):
             list(read_scores(out))
 
 
+@pytest.mark.parametrize("shape", [b"[" * 3000, b"[Infinity, 3, 3]", b"7", b"[]", b"[null]"])
+def test_a_header_of_safetensors_may_hold_anything(shape, arborand, tmp_path):
+    header = b'{"log_weights":{"dtype":"F64","data_offsets":[0,72],"shape":' + shape + b"}}"
+    path = tmp_path / "s.safetensors"
+    path.write_bytes(len(header).to_bytes(8, "little") + header + bytes(72))
+    result = arborand("check", path)
+    assert (result.status, result.out) == (1, b"")
+    assert "s.safetensors" in result.err
+
+
+@pytest.mark.parametrize("byte", [0x19, 0x1C], ids=["lists", "structs"])
+def test_a_footer_of_parquet_may_be_nested_deeply(byte, arborand, tmp_path):
+    footer = bytes([byte]) * 5000
+    path = tmp_path / "s.parquet"
+    path.write_bytes(b"PAR1" + footer + len(footer).to_bytes(4, "little") + b"PAR1")
+    result = arborand("check", path)
+    assert (result.status, result.out) == (1, b"")
+    assert result.err.startswith("arborand: s.parquet is truncated or damaged: ")
+
+
 # ---- memory
 
 
@@ -327,6 +349,12 @@ def bombs(folder):
         compression="zstd",
     )
     parquet(folder / "tokens.parquet", {"log_weights": small, "tokens": [["a" * 1_000_000]] * 1000})
+    parquet(  # below what a long sentence may take
+        folder / "one_id.parquet",
+        {"log_weights": small[:1], "sent_id": ["a" * 150_000_000]},
+        use_dictionary=False,
+        compression="zstd",
+    )
     # A page that is said to have two gigabytes, which the library would take.
     plain = parquet(folder / "page.parquet", {"log_weights": small}, use_dictionary=False)
     data = bytearray(plain.read_bytes())
@@ -342,10 +370,11 @@ def test_small_files_do_not_take_much_memory(tmp_path):
     assert max(path.stat().st_size for path in paths) < 2_000_000
     messages, growth = run_script(
         f"""
-        import json, resource
+        import json
         from arborand.formats import FormatError, read_scores
+        from tests.processes import peak_memory
         import pyarrow.parquet, pyarrow.compute
-        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        before = peak_memory()
         messages = []
         for path in {[str(path) for path in paths]!r}:
             try:
@@ -354,8 +383,7 @@ def test_small_files_do_not_take_much_memory(tmp_path):
                 messages.append("read")
             except FormatError as error:
                 messages.append(str(error))
-        after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-        print(json.dumps([messages, after - before]))
+        print(json.dumps([messages, peak_memory() - before]))
         """
     )
     for path, message in zip(paths, messages, strict=True):
@@ -611,16 +639,17 @@ def test_ids_with_separators_are_quoted(tmp_path):
     import csv
 
     rows = Rows(
-        ['a,"b"\n', "c\td"],
-        np.ones(2, dtype=np.int32),
-        np.ones(2, dtype=int),
-        {"log_partition": np.array([0.5, -np.inf])},
+        ['a,"b"\n', "c\td", "e\r"],
+        np.ones(3, dtype=np.int32),
+        np.ones(3, dtype=int),
+        {"log_partition": np.array([0.5, -np.inf, 1.0])},
     )
     for kind, separator in (("csv", ","), ("tsv", "\t")):
         save_rows(tmp_path / kind, kind, LOG_PARTITION, {}, rows)
         with (tmp_path / kind).open(newline="") as file:
             _, *lines = csv.reader(file, delimiter=separator)
-        assert lines == [['a,"b"\n', "1", "0.5"], ["c\td", "1", "-inf"]]
+        assert lines == [['a,"b"\n', "1", "0.5"], ["c\td", "1", "-inf"], ["e\r", "1", "1.0"]]
+        assert (tmp_path / kind).read_bytes().count(b"\r") == 1  # lines end with \n alone
 
 
 def test_entropy_takes_words_and_says_its_unit(arborand):

@@ -1,5 +1,6 @@
 """What a newcomer tries first: each mistake gets one sentence with argument, finding and remedy."""
 
+import io
 import pathlib
 
 import numpy as np
@@ -12,6 +13,7 @@ from arborand import (
     InvalidWeightsError,
     NoTreeError,
     SpanningTrees,
+    SparseSpanningTrees,
     pad,
 )
 from tests.kinds import KINDS
@@ -85,7 +87,7 @@ class Graph:
         ),
         (
             tensor(requires_grad=True),
-            r"requires grad, and no gradient flows through NumPy: pass tensor\.detach\(\)",
+            r"requires grad, and no gradient flows .*: use .* arborand\.torch, or pass tensor\.det",
         ),
         (tensor(dtype="torch.bfloat16"), r"of bfloat16.*: pass tensor\.float\(\)"),
         (tensor(layout="torch.sparse_coo"), r"sparse torch tensor: pass tensor\.to_dense\(\)"),
@@ -95,6 +97,18 @@ class Graph:
             r"holds 3 matrices of different sizes: pad them, by .*arborand\.pad.*lengths=lengths",
         ),
         ({(0, 1): 1.0}, "must be an array of real numbers, but its dtype is object"),
+        (
+            foreign("numpy.lib.npyio", "NpzFile"),
+            r"is an open \.npz file: pass one of its arrays, file\['name'\]; .*read_scores",
+        ),
+        (io.BytesIO(), r"is an open file: read it first, for instance with numpy\.load"),
+        (iter([[0.0]]), r"is an iterator \(list_iterator\): pass list\(iterator\), or arbor"),
+        (
+            [tensor(requires_grad=True)],
+            "is a list whose first element is a torch tensor that requires grad",
+        ),
+        ((foreign("jax._src.core", "Tracer"),), "is a tuple whose first element is a tracer of J"),
+        (["scores.npy"], "is a list whose first element is 'scores.npy', which is a name"),
     ],
 )  # fmt: skip
 def test_what_is_no_array_names_the_right_call(kind, constructor, name, value, message):
@@ -120,6 +134,15 @@ def test_numbers_that_numpy_does_not_have():
         "array.astype(numpy.float32)"
     )
     assert unknown_numbers(np.zeros(3)) is None
+
+
+def test_an_open_npz_file_is_recognised(tmp_path):
+    np.savez(tmp_path / "scores.npz", scores=np.zeros((3, 3)))
+    with (
+        np.load(tmp_path / "scores.npz") as file,
+        pytest.raises(TypeError, match=r"^log_weights is an open \.npz file"),
+    ):
+        SpanningTrees(file)
 
 
 @KINDS
@@ -254,6 +277,7 @@ def test_lengths_that_count_the_root(kind):
             lambda d: d.sample_without_replacement(3, seed=1),
             r"\.sample_without_replacement has no argument seed: it is called rng",
         ),
+        (lambda d: d.best_trees(n=3), r"\.best_trees has no argument n: it is called k"),
         (lambda d: d.entropy(colour=1), r"\.entropy has no argument colour: it takes workers="),
         (
             lambda d: type(d)(d.log_weights, multiroot=True),
@@ -294,6 +318,33 @@ def test_private_classes_are_never_named(kind, call):
     assert "TreeDistribution" not in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda d: d.sample(3, seed=0), r"\.sample has no argument seed: it is called rng"),
+        (
+            lambda d: d.sample_edges(seed=0),
+            r"\.sample_edges has no argument seed: it is called rng",
+        ),
+        (lambda d: d.sample(num_samples=3), r"\.sample has no .* num_samples: it is called size"),
+        (lambda d: d.log_partition(1e9), r"\.log_partition takes no .* name the others: max_work="),
+        (
+            lambda d: type(d).from_edges([0], [1], [1.0], 2),
+            r"\.from_edges takes 3 arguments by position, not 4; name the others: log_weights=",
+        ),
+    ],
+)
+def test_sparse_graphs_explain_their_arguments_too(call, message):
+    with pytest.raises(TypeError, match=f"^SparseSpanningTrees{message}"):
+        call(SparseSpanningTrees.from_edges([0, 0, 1], [1, 2, 2], root=0))
+
+
+def test_sparse_graphs_are_not_made_from_matrices():
+    for arguments in ((), (np.zeros((3, 3)),)):
+        with pytest.raises(TypeError, match=r"from_edges, from_scipy, .* goes to SpanningTrees"):
+            SparseSpanningTrees(*arguments)
+
+
 def test_walks_are_explained_too():
     with pytest.raises(TypeError, match=r"^SpanningTrees\.expected_walk_steps takes no arguments"):
         SpanningTrees(np.zeros((3, 3))).expected_walk_steps(2)
@@ -325,6 +376,20 @@ def test_sizes_are_tuples(kind):
         kind(np.zeros((3, 3))).sample([2, 3])
 
 
+@KINDS
+def test_no_draws_of_too_many(kind):
+    for size in (2**48, (0, 2**62)):
+        with pytest.raises(
+            ValueError, match=r"^size is .*: no memory holds so many trees; draw th"
+        ):
+            kind(np.zeros((3, 3))).sample(size)
+    large, small = kind(np.zeros((61, 61))), kind(np.zeros((3, 3)))
+    for name in ("best_trees", "sample_without_replacement"):
+        with pytest.raises(ValueError, match=r"^k is 10+: no memory .*; iterate over them instead"):
+            getattr(large, name)(10**30)
+        assert len(getattr(small, name)(10**30)) == (3 if kind is SpanningTrees else 2)
+
+
 # ---- heads --------------------------------------------------------------------------------------
 
 
@@ -334,6 +399,21 @@ def test_ragged_heads(kind):
         InvalidTreeError, match=r"^heads holds trees of different lengths: pad .*-1"
     ):
         kind(np.zeros((3, 3))).log_prob([[-1, 0, 1], [-1, 0]])
+
+
+@KINDS
+def test_heads_that_are_no_array(kind):
+    def unreadable(self, dtype=None, copy=None):
+        raise TypeError("the conversion method was called on a traced array")
+
+    tracer = foreign("jax._src.core", "Tracer", __array__=unreadable)
+    unknown = foreign("somewhere", "Array", __array__=unreadable)
+    distribution = kind(np.zeros((3, 3)))
+    for ask in (distribution.log_prob, lambda heads: distribution.condition(heads=heads)):
+        with pytest.raises(TypeError, match=r"^heads is a tracer of JAX.*jax\.pure_callback"):
+            ask(tracer)
+        with pytest.raises(TypeError, match=r"^heads cannot be read as an array \(the conversion"):
+            ask(unknown)
 
 
 @KINDS
@@ -374,6 +454,11 @@ def test_nothing_can_be_padded():
         (np.zeros((1, 1)), InvalidWeightsError, r"matrices\[1\] has shape \(1, 1\)"),
         (np.zeros((2, 3, 3)), InvalidWeightsError, r"matrices\[1\] has shape \(2, 3, 3\)"),
         ("scores.npy", TypeError, r"matrices\[1\] is 'scores.npy', which is a name"),
+        ([[1.0, 2.0], [3.0]], TypeError, r"matrices\[1\] cannot .*: all rows must have one length"),
+        ([["1", "2"], ["3", "4"]], TypeError, r"matrices\[1\] must be real numbers, .* <U1"),
+        ([[None, 1.0], [1.0, 1.0]], TypeError, r"matrices\[1\] must be real numbers, .* object"),
+        (np.ones((2, 2), complex), TypeError, r"matrices\[1\] must be real numbers, .* complex128"),
+        (np.ma.zeros((2, 2)), TypeError, r"matrices\[1\] is a masked array, whose mask would be"),
     ],
 )
 def test_matrices_that_cannot_be_padded(matrix, error, message):

@@ -6,6 +6,7 @@ Whatever a choice changes on the page is what the library says of the trees that
 import json
 import re
 import shlex
+import sys
 
 import numpy as np
 import pytest
@@ -383,6 +384,70 @@ def test_with_a_word_chosen_a_click_fixes_the_arc_that_is_meant(browser, folder)
         if browser.evaluate("document.querySelectorAll('#s1 .chip.fixed').length") > before:
             browser.evaluate("document.querySelector('#s1 .tools button').click()")
     assert hits == len(spots)
+
+
+def picture(browser, section=1):
+    """Read the whole diagram, as it is, but for which of its words Tab leads to."""
+    drawn = browser.evaluate(f"document.querySelector('#s{section} .main').innerHTML")
+    assert drawn.count('tabindex="0"') == 1
+    return drawn.replace('tabindex="0"', 'tabindex="-1"')
+
+
+@pytest.mark.parametrize(("width", "num_lines"), [(1300, 3), (500, 1)])
+def test_a_picture_that_was_drawn_again_and_again_is_as_one_drawn_anew(
+    browser, folder, monkeypatch, width, num_lines
+):
+    shown = [make_picture(sharp(40, 40))]
+    paths = [write(folder, "again", shown)]
+    module = sys.modules["arborand.pictures.page"]
+    asset = module.asset
+
+    def forgetful(name):
+        """Give the scripts, but with none of the last picture kept."""
+        return asset(name).replace("}, picture);", "}, null);")
+
+    assert sum(forgetful(name) != asset(name) for name in ("explore.js", "diagram.js")) == 1
+    monkeypatch.setattr(module, "asset", forgetful)
+    paths.append(write(folder, "anew", shown))
+    undo, reset = (f"document.querySelectorAll('.tools button')[{i}].click()" for i in (0, 1))
+    trace = "document.querySelectorAll('.tree-head')[2].click()"
+    seen = []
+    for path in paths:
+        browser.open_live(path, width=width)
+        drawn = [picture(browser)]
+        for step in (
+            ("fix", 3, 1), ("forbid", 4, 0), ("fix", 20, 2), trace, ("forbid", 21, 1), undo,
+            ("fix", 37, 1), ("fix", 3, 0), ("forbid", 11, 0), ("fix", 21, 1), reset,
+        ):  # fmt: skip
+            if isinstance(step, str):
+                browser.evaluate(step)
+            else:
+                kind, word, rank = step
+                choose(browser, word)
+                push(browser, kind, rows(browser)[rank][0])
+                browser.press("Escape")
+            drawn.append(picture(browser))
+        seen.append(drawn)
+    assert seen[0] == seen[1]
+    assert len(set(seen[0])) >= 9
+    assert seen[0][-1] == seen[0][0]
+    lines = (
+        "new Set([...document.querySelectorAll('.main .form')].map((f) => f.y.baseVal[0].value))"
+    )
+    assert browser.evaluate(f"{lines}.size") == num_lines
+
+
+def test_nothing_moves_while_the_list_of_a_word_is_open(browser, long_page):
+    browser.open_live(long_page)
+    browser.evaluate("location.hash = '#s2'")
+    browser.settle()
+    places = """[...document.querySelectorAll('#s2 .main .form')].map((form) =>
+        [form.getAttribute('x'), form.getAttribute('y')])"""
+    choose(browser, 40, 2)
+    before = browser.evaluate(places)
+    for rank in (1, 2, 0):
+        push(browser, "fix", rows(browser)[rank][0])
+        assert browser.evaluate(places) == before
 
 
 def test_what_changed_elsewhere_is_reported_by_the_head_that_moved_most(browser, folder):

@@ -5,6 +5,7 @@ Skipped where there is no Chromium; with ARBORAND_REQUIRE_CHROMIUM set, that is 
 
 import base64
 import json
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -180,6 +181,30 @@ def test_words_do_not_run_into_each_other_or_off_the_picture(browser, request, n
     assert left.min() >= 0
     assert right.min() >= 0
     assert gaps.min() >= 4
+
+
+@pytest.mark.parametrize("scripts", [True, False])
+def test_what_stands_below_short_words_does_not_run_together(browser, tmp_path, scripts):
+    trees = DependencyTrees(np.random.default_rng(2).normal(size=(31, 31)))
+    draws = trees.sample_without_replacement(2, rng=0)
+    words = [str(i) for i in range(1, 31)]
+    path = tmp_path / "short.html"
+    shown = Picture(trees, words, "s", draws, trees.arc_marginals())
+    path.write_text("".join(page([shown], title="Short")), "utf-8")
+    if scripts:
+        browser.open_live(path)
+    else:
+        browser.open(path, scripts=False)
+    boxes = browser.evaluate("""[...document.querySelectorAll(
+        ".main .entropy, .main .below tspan")].map((label) => {
+            const box = label.ownerSVGElement && label.getExtentOfChar(0);
+            return [box.y, box.x, box.x + label.getComputedTextLength()];
+        })""")
+    assert len(boxes) > 20
+    boxes.sort()
+    for (y, _, right), (next_y, left, _) in pairwise(boxes):
+        assert y != next_y or right + 1 < left
+    browser.open(path)
 
 
 def test_right_to_left_sentences_begin_at_the_right(browser, hard_page):

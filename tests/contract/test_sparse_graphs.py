@@ -271,6 +271,24 @@ def test_networkx_log_weights_and_killing_by_attribute():
     assert same.log_partition() == forests.log_partition()
 
 
+def test_killing_weights_by_label_take_work_in_proportion_to_the_nodes():
+    num_hashes = 0
+
+    class Label(str):
+        __slots__ = ()
+
+        def __hash__(self):
+            nonlocal num_hashes
+            num_hashes += 1
+            return super().__hash__()
+
+    graph = nx.path_graph([Label(i) for i in range(200)])
+    killing = dict.fromkeys(graph, 1.0)
+    num_hashes = 0
+    SparseSpanningTrees.from_networkx(graph, killing=killing)
+    assert num_hashes < 20 * len(graph)
+
+
 def test_to_scipy_holds_the_weights_of_the_tree():
     trees = SparseSpanningTrees.from_edges([0, 1, 0], [1, 2, 2], [3.0, 0.1, 0.0], root=0)
     assert trees.to_scipy(trees.sample(rng=0)).toarray().tolist() == [
@@ -416,6 +434,18 @@ def test_trees_of_other_graphs_have_probability_0(square):
         square.to_scipy()
     with pytest.raises(InvalidTreeError, match="expected one tree"):
         square.to_networkx([[-1, 0, 1, 2]])
+
+
+@pytest.mark.parametrize("edges", [[-1, 0, 1, 4], [-1, 0, 1, -2], [-1, 0, 1, 0]])
+def test_edges_that_lead_to_no_head_are_named(square, edges):
+    for convert in (square.to_networkx, square.to_scipy):
+        with pytest.raises(InvalidTreeError, match=rf"edges\[3\] is {edges[3]}: .* from node 3"):
+            convert(edges=edges)
+    with pytest.raises(TypeError, match="edges must be integers"):
+        square.to_networkx(edges=[-1.0, 0.0, 1.0, 2.0])
+    directed = SparseSpanningTrees.from_edges([0, 1], [1, 2], root=0)
+    with pytest.raises(InvalidTreeError, match=r"edges\[0\] is 0"):
+        directed.to_scipy(edges=[0, -1, 1])
 
 
 def test_what_has_no_meaning_is_refused(square):

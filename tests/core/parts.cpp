@@ -161,6 +161,13 @@ double exponential(double x) { return exp_of(x); }
 double logarithm(double x) { return log_of(x); }
 double logarithm_of_1_plus(double x) { return log1p_of(x); }
 void logarithms(double* x, Index count) { take_logarithms(x, count); }
+bool logarithms_of_weights(const double* weights, double* results, Index count) {
+    return take_logarithms_of_weights(weights, results, count);
+}
+void logarithm_row(Index row, double* inverse_and_log) {
+    inverse_and_log[0] = logarithm_table::rows[row].inverse;
+    inverse_and_log[1] = logarithm_table::rows[row].log;
+}
 
 void exact_products(const double* x, const double* y, Index count, double* high, double* low) {
     for (Index i = 0; i < count; ++i) {

@@ -45,6 +45,8 @@ _SIGNATURES = {
     "logarithm": (ctypes.c_double, "d"),
     "logarithm_of_1_plus": (ctypes.c_double, "d"),
     "logarithms": (None, "p", "i"),
+    "logarithms_of_weights": (ctypes.c_bool, "p", "p", "i"),
+    "logarithm_row": (None, "i", "p"),
     "exact_products": (None, "p", "p", "i", "p", "p"),
     "ordered_sum": (ctypes.c_double, "p", "i"),
     "compensated_sum": (ctypes.c_double, "p", "i"),
@@ -185,6 +187,19 @@ class Parts:
         results = np.array(numbers, float)
         self("logarithms", results, len(results))
         return results
+
+    def logarithms_of_weights(self, weights):
+        """Tell whether all are weights, with their logarithms if they are."""
+        results = np.empty(len(weights))
+        weights = np.array(weights, float)
+        return self("logarithms_of_weights", weights, results, len(weights)), results
+
+    def logarithm_table(self):
+        """List the rows of the table: a number, and the logarithm of its inverse."""
+        rows = np.empty((256, 2))
+        for index, row in enumerate(rows):
+            self("logarithm_row", index, row)
+        return rows
 
     def ordered_sum(self, numbers):
         return self("ordered_sum", np.array(numbers, float), len(numbers))

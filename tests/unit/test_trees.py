@@ -203,6 +203,18 @@ def test_arcs_leave_padding_out():
     assert arcs([-1, 2, 0, -1]).tolist() == [[2, 1], [0, 2]]
 
 
+@pytest.mark.parametrize(
+    ("heads", "message"),
+    [
+        ([2, 0, 2], r"heads\[0\] is 2: the entry of the root"),  # as in CoNLL-U files
+        ([-1, 2, 1, 0], "it has the cycle 1 -> 2 -> 1"),
+    ],
+)
+def test_what_is_no_tree_has_no_arcs(heads, message):
+    with pytest.raises(InvalidTreeError, match=message):
+        arcs(heads)
+
+
 def test_arcs_are_those_of_one_tree():
     with pytest.raises(InvalidTreeError, match=r"shape \(2, 2\): arcs takes one tree"):
         arcs([[-1, 0], [-1, 0]])

@@ -4,28 +4,29 @@ from __future__ import annotations
 
 import json
 import math
-import sys
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.markup import escape
 
 from arborand.cli import options
 from arborand.cli.messages import list_skipped, note, progress, say_written
-from arborand.cli.streams import NoOutput, check_streams, chosen_format
+from arborand.cli.streams import NoOutput, check_streams, chosen_format, write_output
 from arborand.cli.tables import console, new_table, plain_percent
 from arborand.corpus import computing
 from arborand.corpus.running import is_folder, open_inputs, run_to_file, run_to_writer
 from arborand.corpus.work import Work
-from arborand.formats.creating import write_aside
 from arborand.formats.inputs import FormatError
-from arborand.formats.outputs import is_stream
+from arborand.formats.provenance import as_comment
 from arborand.formats.rows import EVALUATION
 
 if TYPE_CHECKING:
     from arborand.evaluation import Summary
     from arborand.formats.rows import Layout
+
+# The formats that hold the summary; the others hold a line for each sentence.
+_WHOLE = ("json", "html")
 
 
 def evaluate(
@@ -62,12 +63,14 @@ def evaluate(
 
     The share of right heads (UAS) of the best tree, of the tree of least risk and
     of random trees; the log-probability of gold; and the calibration: of all arcs
-    with a probability of 90 %, how many are right? A .json file has all of this.
-    In the other formats, each sentence has a line.
+    with a probability of 90 %, how many are right? A .json file has all of this,
+    and so has a page (.html). In the other formats, each sentence has a line.
 
     [bold]Examples[/bold]
 
       [cyan]arborand evaluate scores.npz --conllu gold.conllu[/cyan]
+
+      [cyan]arborand evaluate scores.npz --conllu gold.conllu -o evaluation.html[/cyan]
 
       [cyan]arborand evaluate scores.npz --conllu gold.conllu -o evaluation.json \
           --plot calibration.svg[/cyan]
@@ -96,11 +99,13 @@ def evaluate(
         progress("evaluate", inputs.num_sentences, 0, quiet=False) as advance,
     ):
         skip = on_error == "skip"
-        if output is None or chosen == "json":
+        if output is None or chosen in _WHOLE:
             skipped = run_to_writer(work, inputs, keep_record, skip=skip, advance=advance)
         else:
             skipped = run_to_file(work, inputs, output, chosen, skip=skip, advance=advance)
         gold = "" if inputs.conllu is None else inputs.conllu.shown
+        total, names = inputs.num_sentences, [shard.shown for shard in inputs.shards]
+        title = names[0] if len(names) == 1 else f"{len(names)} files"
     summary = comparison.summary
     if summary.num_sentences and not summary.num_words:
         raise FormatError(f"{gold} has no heads: there is nothing to compare with")
@@ -108,13 +113,19 @@ def evaluate(
         _print_summary(summary)
     if output is not None and chosen == "json":
         result = {"arborand": "evaluation", **summary.as_dict(), "provenance": record}
-        _write(output, json.dumps(result, ensure_ascii=False, allow_nan=False, indent=2) + "\n")
+        text = json.dumps(result, ensure_ascii=False, allow_nan=False, indent=2)
+        write_output(output, (text, "\n"))
+    elif output is not None and chosen == "html":
+        from arborand.pictures import evaluation_page
+
+        document = evaluation_page(summary, title=title, num_sentences=total)
+        write_output(output, (document, as_comment(record)))
     if output is not None:
         say_written(output)
     if plot is not None and summary.calibration is not None:
         from arborand.pictures import calibration_plot
 
-        _write(plot, calibration_plot(summary.calibration) + "\n")
+        write_output(plot, (calibration_plot(summary.calibration), "\n"))
         say_written(plot)
     for what, sent_ids, consequence in (
         (
@@ -130,19 +141,6 @@ def evaluate(
     ):
         _say_how_many(what, sent_ids, consequence)
     list_skipped(skipped)
-
-
-def _write(path: str, text: str) -> None:
-    def write(file: IO[bytes]) -> None:
-        file.write(text.encode())
-
-    if path == "-":
-        write(sys.stdout.buffer)
-    elif is_stream(path):
-        with open(path, "wb") as stream:
-            write(stream)
-    else:
-        write_aside(Path(path), write)
 
 
 def _say_how_many(what: str, sent_ids: computing.Named, consequence: str) -> None:
@@ -185,15 +183,13 @@ def _print_summary(summary: Summary) -> None:
         return
     out.print("of all arcs of such a probability, how many are right?", style="italic")
     bins = new_table(("probability", "arcs", "mean probability", "right arcs", "share"))
-    calibration: Any = summary.calibration
-    for b, count in enumerate(calibration.num_arcs.tolist()):
-        low, high = calibration.edges[b : b + 2].tolist()
+    for line in summary.calibration.bins():
         bins.add_row(
-            f"{100 * low:g} to {100 * high:g} %",
-            f"{count:,}",
-            _percent(calibration.mean_probability[b]),
-            f"{int(calibration.num_right[b]):,}",
-            _percent(calibration.share_right[b]),
+            f"{100 * line.low:g} to {100 * line.high:g} %",
+            f"{line.num_arcs:,}",
+            _percent(line.mean_probability),
+            f"{line.num_right:,}",
+            _percent(line.share_right),
         )
     out.print(bins)
 

@@ -226,7 +226,9 @@ def status(
         shown = value if not isinstance(value, dict) else f"{value['files']} files"
         table.add_row(escape(visible(str(name))), escape(visible(str(shown))))
     table.add_row("parts", f"{len(found.done):,} of {found.num_parts:,}")
-    table.add_row("sentences", f"{found.num_sentences_done:,} of {found.num_sentences:,}")
+    # Sentences of trees are not known before they are read.
+    total = max(found.num_sentences, found.num_sentences_done)
+    table.add_row("sentences", f"{found.num_sentences_done:,} of {total:,}")
     table.add_row("rows", f"{found.num_rows:,}")
     out.print(table)
     for part, reason in found.failed.items():
@@ -239,5 +241,7 @@ def status(
     if found.is_complete:
         out.print("complete")
         return
+    if found.has_writers:
+        out.print("a run is at work on it")
     out.print("not complete: the command that began it goes on with it")
     raise typer.Exit(1)

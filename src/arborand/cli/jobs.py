@@ -95,6 +95,11 @@ def _run_into_folder(
             nonlocal total
             total = status.num_sentences_done
             advance(total)
+            if status.has_writers and running.engine != "array":
+                note(
+                    f"another run is writing to {output}: that does no harm, both write the same "
+                    "bytes, and neither makes a part that the other has finished"
+                )
             if status.done:
                 note(f"{len(status.done)} of {status.num_parts} parts are there already")
 

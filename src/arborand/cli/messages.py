@@ -96,5 +96,5 @@ def progress(what: str, total: int, done: int, *, quiet: bool) -> Iterator[Calla
         console=Console(stderr=True),
         transient=True,
     ) as bar:
-        task = bar.add_task(what, total=total, completed=done)
+        task = bar.add_task(what, total=total or None, completed=done)  # None: nobody knows
         yield lambda finished: bar.update(task, completed=finished)

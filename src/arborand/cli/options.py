@@ -22,7 +22,7 @@ _RUNNING = "Running"
 TreeKind = Literal["dependency", "spanning"]
 OnError = Literal["stop", "skip"]
 Engine = Literal["local", "array", "ray"]
-Format = Literal["conllu", "json", "jsonl", "csv", "tsv", "parquet", "npz", "safetensors"]
+Format = Literal["conllu", "json", "html", "jsonl", "csv", "tsv", "parquet", "npz", "safetensors"]
 # The numbers of trees are stored as int32; no machine has more threads.
 MOST_TREES = (1 << 31) - 1
 _MOST_WORKERS = 1024

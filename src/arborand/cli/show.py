@@ -2,36 +2,35 @@
 
 from __future__ import annotations
 
-import json
 import shlex
-import sys
-from itertools import chain
+from itertools import chain, groupby
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from arborand.cli import options
 from arborand.cli.choosing import Choice, Order, all_sentences, gold_heads, parse_condition
-from arborand.cli.messages import list_skipped, say_written
-from arborand.cli.streams import check_streams
+from arborand.cli.messages import by_reason, list_skipped, note, progress, say_written
+from arborand.cli.streams import NoOutput, check_streams, write_output
 from arborand.corpus import computing
+from arborand.corpus.passing import Passage, pass_over
 from arborand.corpus.reading import chosen_sentences, open_corpus
 from arborand.errors import ArborandError
-from arborand.formats.creating import write_aside
 from arborand.formats.inputs import SentenceError
-from arborand.formats.outputs import is_stream
-from arborand.formats.provenance import provenance
+from arborand.formats.provenance import as_comment, provenance
 from arborand.methods import DEFAULT_WITHOUT_REPLACEMENT
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from arborand.corpus.reading import Corpus
+    from arborand.evaluation import Summary
     from arborand.formats.conllu import Annotation
     from arborand.formats.sentences import Sentences
 
 _DIAGRAMS = ("svg", "png", "pdf")
-_UPOS, _DEPREL = 3, 7  # columns of a CoNLL-U file
+_UPOS, _HEAD, _DEPREL = 3, 6, 7  # columns of a CoNLL-U file
 
 
 def show(
@@ -85,6 +84,14 @@ def show(
             "scores.",
         ),
     ] = True,
+    evaluate: Annotated[
+        bool,
+        typer.Option(
+            "--evaluate/--no-evaluate",
+            help="Whether the page says how well the whole corpus agrees with the gold heads of "
+            "--conllu. All its sentences are then read.",
+        ),
+    ] = True,
     num_draws: Annotated[
         int,
         typer.Option(
@@ -112,8 +119,8 @@ def show(
 
     The words with their arcs, as dark as they are probable; the uncertain words;
     the best trees, with what each changes. Readers can fix and forbid heads, and
-    see what follows. With --conllu, the gold tree is compared. The page loads
-    nothing from anywhere.
+    see what follows. With --conllu, gold trees are compared: of each sentence, and
+    of the whole corpus. The page loads nothing from anywhere.
 
     [bold]Examples[/bold]
 
@@ -192,37 +199,29 @@ def show(
             seed=seed,
             method=DEFAULT_WITHOUT_REPLACEMENT,
         )
-        parts: Iterator[bytes]
+        parts: Iterator[str | bytes]
         if kind in _DIAGRAMS:
             diagrams = (
                 arc_diagram(picture.tokens, picture.distribution.best_tree(), picture.marginals)
                 for picture in pictures()
             )
             if kind == "svg":
-                parts = (svg.encode() for svg in (*diagrams, _comment(record)))
+                parts = chain(diagrams, (as_comment(record),))
             else:
                 parts = (figure(svg, kind) for svg in diagrams)
         else:
+            is_compared = evaluate and not (wanted or keep_heads)
             document = page(
                 pictures(),
                 title=title or corpus.scores.file.name,
                 selection=selection,
                 explore=explore,
                 command=_sample_command(scores, trees, weights=weights),
+                evaluation=_evaluation(corpus, setting) if is_compared else None,
+                num_sentences=total,
             )
-            parts = (part.encode() for part in chain(document, (_comment(record),)))
-
-        def write(file: IO[bytes]) -> None:
-            for part in parts:
-                file.write(part)
-
-        if output == "-":
-            write(sys.stdout.buffer)
-        elif is_stream(output):
-            with open(output, "wb") as stream:
-                write(stream)
-        else:
-            write_aside(Path(output), write)
+            parts = chain(document, (as_comment(record),))
+        write_output(output, parts)
     say_written(output)
     list_skipped(skipped)
 
@@ -279,15 +278,42 @@ def _picture(run: Sentences, setting: computing.Setting, num_draws: int, seed: i
     )
 
 
+def _evaluation(corpus: Corpus, setting: computing.Setting) -> Summary | None:
+    """Compare all sentences of a corpus that have gold heads, shown or not; None if none has."""
+    if corpus.annotations is None:
+        return None
+    comparison, passage = computing.Comparison(setting), Passage()
+    total = corpus.scores.num_sentences
+    with (
+        open_corpus(corpus.scores.file, corpus.annotations.file) as again,
+        progress("compare with gold", total, 0, quiet=False) as advance,
+    ):
+        runs = _with_gold(again.runs())
+        pass_over(runs, comparison, NoOutput(), passage, skip=True, advance=advance)
+    if passage.skipped:
+        lines = by_reason(passage.skipped)
+        note("\n".join(["the comparison with gold leaves these out:", *lines]))
+    return comparison.summary if comparison.summary.num_words else None
+
+
+def _with_gold(runs: Iterable[Sentences]) -> Iterator[Sentences]:
+    """Leave out sentences without a gold head: all that is asked about gold would be empty."""
+
+    def has_gold(annotation: Annotation | None) -> bool:
+        return annotation is not None and any(line[_HEAD] != "_" for line in annotation.words)
+
+    for run in runs:
+        start = 0
+        for is_kept, same in groupby(run.annotations, has_gold):
+            stop = start + len(list(same))
+            if is_kept:
+                yield run.part(start, stop)
+            start = stop
+
+
 def _column(annotation: Annotation | None, column: int) -> list[str] | None:
     """Read a column of a CoNLL-U file, if anything is in it."""
     if annotation is None:
         return None
     values = [line[column] for line in annotation.words]
     return values if any(value != "_" for value in values) else None
-
-
-def _comment(record: dict[str, Any]) -> str:
-    """Write provenance as a comment of HTML and of XML, where two hyphens would end it."""
-    text = json.dumps(record, sort_keys=True).replace("-", "\\u002d")
-    return f"\n<!-- arborand {text} -->\n"

@@ -143,6 +143,8 @@ def _listed(inputs: Sequence[str], endings: tuple[str, ...]) -> tuple[str, list[
 
 def _files_of(where: str, endings: tuple[str, ...]) -> tuple[str, list[str]]:
     """Find the files of one input: a folder, and names in it."""
+    if not where:
+        raise FormatError("the name of an input is empty: name a file, or a folder such as .")
     if not is_remote(where) and os.path.isfile(where):
         return split(where)[0], [split(where)[1]]
     is_pattern = re.search(r"[*?\[]" if not is_remote(where) else r"[*\[]", where) is not None
@@ -170,6 +172,7 @@ def _files_of(where: str, endings: tuple[str, ...]) -> tuple[str, list[str]]:
     else:
         paths = [Path(path) for path in glob.glob(where, recursive=True)]
         names = [path.relative_to(fixed).as_posix() for path in paths if path.is_file()]
+        names = [name for name in names if not is_hidden(name)]
     if not names:
         raise FormatError(f"no file matches {where}")
     return fixed, names

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from arborand.corpus.task import TRIES, Failed, run_part
+from arborand.errors import ArborandError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -38,15 +39,28 @@ def run_on_ray(job: Job, parts: Sequence[Part], tell: Tell, address: str | None)
         ) from error
     is_ours = not ray.is_initialized()
     if is_ours:
-        quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR"}
-        if address is None:
-            quiet["include_dashboard"] = False
-        ray.init(address=address or "local", **quiet)
+        _connect(ray, address)
     try:
         _run(ray, job, parts, tell)
     finally:
         if is_ours:
             ray.shutdown()
+
+
+def _connect(ray: Any, address: str | None) -> None:
+    options: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR"}
+    if address is None:
+        options["include_dashboard"] = False
+    for left in reversed(range(TRIES)):
+        try:
+            ray.init(address=address or "local", **options)
+            return
+        except Exception as error:  # whatever it raises: Ray has no type of its own for it
+            ray.shutdown()
+            # A busy machine may take longer than Ray waits for itself.
+            if not left or address is not None:
+                what = "started here" if address is None else f"reached at {address}"
+                raise ArborandError(f"Ray cannot be {what}: {error}") from error
 
 
 def _run(ray: Any, job: Job, parts: Sequence[Part], tell: Tell) -> None:

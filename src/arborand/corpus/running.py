@@ -7,10 +7,11 @@ import secrets
 import sys
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
-from pathlib import Path
+from pathlib import Path, PurePath, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from arborand import __version__
+from arborand.arguments import check_choice, check_count, check_workers
 from arborand.corpus.engines import (
     ENGINES,
     Passed,
@@ -37,7 +38,7 @@ from arborand.corpus.work import make_work
 from arborand.corpus.writing import write_rows
 from arborand.errors import ArborandError
 from arborand.formats.creating import OutputError, remove_orphans, written_aside
-from arborand.formats.inputs import SentenceError, open_input
+from arborand.formats.inputs import FormatError, SentenceError, open_input
 from arborand.formats.outputs import has_known_ending, is_stream, open_writer, output_format
 from arborand.formats.rows import TREES, scores_layout
 from arborand.formats.scores import open_scores
@@ -86,20 +87,32 @@ def open_inputs(
     endings = (*SCORES_ENDINGS, *TREES_ENDINGS) if trees else SCORES_ENDINGS
     with ExitStack() as stack:
 
-        def found(names: Sequence[str]) -> list[Shard]:
+        def found(names: Sequence[str], endings: tuple[str, ...]) -> list[Shard]:
             if list(names) != ["-"]:
                 return find_shards(names, endings)
             file = stack.enter_context(open_input("-"))
             return [replace(find_shards([str(file.path)], endings)[0], shown="-")]
 
-        shards = found(inputs)
+        shards = found(inputs, endings)
+        if trees and _hold_trees(shards):
+            # Rows are trees, and how many sentences they are of shows when they are read.
+            shards = [replace(shard, first=0, num_sentences=0) for shard in shards]
         words = None
         if conllu is not None:
-            [words] = found([conllu])
+            words, *others = found([conllu], (".conllu",))
+            if others:
+                raise FormatError(
+                    f"{conllu} stands for {1 + len(others)} files: put all words into one file"
+                )
             if not words.sha256:
                 with open_shard(words, digest=True) as file:
                     words = replace(words, sha256=file.sha256)
         yield Inputs(shards, words)
+
+
+def _hold_trees(shards: list[Shard]) -> bool:
+    with open_shard(shards[0]) as file:
+        return not holds_scores(file)
 
 
 def is_folder(output: str) -> bool:
@@ -111,17 +124,20 @@ def is_folder(output: str) -> bool:
 
 def check_output(output: str, inputs: Sequence[str]) -> None:
     """Raise an error if an output would be read as input when the job goes on."""
-    if is_remote(output):
-        return
-    target = Path(output).resolve()
+    target = _place(output)
     for where in inputs:
-        if is_remote(where) or where == "-":
+        if where == "-" or is_remote(where) != is_remote(output):
             continue
-        source = Path(where).resolve()
-        if source.is_dir() and (target == source or source in target.parents):
+        source = _place(where)
+        is_read = is_remote(where) or os.path.isdir(where)
+        if is_read and (target == source or source in target.parents):
             raise OutputError(f"{output} lies in the folder that is read: choose another one")
         if target in source.parents and is_folder(output):
             raise OutputError(f"{where} lies in {output}: choose another folder for the output")
+
+
+def _place(where: str) -> PurePath:
+    return PurePosixPath(where.partition("?")[0]) if is_remote(where) else Path(where).resolve()
 
 
 def run(
@@ -204,6 +220,12 @@ def run(
     """
     listed = [inputs] if isinstance(inputs, (str, os.PathLike)) else inputs
     names = [os.fspath(name) for name in listed]
+    if not names:
+        raise ValueError("inputs is empty: name at least one file, folder or pattern")
+    check_choice(on_error, "on_error", ("stop", "skip"))
+    check_workers(workers)
+    check_count(part_sentences, "part_sentences", 1)
+    check_output(os.fspath(output), names)
     work = make_work(command, **options)
     with open_inputs(names, conllu, trees=command == "convert") as found:
         return run_job(

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 from arborand.corpus.folders import check_writable, open_folder, put, put_first
 from arborand.corpus.passing import Skipped
 from arborand.corpus.plan import STATE, SUCCESS
-from arborand.corpus.task import failure_name, marker_name
-from arborand.formats.creating import OutputError, is_aside
+from arborand.corpus.task import failure_name, marker_name, read_marker
+from arborand.formats.creating import OutputError, is_aside, is_being_written
 from arborand.formats.inputs import parse_json
 from arborand.formats.provenance import as_json, differences
 
@@ -48,6 +48,8 @@ class Status:
     failed : dict from part to reason
     is_complete : bool
         Whether the output says so itself, by ``_SUCCESS``.
+    has_writers : bool
+        Whether some process is writing to the folder, as far as this machine can tell.
     """
 
     output: str
@@ -57,6 +59,7 @@ class Status:
     done: dict[str, dict[str, Any]] = field(default_factory=dict)
     failed: dict[str, str] = field(default_factory=dict)
     is_complete: bool = False
+    has_writers: bool = False
 
     @property
     def num_sentences_done(self) -> int:
@@ -142,21 +145,21 @@ def _status(folder: Folder | RemoteFolder, manifest: dict[str, Any]) -> Status:
         len(parts),
         sum(count for _, _, count, _ in manifest["parts"]),
         is_complete=SUCCESS in sizes,
+        has_writers=any(is_being_written(name) for name in sizes),
     )
 
     def read(name: str) -> tuple[dict[str, Any] | None, str]:
         try:
             if marker_name(name) in sizes:
-                with folder.open(marker_name(name)) as file:
-                    marker = parse_json(file.read())
-                if marker["job"] == digest and marker["bytes"] == sizes.get(name):
+                marker = read_marker(folder, name, digest, sizes.get(name, -1))
+                if marker is not None:
                     return marker, ""
             if failure_name(name) in sizes:
                 with folder.open(failure_name(name)) as file:
                     failure = parse_json(file.read())
                 if failure["job"] == digest:
                     return None, str(failure["reason"])
-        except (OSError, ValueError, KeyError, TypeError):  # then it is made again
+        except (OSError, ValueError, KeyError, TypeError):  # then it is not known
             pass
         return None, ""
 
@@ -197,7 +200,7 @@ def begin(output: str, identity: dict[str, Any], parts: Sequence[Part], *, resta
     manifest = _manifest(folder)
     if manifest is None or manifest["identity"] != identity:
         found = differences({} if manifest is None else manifest["identity"], identity)
-        if manifest is not None:
+        if manifest is not None and manifest["identity"].get("inputs") != identity["inputs"]:
             found += _changed_inputs(manifest["parts"], parts)
         raise OutputError(
             f"{output} belongs to another job: {'; '.join(found)}.  Give the same command to go on "

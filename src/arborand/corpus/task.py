@@ -19,12 +19,13 @@ from arborand.corpus.passing import Passage
 from arborand.corpus.plan import STATE, open_shard
 from arborand.corpus.writing import write_rows
 from arborand.errors import ArborandError
-from arborand.formats.inputs import SentenceError
+from arborand.formats.inputs import SentenceError, parse_json
 from arborand.formats.outputs import open_writer
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from arborand.corpus.folders import Folder, RemoteFolder
     from arborand.corpus.plan import Part, Shard
     from arborand.corpus.work import Work
     from arborand.formats.outputs import Writer
@@ -79,6 +80,19 @@ def failure_name(part: str) -> str:
     return f"{STATE}/{part}.failed"
 
 
+def read_marker(
+    folder: Folder | RemoteFolder, part: str, job: str, size: int | None = None
+) -> dict[str, Any] | None:
+    """Read the marker of a part; it counts if it is this job's, and the part of its size."""
+    try:
+        with folder.open(marker_name(part)) as file:
+            marker: dict[str, Any] = parse_json(file.read())
+        there = folder.size(part) if size is None else size
+        return marker if marker["job"] == job and marker["bytes"] == there else None
+    except (OSError, ValueError, KeyError, TypeError):  # then the part is made again
+        return None
+
+
 def run_part(
     job: Job, part: Part, advance: Callable[[int], object] = lambda count: None
 ) -> Done | Failed:
@@ -99,6 +113,9 @@ def run_part(
 
 def _made(job: Job, part: Part, advance: Callable[[int], object]) -> Done:
     folder = open_folder(job.output)
+    found = read_marker(folder, part.name, job.digest)
+    if found is not None:
+        return Done(part.name, found)  # by another run of the same job, meanwhile
     passage = Passage()
     with open_shard(part.shard, digest=True) as file, folder.create(part.name) as target:
         hashed = _Hashed(target)

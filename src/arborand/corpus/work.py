@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, is_dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from arborand.arguments import check_choice, check_count
 from arborand.corpus import computing
 from arborand.errors import ArborandError
 from arborand.formats import rows as layouts
@@ -79,6 +80,8 @@ def make_work(
 
     A sample whose `seed` is None needs one (``with_seed``) before it can be drawn.
     """
+    check_choice(trees, "trees", ("dependency", "spanning"))
+    check_count(num_trees, "num_trees", 0)
     if command not in COMMANDS:
         raise ArborandError(f"there is no command {command!r}: use {', '.join(COMMANDS)}")
     if command == "convert":

@@ -77,7 +77,7 @@ class Annotation:
         """
         heads = self.given_heads
         if -1 in heads:
-            raise FormatError(f"word {heads.index(-1) + 1} has the HEAD '_', which is no number")
+            raise _wrong_head(heads.index(-1) + 1, "_", len(heads))
         return heads
 
     @property
@@ -91,15 +91,9 @@ class Annotation:
         """
         heads = [line[_HEAD] for line in self.words]
         for word, head in enumerate(heads, 1):
-            if head == "_":
-                continue
-            if not _is_number(head):
-                raise FormatError(f"word {word} has the HEAD {head!r:.60}, which is no number")
-            if len(head) > 9 or int(head) > len(heads):
-                raise FormatError(
-                    f"word {word} has the HEAD {head:.60}: expected 0 for the root, or a word from "
-                    f"1 to {len(heads)}"
-                )
+            is_possible = _is_number(head) and len(head) <= 9 and int(head) <= len(heads)
+            if head != "_" and not (is_possible and int(head) != word):
+                raise _wrong_head(word, head, len(heads))
         return [-1 if head == "_" else int(head) for head in heads]
 
     def sentence_of(self, sent_id: str, number: int) -> str:
@@ -280,6 +274,13 @@ def parse_block(block: list[bytes], name: str) -> Annotation:
     if longest > max_characters():
         raise FormatError(f"{where} has a string {too_many_characters(longest)}")
     return answer
+
+
+def _wrong_head(word: int, head: str, num_words: int) -> FormatError:
+    return FormatError(
+        f"word {word} has the HEAD {head!r:.60}: expected 0 for the root, or another word from 1 "
+        f"to {num_words}"
+    )
 
 
 def _is_number(text: str) -> bool:

@@ -49,8 +49,12 @@ def written_aside(path: Path, *, replace: bool = True) -> Iterator[IO[bytes]]:
     new = path.with_name(f".arborand-{_machine()}-{os.getpid()}-{secrets.token_hex(8)}")
     # Made, never found: nothing is written through a link that somebody left there.
     flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-    file = os.fdopen(os.open(new, flags, 0o666), "w+b")
     _own.add(new)
+    try:
+        file = os.fdopen(os.open(new, flags, 0o666), "w+b")
+    except BaseException:
+        _own.discard(new)
+        raise
     try:
         yield file
         file.flush()
@@ -94,6 +98,16 @@ def is_aside(name: str) -> bool:
     return _ASIDE.fullmatch(name) is not None
 
 
+def is_being_written(name: str) -> bool:
+    """Tell whether a file is written aside, by a process that is not known to be gone."""
+    found = _ASIDE.fullmatch(name.rpartition("/")[2])
+    if found is None or found[1] != _machine():
+        return found is not None
+    if int(found[2]) == os.getpid():  # or of a process before this one, which had its number
+        return any(path.name == found[0] for path in list(_own))
+    return _is_alive(int(found[2]))
+
+
 def remove_own() -> None:
     """Remove what this process is writing aside: it is about to end."""
     for path in list(_own):
@@ -104,8 +118,7 @@ def remove_orphans(folder: Path) -> None:
     """Remove what processes of this machine wrote aside that are gone: they were killed."""
     with suppress(OSError):
         for name in os.listdir(folder):
-            found = _ASIDE.fullmatch(name)
-            if found and found[1] == _machine() and not _is_alive(int(found[2])):
+            if is_aside(name) and not is_being_written(name):
                 (folder / name).unlink(missing_ok=True)
 
 

@@ -8,13 +8,12 @@ file.  Other files have no such place: they are read once, for their own digest.
 from __future__ import annotations
 
 import hashlib
-import json
 import zipfile
 from contextlib import suppress
 from typing import IO, Any, NamedTuple
 
 from arborand.formats.arrays import NpyStream
-from arborand.formats.inputs import CHUNK, FormatError, kind_of
+from arborand.formats.inputs import CHUNK, FormatError, kind_of, parse_json
 from arborand.formats.parquet_sizes import read_footer as read_parquet_footer
 from arborand.formats.parquet_sizes import read_num_rows
 
@@ -58,14 +57,14 @@ def read_footer(file: IO[bytes], name: str) -> Footer:
         with suppress(Exception):  # whatever a damaged archive does to the library
             return _archive(file, name)
     count = None
-    with suppress(FormatError, ValueError, TypeError, KeyError, IndexError):
+    with suppress(FormatError, ValueError, TypeError, LookupError, OverflowError):
         if kind == "npy":
             size = file.seek(0, 2)
             file.seek(0)
             count = _count({"log_weights": NpyStream(file, name, size).shape})
         elif kind == "safetensors":
             file.seek(0)
-            tensors = json.loads(file.read(int.from_bytes(file.read(8), "little")))
+            tensors = parse_json(file.read(int.from_bytes(file.read(8), "little")))
             count = _count({array: tensors[array]["shape"] for array in tensors if array[0] != "_"})
     whole = hashlib.sha256()
     file.seek(0)

@@ -104,7 +104,7 @@ def open_input(source: str | os.PathLike[str] | InputFile) -> Iterator[InputFile
 
 def shown_name(path: Path) -> str:
     """Write a file's name, without folders, so that a terminal shows it and does nothing else."""
-    return visible(os.fsencode(path.name).decode("utf-8", "backslashreplace"))
+    return visible(os.fsencode(path.name or path).decode("utf-8", "backslashreplace"))
 
 
 def _inspected(path: Path, name: str) -> InputFile:

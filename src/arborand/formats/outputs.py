@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 _ENDINGS = {
     ".json": "json",
+    ".html": "html",
     ".jsonl": "jsonl",
     ".csv": "csv",
     ".tsv": "tsv",
@@ -124,7 +125,7 @@ def formats_of(layout: Layout) -> tuple[str, ...]:
     texts = {
         "trees": ("jsonl", "conllu"),
         "marginals": ("jsonl",),
-        "evaluation": ("json", "jsonl", "csv", "tsv"),
+        "evaluation": ("json", "html", "jsonl", "csv", "tsv"),
     }
     return (*texts.get(layout.name, ("jsonl", "csv", "tsv")), "parquet", "npz")
 

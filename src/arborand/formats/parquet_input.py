@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 # How much larger a row group may be in memory than in the file, beyond what a sentence may take.
 _MAX_RATIO = 256
+# What strings take beside their characters: headers of pages, and for each its length and levels.
+_PAGE_BYTES, _STRING_BYTES = 1 << 16, 16
 
 
 class ParquetInput:
@@ -80,6 +82,7 @@ class ParquetInput:
         self.num_rows = total
         self.metadata = metadata.metadata or {}
         self.columns = [column for column in columns if column in names]
+        self._texts = [column for column in self.columns if columns[column].startswith("text")]
         for column in self.columns:
             if names.count(column) > 1:
                 raise FormatError(f"{name} has {names.count(column)} columns {column!r}: keep one")
@@ -165,10 +168,15 @@ class ParquetInput:
     def _check_size(self, group: int) -> None:
         """Refuse a row group that would take far more memory than it takes in the file."""
         for chunk in self.groups[group].chunks:
-            if chunk.path.partition(".")[0] not in self.columns:
+            column = chunk.path.partition(".")[0]
+            if column not in self.columns:
                 continue
             size = max(8 * chunk.num_values, chunk.unpacked_size)
             bound = 8 * (max_words() + 1) ** 2 + _MAX_RATIO * chunk.packed_size
+            if column in self._texts:
+                bound = min(bound, _most_text(chunk.num_values))
+                if chunk.unpacked_size > bound:
+                    raise self._long_string(column, max_characters() + 1)
             if size > bound:
                 raise FormatError(
                     f"{self.name}: row group {group + 1} holds {size} bytes of {chunk.path} in "
@@ -185,7 +193,18 @@ class ParquetInput:
         compute = required("pyarrow.compute", "reading a .parquet file")
         longest = compute.max(compute.binary_length(strings)).as_py() or 0
         if longest > 4 * max_characters():  # a character takes at most four bytes
-            raise FormatError(
-                f"{self.name}: the column {column} has a string "
-                f"{too_many_characters(f'at least {longest // 4}')}"
-            )
+            raise self._long_string(column, longest // 4)
+
+    def _long_string(self, column: str, at_least: int) -> FormatError:
+        return FormatError(
+            f"{self.name}: the column {column} has a string "
+            f"{too_many_characters(f'at least {at_least}')}"
+        )
+
+
+def _most_text(num_strings: int) -> int:
+    """Compute how many bytes so many strings take at most, if each is as long as allowed.
+
+    A string stands in its page, perhaps in a dictionary, and in the statistics of its page.
+    """
+    return _PAGE_BYTES + 5 * num_strings * (4 * max_characters() + _STRING_BYTES)

@@ -13,6 +13,8 @@ from typing import IO, Any, NamedTuple
 _MAGIC = b"PAR1"
 # How much is read in the hope to find the header of a page, and then, for long statistics, again.
 _HEADER_BYTES = (1 << 10, 1 << 20)
+# Structs and lists within each other; those of Parquet need about ten.
+_MAX_DEPTH = 50
 
 
 class Chunk(NamedTuple):
@@ -141,6 +143,7 @@ class _Compact:
 
     def __init__(self, data: bytes) -> None:
         self._data = data
+        self._depth = 0
         self.place = 0
 
     def _byte(self) -> int:
@@ -180,6 +183,15 @@ class _Compact:
         return fields
 
     def _read(self, kind: int) -> Any:
+        if self._depth == _MAX_DEPTH:
+            raise ValueError("it is nested too deeply")
+        self._depth += 1
+        try:
+            return self._read_value(kind)
+        finally:
+            self._depth -= 1
+
+    def _read_value(self, kind: int) -> Any:
         value: Any
         if kind in (1, 2):
             value = self._byte() == 1

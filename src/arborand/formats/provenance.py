@@ -93,6 +93,12 @@ def as_json(record: dict[str, Any]) -> str:
     return json.dumps(record, ensure_ascii=False, sort_keys=True)
 
 
+def as_comment(record: dict[str, Any]) -> str:
+    """Write a record as a comment of HTML and of XML, where two hyphens would end it."""
+    text = json.dumps(record, sort_keys=True).replace("-", "\\u002d")
+    return f"\n<!-- arborand {text} -->\n"
+
+
 def differences(before: dict[str, Any], now: dict[str, Any]) -> list[str]:
     """List what differs between two records, in words."""
     found = []

@@ -143,7 +143,6 @@ class ArrayScores:
         self._is_transposed = getattr(values, "is_transposed", False)
         shape = (1, *values.shape) if self._is_single else values.shape
         if self.layout == "ragged":
-            arrays.require("lengths")
             self.num_sentences = self._check_ragged(shape)
         else:
             if len(shape) != 3 or shape[1] != shape[2] or shape[1] < 2:
@@ -162,13 +161,14 @@ class ArrayScores:
         self._check_lengths_and_ids()
 
     def _check_ragged(self, shape: tuple[int, ...]) -> int:
-        lengths = self._arrays.integers("lengths")
-        if len(shape) != 1:
+        if len(shape) != 1:  # before lengths are asked for: one matrix needs none
             raise FormatError(
                 f"{self.file.name}: scores has shape {shape}, where 'scores' are all matrices one "
                 "after the other, on one axis: call one matrix, or matrices padded to one size, "
                 "'log_weights'"
             )
+        self._arrays.require("lengths")
+        lengths = self._arrays.integers("lengths")
         num_sentences, expected = lengths.shape[0], 0
         for start in range(0, num_sentences, _PIECE):
             piece = lengths.read(min(_PIECE, num_sentences - start))

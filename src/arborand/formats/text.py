@@ -84,8 +84,9 @@ class Separated:
 
     def _line(self, cells: Iterable[Any]) -> str:
         line = io.StringIO()
-        csv.writer(line, delimiter=self._separator, lineterminator="\n").writerow(cells)
-        return line.getvalue()
+        # What may end a line for some reader is quoted; lines end as everywhere else here.
+        csv.writer(line, delimiter=self._separator, lineterminator="\r\n").writerow(cells)
+        return line.getvalue().removesuffix("\r\n") + "\n"
 
 
 class ConllU:

@@ -6,6 +6,7 @@ from warnings import warn
 
 from arborand.pictures.arcs import arc_diagram
 from arborand.pictures.calibration import calibration_plot
+from arborand.pictures.comparison import evaluation_page
 from arborand.pictures.coverage import coverage_plot
 from arborand.pictures.figures import FigureError, figure
 from arborand.pictures.mazes import maze
@@ -22,6 +23,7 @@ __all__ = [
     "coverage_plot",
     "distribution_html",
     "draws_html",
+    "evaluation_page",
     "figure",
     "maze",
     "page",

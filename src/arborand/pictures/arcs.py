@@ -45,6 +45,8 @@ _OUT, _IN = 7, 2.5  # how far beside a word's middle arcs begin and end
 _LEAST_LABELLED = 0.1  # where an SVG is to be short
 # Words whose head has less entropy than this are settled: a head of 97 % and one of 3 % have 0.13.
 UNCERTAIN_NATS = 0.2
+# What "0.4 nats" needs.  On a page, whose legend names the unit, less room gets the number alone.
+_NATS_ROOM = 46
 
 
 class Arc(NamedTuple):
@@ -244,7 +246,8 @@ def render_bare(
     below: Sequence[Sequence[str]] = (),
 ) -> Diagram:
     """Put words and arcs into an SVG as short as possible, for a page with a style sheet."""
-    middles, width = _places(slots(tokens, below), right_to_left)
+    rooms = slots(tokens, below)
+    middles, width = _places(rooms, right_to_left)
     ground = _ground(arcs)
     height = ground + _WORD_ROOM + _ENTROPY_ROOM * (1 + len(below))
     marks: list[str] = []
@@ -256,7 +259,8 @@ def render_bare(
             row.append(f'<tspan x="{x:.0f}">{escape(shorten(line[position], 12))}</tspan>')
         if entropy >= UNCERTAIN_NATS:
             half = text_width(shorten(token), _WORD_SIZE) / 2 + 5
-            rows[-1].append(f'<tspan x="{x:.0f}">{entropy:.1f} nats</tspan>')
+            unit = " nats" if round(rooms[position]) >= _NATS_ROOM else ""
+            rows[-1].append(f'<tspan x="{x:.0f}">{entropy:.1f}{unit}</tspan>')
             marks.append(
                 f'<rect x="{x - half:.0f}" y="{ground + 4:.0f}" width="{2 * half:.0f}" '
                 f'fill-opacity="{_heat(entropy):.2f}"/>'

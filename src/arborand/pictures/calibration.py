@@ -60,13 +60,7 @@ def calibration_plot(calibration: Calibration) -> str:
     )
     points = []
     most = np.log1p(max(1, int(calibration.num_arcs.max(initial=0))))
-    for count, number_right, mean, share in zip(
-        calibration.num_arcs.tolist(),
-        calibration.num_right.tolist(),
-        calibration.mean_probability.tolist(),
-        calibration.share_right.tolist(),
-        strict=True,
-    ):
+    for _, _, count, number_right, mean, share in calibration.bins():
         if not count:
             continue
         radius = _SMALLEST + (_LARGEST - _SMALLEST) * float(np.log1p(count) / most)
@@ -79,12 +73,18 @@ def calibration_plot(calibration: Calibration) -> str:
             f'fill="{BLUE}" fill-opacity="0.6"><title>{escape(told)}</title></circle>'
         )
     middle = (_TOP + ground) / 2
+    title = "How many arcs of each probability are right"
+    description = (
+        "From left to right the probability of arcs, from bottom to top the share of them that is "
+        "right. Points on the dashed diagonal stand for probabilities that mean what they say."
+    )
     return (
         f'<svg class="calibration" xmlns="http://www.w3.org/2000/svg" role="img" '
-        f'aria-label="How many arcs of each probability are right" width="{_SIZE}" '
-        f'height="{_SIZE}" viewBox="0 0 {_SIZE} {_SIZE}" font-family="{FONT_FAMILY}" '
-        f'font-size="11" fill="{GREY}"><rect class="paper" width="100%" height="100%" '
-        f'fill="#fff"/>{grid}<path class="diagonal" d="M{_LEFT} {ground}L{right} {_TOP}" '
+        f'width="{_SIZE}" height="{_SIZE}" viewBox="0 0 {_SIZE} {_SIZE}" '
+        f'font-family="{FONT_FAMILY}" font-size="11" fill="{GREY}">'
+        f"<title>{title}</title><desc>{description}</desc>"
+        f'<rect class="paper" width="100%" height="100%" fill="#fff"/>{grid}'
+        f'<path class="diagonal" d="M{_LEFT} {ground}L{right} {_TOP}" '
         f'stroke="{VERMILION}" stroke-dasharray="4 3"/>{"".join(points)}'
         f'<text class="label" x="{(_LEFT + right) / 2:.1f}" y="{_SIZE - 16}" '
         f'text-anchor="middle">probability of an arc</text>'

@@ -9,6 +9,7 @@ const diagram = (() => {
   const MOST_ENDS = 4; // of arcs from one word to other lines, at each side
   const LONGEST = 28;
   const UNCERTAIN = 0.2; // nats; below, a word's head counts as settled
+  const NATS_ROOM = 46; // what "0.4 nats" needs; a word with less room gets the number alone
 
   // ---- elements: text is always text, whatever it contains ------------------------------------
   const fill = (element, attributes, children) => {
@@ -23,6 +24,51 @@ const diagram = (() => {
     fill(document.createElement(name), attributes, children);
   const svg = (name, attributes = {}, ...children) =>
     fill(document.createElementNS("http://www.w3.org/2000/svg", name), attributes, children);
+
+  // ---- pictures that are drawn again ----------------------------------------------------------
+  // A picture is described before it is drawn: a part is { name, attributes, content, key }, where
+  // content is text or a list of parts.  Of a picture that was drawn before, only what has changed
+  // is touched.  That is where the time goes: a browser takes longer to lay out the words and
+  // numbers of a picture than all else takes together.
+  const part = (name, attributes, content = [], key = null) => ({ name, attributes, content, key });
+  const build = (described) => {
+    const { name, attributes, content } = described;
+    const children = typeof content === "string" ? [content] : content.map(build);
+    return (described.element = svg(name, attributes, ...children));
+  };
+  // Give the element of a part to another of the same kind: with the same names of attributes.
+  const renew = (old, now) => {
+    const element = (now.element = old.element);
+    for (const name in now.attributes) {
+      const value = now.attributes[name];
+      if (value === old.attributes[name]) continue;
+      if (value === null || value === undefined) element.removeAttribute(name);
+      else element.setAttribute(name, value);
+    }
+    if (typeof now.content === "string") {
+      if (now.content !== old.content) element.textContent = now.content;
+    } else if (now.content.length && now.content[0].key !== null) renewList(element, old.content, now.content);
+    else renewFew(element, old.content, now.content);
+    return element;
+  };
+  const renewFew = (element, before, now) => {
+    if (now.length === before.length && now.every(({ name }, i) => name === before[i].name))
+      now.forEach((described, i) => renew(before[i], described));
+    else element.replaceChildren(...now.map(build));
+  };
+  // The parts of a list are known by their keys.
+  const renewList = (element, before, now) => {
+    const kept = new Set(now.map(({ key }) => key)), known = new Map();
+    for (const old of before)
+      if (kept.has(old.key)) known.set(old.key, old);
+      else old.element.remove();
+    let next = element.firstChild;
+    for (const described of now) {
+      const old = known.get(described.key), child = old ? renew(old, described) : build(described);
+      if (child === next) next = next.nextSibling;
+      else element.insertBefore(child, next);
+    }
+  };
 
   // ---- numbers, as markup.py writes them ------------------------------------------------------
   const superscript = (number) => [...String(number)].map((c) => "⁰¹²³⁴⁵⁶⁷⁸⁹"[c] ?? "⁻").join("");
@@ -112,14 +158,11 @@ const diagram = (() => {
   };
 
   const rise = (length) => 26 + 44 * Math.log2(1 + (length - 1) / 3);
-  const curve = ([p0, p1, p2, p3], steps) =>
-    Array.from({ length: steps + 1 }, (_, k) => {
-      const t = k / steps, u = 1 - t;
-      const shares = [u * u * u, 3 * t * u * u, 3 * t * t * u, t * t * t];
-      return [0, 1].map(
-        (c) => shares[0] * p0[c] + shares[1] * p1[c] + shares[2] * p2[c] + shares[3] * p3[c],
-      );
-    });
+  const pointOf = ([p0, p1, p2, p3], t) => {
+    const u = 1 - t, a = u * u * u, b = 3 * t * u * u, c = 3 * t * t * u, d = t * t * t;
+    return [a * p0[0] + b * p1[0] + c * p2[0] + d * p3[0], a * p0[1] + b * p1[1] + c * p2[1] + d * p3[1]];
+  };
+  const curve = (points, steps) => Array.from({ length: steps + 1 }, (_, k) => pointOf(points, k / steps));
   const round = (x) => Math.round(10 * x) / 10;
   const path = (strings, ...values) =>
     strings.reduce((all, s, i) => all + s + (i < values.length ? round(values[i]) : ""), "");
@@ -140,9 +183,11 @@ const diagram = (() => {
   };
 
   // Draw `words` of a sentence { tokens, names, slots, below, rtl } with `arcs`, each { head,
-  // dependent, p, role }; p may be null.  Returns { element, places, lines, arcs }; `parts` of each
-  // arc are the points of its lines.
-  const draw = (sentence, { words, arcs, room, label, entropies, marks, isButton }) => {
+  // dependent, p, role }; p may be null.  Returns { element, wordElements, shapes, arcs, labels };
+  // `outlines` of each arc give the points of its lines.  `before` is what was returned the last time,
+  // if the same picture is drawn again.  With `isSteady`, its lines do not get lower, so that nothing
+  // moves that need not.
+  const draw = (sentence, { words, arcs, room, label, entropies, marks, isButton, isSteady }, before = null) => {
     const { tokens, slots, rtl } = sentence;
     const { lines, places, width, side } = layOut(words, slots, room, rtl);
     const isDrawn = (arc) => {
@@ -150,7 +195,7 @@ const diagram = (() => {
       if (!arc.head || places.get(arc.head).line === places.get(arc.dependent).line) return true;
       return arc.role !== "candidate" || arc.isChosen || arc.p >= 0.1; // between lines
     };
-    const drawn = arcs.filter(isDrawn).map((arc) => ({ ...arc, parts: [], points: null }));
+    const drawn = arcs.filter(isDrawn).map((arc) => ({ ...arc, outlines: [], points: null }));
 
     // Heights.  Each arc that goes on elsewhere gets a height of its own at the margin.
     const belowRoom = BELOW_ROOM * ((entropies ? 1 : 0) + sentence.below.length);
@@ -174,6 +219,8 @@ const diagram = (() => {
       }
     }
     for (const shape of shapes) shape.ends = shape.ends.map(bundle);
+    if (isSteady && before?.shapes.length === shapes.length)
+      shapes.forEach((shape, i) => (shape.top = Math.max(shape.top, before.shapes[i].top)));
     let y = 0;
     for (const shape of shapes) {
       for (const ends of shape.ends) {
@@ -190,12 +237,12 @@ const diagram = (() => {
       y = shape.ground + WORD_ROOM + belowRoom;
     }
 
-    const words_ = svg("g"), lines_ = svg("g"), labels = svg("g", { "aria-hidden": "true" });
+    const words_ = [], labels = [];
     for (const [word, place] of places)
-      words_.append(drawWord(sentence, word, place.x, shapes[place.line].ground, entropies, marks, isButton));
+      words_.push(drawWord(sentence, word, place.x, shapes[place.line].ground, entropies, marks, isButton));
     lines.forEach((line, number) => {
       for (const x of line.gap || [])
-        words_.append(svg("text", { class: "gap", x: round(x), y: shapes[number].ground + 20 }, "…"));
+        words_.push(part("text", { class: "gap", x: round(x), y: shapes[number].ground + 20 }, "…", `gap ${x}`));
     });
 
     const endsOf = new Map();
@@ -208,27 +255,29 @@ const diagram = (() => {
     const write = (arc, x, at, text, anchor = "middle") => {
       const half = widthOf(text) / 2;
       taken.push([anchor === "middle" ? x : anchor === "start" ? x + half : x - half, at, half]);
-      labels.append(
-        svg("text", { class: "label", "data-arc": `${arc.head}-${arc.dependent}`, x: round(x), y: round(at + 4), "text-anchor": anchor === "middle" ? null : anchor }, text),
-      );
+      const name = `${arc.head}-${arc.dependent}`;
+      labels.push({
+        arc,
+        part: part("text", { class: "label", "data-arc": name, x: round(x), y: round(at + 4), "text-anchor": anchor === "middle" ? null : anchor }, text, `${name} ${anchor}`),
+      });
     };
     for (const arc of drawn) {
       const strength = arc.role === "candidate" ? arc.p : 1;
       const opacity = arc.role === "candidate" || arc.role === "tree" ? 0.14 + 0.86 * (arc.p ?? 1) : 1;
-      const group = svg("g", {
+      const paths = [];
+      arc.part = part("g", {
         class: `arc ${arc.role}`, "data-arc": `${arc.head}-${arc.dependent}`,
         opacity: (arc.role === "tree" ? Math.max(opacity, 0.5) : opacity).toFixed(2),
         "stroke-width": (1 + 1.2 * strength).toFixed(1),
-      });
-      arc.group = group;
-      const add = (d, points, tip) => {
-        arc.parts.push(points);
-        group.append(svg("path", { class: "line", d }));
-        if (tip) group.append(svg("path", { class: "tip", d: path`M${tip[0]} ${tip[1] + 1}l-3.6-8h7.2z` }));
+      }, paths, `${arc.order} ${arc.head}-${arc.dependent}`);
+      const add = (d, outline, tip) => {
+        arc.outlines.push(outline);
+        paths.push(part("path", { class: "line", d }));
+        if (tip) paths.push(part("path", { class: "tip", d: path`M${tip[0]} ${tip[1] + 1}l-3.6-8h7.2z` }));
       };
       const { x, line } = places.get(arc.dependent), { ground, rootTop } = shapes[line];
       if (!arc.head) {
-        add(path`M${x} ${rootTop}V${ground - 5}`, [[x, rootTop], [x, ground]], [x, ground]);
+        add(path`M${x} ${rootTop}V${ground - 5}`, () => [[x, rootTop], [x, ground]], [x, ground]);
         write(arc, x, rootTop - 7, arc.p !== null && arc.p < 0.97 ? briefPercent(arc.p) : "root");
       } else if (places.get(arc.head).line === line) {
         const from = places.get(arc.head).x, way = x > from ? 1 : -1;
@@ -237,7 +286,7 @@ const diagram = (() => {
         arc.points = [[begin, ground], [begin, top], [end, top], [end, ground]];
         add(
           path`M${begin} ${ground}C${begin} ${top} ${end} ${top} ${end} ${ground - 5}`,
-          curve(arc.points, 24), [end, ground],
+          () => curve(arc.points, 24), [end, ground],
         );
       } else
         for (const [shape, end] of endsOf.get(arc) || []) {
@@ -247,7 +296,7 @@ const diagram = (() => {
           const turn = foot + way * Math.min(26, Math.abs(edge - foot) / 2);
           add(
             path`M${edge} ${top}H${turn}Q${foot} ${top} ${foot} ${shape.ground - (end.isTip ? 5 : 0)}`,
-            [[edge, top], [turn, top], [foot + 2 * way, (top + shape.ground) / 2], [foot, shape.ground]],
+            () => [[edge, top], [turn, top], [foot + 2 * way, (top + shape.ground) / 2], [foot, shape.ground]],
             end.isTip ? [foot, shape.ground] : null,
           );
           const share = arc.p !== null && arc.p < 0.97 ? ` ${briefPercent(arc.p)}` : "";
@@ -256,24 +305,34 @@ const diagram = (() => {
           const text = end.more ? `and ${end.more} more` : `${name}${share}`;
           write(arc, edge + way * 3, top, text, way > 0 ? "start" : "end");
         }
-      lines_.append(group);
     }
     for (const arc of [...drawn].sort((a, b) => (b.p ?? 0) - (a.p ?? 0))) {
       if (!arc.points || arc.p === null || !(arc.p >= 0.03 && arc.p < 0.97)) continue;
-      const text = briefPercent(arc.p), half = widthOf(text) / 2, points = curve(arc.points, 50);
-      const free = [25, 19, 31, 14, 36, 10, 40].find((t) => isFree(...points[t], half));
-      if (free) write(arc, ...points[free], text);
+      const text = briefPercent(arc.p), half = widthOf(text) / 2;
+      for (const t of [0.5, 0.38, 0.62, 0.28, 0.72, 0.2, 0.8]) {
+        const [x, at] = pointOf(arc.points, t);
+        if (!isFree(x, at, half)) continue;
+        write(arc, x, at, text);
+        break;
+      }
     }
-    const element = svg(
+    labels.sort(({ arc: a }, { arc: b }) => a.dependent - b.dependent || a.head - b.head);
+    const whole = part(
       "svg",
       {
         class: "arcs", width: Math.ceil(width), height: Math.ceil(y), direction: "ltr",
         viewBox: `0 0 ${Math.ceil(width)} ${Math.ceil(y)}`, "aria-label": label,
         role: isButton ? "group" : "img",
       },
-      words_, lines_, labels,
+      [
+        part("g", {}, words_),
+        part("g", {}, drawn.map((arc) => arc.part)),
+        part("g", { "aria-hidden": "true" }, labels.map((label) => label.part)),
+      ],
     );
-    return { element, places, shapes, arcs: drawn };
+    const element = before ? renew(before.whole, whole) : build(whole);
+    const wordElements = new Map(words_.map(({ key, element }) => [key, element]));
+    return { whole, element, wordElements, shapes, arcs: drawn, labels };
   };
 
   const drawWord = (sentence, j, x, ground, entropies, marks, isButton) => {
@@ -281,27 +340,31 @@ const diagram = (() => {
     const entropy = entropies ? entropies[j] : 0, mark = marks ? marks(j) : {};
     const isUnsure = entropy >= UNCERTAIN;
     const under = (text, row, kind) =>
-      svg("text", { class: kind, x: round(x), y: round(ground + 39 + BELOW_ROOM * row) }, text);
+      part("text", { class: kind, x: round(x), y: round(ground + 39 + BELOW_ROOM * row) }, text);
     const rows = sentence.below.map((line, row) => under(shorten(line[j - 1], 12), row, "below"));
     if (entropies && (mark.word || isUnsure))
-      rows.push(under(mark.word || `${entropy.toFixed(1)} nats`, rows.length, mark.word ? "chosen" : "entropy"));
-    return svg(
-      "g",
-      {
-        class: `word${mark.selected ? " selected" : ""}`, "data-word": j, role: isButton ? "button" : null,
-        tabindex: isButton ? (mark.tab ? 0 : -1) : null, "aria-label": mark.label,
-        "aria-expanded": isButton ? String(Boolean(mark.selected)) : null,
-      },
-      shorten(tokens[j - 1]) === tokens[j - 1] ? null : svg("title", {}, tokens[j - 1]),
-      svg("rect", { class: "frame", x: round(x - half), y: round(ground + 3), width: round(2 * half) }),
+      rows.push(under(mark.word || `${entropy.toFixed(1)}${slots[j - 1] >= NATS_ROOM ? " nats" : ""}`, rows.length, mark.word ? "chosen" : "entropy"));
+    const form = shorten(tokens[j - 1]);
+    const content = [
+      form === tokens[j - 1] ? null : part("title", {}, tokens[j - 1]),
+      part("rect", { class: "frame", x: round(x - half), y: round(ground + 3), width: round(2 * half) }),
       isUnsure
-        ? svg("rect", {
+        ? part("rect", {
             class: "heat", x: round(x - half), y: round(ground + 4), width: round(2 * half),
             "fill-opacity": (0.15 + 0.4 * Math.min(1, entropy / 1.5)).toFixed(2),
           })
         : null,
-      svg("text", { class: "form", x: round(x), y: round(ground + 20), direction: rtl ? "rtl" : null }, shorten(tokens[j - 1])),
+      part("text", { class: "form", x: round(x), y: round(ground + 20), direction: rtl ? "rtl" : null }, form),
       ...rows,
+    ];
+    return part(
+      "g",
+      {
+        class: `word${mark.selected ? " selected" : ""}`, "data-word": j, role: isButton ? "button" : null,
+        tabindex: isButton ? -1 : null, "aria-label": mark.label,
+        "aria-expanded": isButton ? String(Boolean(mark.selected)) : null,
+      },
+      content.filter(Boolean), j,
     );
   };
 

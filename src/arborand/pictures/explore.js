@@ -157,8 +157,11 @@ const explore = (() => {
           if (p >= 0.01 || role !== "candidate" || isSelected)
             arcs.push({ head, dependent, p, role, isTraced, isChosen: isSelected });
         }
-      const order = ["candidate", "gold", "forbidden", "tree", "other", "fixed"];
-      return arcs.sort((a, b) => order.indexOf(a.role) - order.indexOf(b.role) || a.p - b.p);
+      // What is drawn later lies above: by role, and roughly by probability, so that small changes
+      // of it leave the order as it is.
+      const roles = ["candidate", "gold", "forbidden", "tree", "other", "fixed"];
+      for (const arc of arcs) arc.order = 10 * roles.indexOf(arc.role) + Math.floor(4 * arc.p);
+      return arcs.sort((a, b) => a.order - b.order);
     };
     const marks = (j) => {
       const head = now.heads[j];
@@ -166,7 +169,6 @@ const explore = (() => {
       return {
         word: fixed.has(j) ? "fixed" : null,
         selected: j === selected,
-        tab: j === tabWord,
         label: `${names[j]}: depends on ${names[head]}, ${percent(P(head, j))}${choice}`,
       };
     };
@@ -176,9 +178,10 @@ const explore = (() => {
       room = frame.clientWidth - 8;
       isNarrow = room < diagram.NARROW;
     };
-    const drawDiagram = () => {
+    const drawDiagram = (isSteady = false) => {
       const focused = section.contains(document.activeElement) && document.activeElement.closest(".main .word");
       const scrolled = isNarrow ? frame.scrollLeft : 0;
+      point(null);
       picture = draw(sentence, {
         words: Array.from({ length: n }, (_, k) => k + 1),
         arcs: arcsToDraw(),
@@ -189,10 +192,12 @@ const explore = (() => {
         entropies: entropiesOf(sentence, now.marginals),
         marks,
         isButton: Boolean(sentence.graph),
-      });
+        isSteady,
+      }, picture);
       picture.element.style.setProperty("--natural", `${picture.element.getAttribute("width")}px`);
       picture.element.classList.toggle("short", Number(picture.element.getAttribute("width")) <= room && picture.shapes.length === 1);
-      frame.replaceChildren(picture.element);
+      if (picture.element.parentNode !== frame) frame.replaceChildren(picture.element);
+      if (sentence.graph) leadTabTo(tabWord);
       if (isNarrow) {
         frame.scrollLeft = scrolled;
         cue(frame);
@@ -202,16 +207,19 @@ const explore = (() => {
     };
     const emphasise = (test) => {
       picture.element.classList.toggle("tracing", Boolean(test));
-      const chosen = new Set();
       for (const arc of picture.arcs) {
-        const isIn = Boolean(test) && test(arc);
-        arc.group.classList.toggle("traced", isIn);
-        if (isIn) chosen.add(`${arc.head}-${arc.dependent}`);
+        arc.isIn = Boolean(test) && test(arc);
+        arc.part.element.classList.toggle("traced", arc.isIn);
       }
-      for (const label of picture.element.querySelectorAll(".label"))
-        label.classList.toggle("traced", chosen.has(label.dataset.arc));
+      for (const { arc, part } of picture.labels) part.element.classList.toggle("traced", arc.isIn);
     };
-    const wordElement = (j) => picture.element.querySelector(`.word[data-word="${j}"]`);
+    const wordElement = (j) => picture.wordElements.get(j);
+    let entered = null; // the word that Tab leads to
+    const leadTabTo = (j) => {
+      entered?.setAttribute("tabindex", -1);
+      entered = wordElement(j);
+      entered.setAttribute("tabindex", 0);
+    };
 
     // Arcs lie close together.  Without a word, a click leads to the word at the nearest arc's end;
     // with one, only arcs into this word are meant.
@@ -221,7 +229,7 @@ const explore = (() => {
       let found = null, least = reach;
       for (const arc of picture.arcs) {
         if (selected && arc.dependent !== selected) continue;
-        for (const points of arc.parts)
+        for (const points of (arc.traced ||= arc.outlines.map((outline) => outline())))
           for (let k = 1; k < points.length; ++k) {
             const [x0, y0] = points[k - 1], dx = points[k][0] - x0, dy = points[k][1] - y0;
             const t = ((x - x0) * dx + (y - y0) * dy) / (dx * dx + dy * dy || 1);
@@ -248,10 +256,15 @@ const explore = (() => {
     });
     frame.addEventListener("pointermove", (event) => {
       if (event.pointerType !== "mouse" || !sentence.graph) return;
-      const arc = event.target.closest(".word") ? null : nearest(event, 8);
-      frame.classList.toggle("pointing", Boolean(arc));
-      for (const other of picture.arcs) other.group.classList.toggle("near", other === arc);
+      point(event.target.closest(".word") ? null : nearest(event, 8));
     });
+    let pointed = null; // the arc that is meant, if it can be told
+    const point = (arc) => {
+      frame.classList.toggle("pointing", Boolean(arc));
+      pointed?.part.element.classList.remove("near");
+      arc?.part.element.classList.add("near");
+      pointed = arc;
+    };
     frame.addEventListener("keydown", (event) => {
       const word = event.target.closest(".word");
       if (!word || event.altKey || event.ctrlKey || event.metaKey) return;
@@ -270,9 +283,8 @@ const explore = (() => {
       } else if (event.key === "Escape" && selected) select(0);
     });
     const focusWord = (j) => {
-      wordElement(tabWord).setAttribute("tabindex", -1);
       tabWord = j;
-      wordElement(j).setAttribute("tabindex", 0);
+      leadTabTo(j);
       wordElement(j).focus();
     };
 
@@ -614,7 +626,7 @@ const explore = (() => {
       showUnsure();
       showChanges();
       showCards();
-      drawDiagram();
+      drawDiagram(Boolean(selected));
       drawPanel();
     };
     section.querySelector(".slices")?.remove();

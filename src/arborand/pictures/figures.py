@@ -229,7 +229,7 @@ def _draw(
             color=style.fill,
             alpha=style.opacity,
         )
-    elif name != "title":
+    elif name not in ("title", "desc"):
         _draw_shape(axes, element, style, width, height)
 
 

@@ -25,7 +25,12 @@
     { rootMargin: "300px" },
   );
   for (const section of sections) observer.observe(section);
-  addEventListener("beforeprint", () => sections.forEach(open));
+  const calibration = document.querySelector(".evaluation details");
+  calibration?.addEventListener("toggle", () => explore.cue(calibration.querySelector(".scroll")));
+  addEventListener("beforeprint", () => {
+    sections.forEach(open);
+    if (calibration) calibration.open = true;
+  });
 
   let width = innerWidth, waiting = 0;
   addEventListener("resize", () => {

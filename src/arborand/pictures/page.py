@@ -27,6 +27,7 @@ from arborand.pictures.arcs import (
     select_arcs,
     slots,
 )
+from arborand.pictures.comparison import comparison
 from arborand.pictures.document import head
 from arborand.pictures.markup import (
     asset,
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from arborand.distributions import TreeDistribution
+    from arborand.evaluation import Summary
     from arborand.without_replacement import Draws
 
 _SCRIPTS = ("trees.js", "diagram.js", "explore.js", "page.js")
@@ -147,6 +149,8 @@ def page(
     selection: str | None = None,
     explore: bool = True,
     command: str | None = None,
+    evaluation: Summary | None = None,
+    num_sentences: int | None = None,
 ) -> Iterator[str]:
     """Write a page about sentences, one after the other.
 
@@ -166,6 +170,10 @@ def page(
     command : str, optional
         A command that draws trees from the same scores, such as ``arborand sample scores.npz``, for
         readers to copy with the heads that they have fixed.
+    evaluation : arborand.evaluation.Summary, optional
+        How the scores of the corpus compare with its gold trees, for a section of its own.
+    num_sentences : int, optional
+        How many sentences the corpus has, where the evaluation is not about all of them.
 
     Yields
     ------
@@ -182,6 +190,8 @@ def page(
     chosen = f'<p class="selection">{escape(selection)}</p>' if selection else ""
     repeated = f' data-command="{escape(command)}"' if command else ""
     yield f"<header><h1>{escape(title)}</h1>{chosen}{_LEGEND}</header><main{repeated}>"
+    if evaluation is not None:
+        yield comparison(evaluation, num_sentences)
     for number, picture in enumerate(pictures, start=1):
         yield _section(picture, number, num_trees, explore=explore)
     yield "</main><footer><p>Drawn by arborand.</p>"

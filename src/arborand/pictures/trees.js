@@ -86,10 +86,12 @@ const trees = (() => {
   const ONE = table(1, 1);
   ONE.m[0] = 1;
 
+  // The sum is good until the next one is computed.
+  const TOTAL = table(1, 1);
   const sum = (from, begin, count) => {
-    const total = table(1, 1);
-    for (let i = 0; i < count; ++i) addMultiple(total, 0, ONE, 0, from, begin + i, 1);
-    return total;
+    TOTAL.m[0] = 0;
+    for (let i = 0; i < count; ++i) addMultiple(TOTAL, 0, ONE, 0, from, begin + i, 1);
+    return TOTAL;
   };
 
   const divide = (numbers, begin, count, by) => {
@@ -141,15 +143,25 @@ const trees = (() => {
   // stays, and `arrivals` says where the walk from every other word arrives first: row 0 at the word
   // itself, row 1 at the root, row 2 at the root by a light arc.
   const forEachWord = (walk, n, visit) => {
-    const halve = (begin, size, rows, arrivals) => {
+    // The memory of each level, used by all halves that are worked on there, one after the other.
+    // Halves of one level differ by one word at most.
+    const levels = [];
+    const memory = (depth, size) => {
+      const most = (size + 2) >> 1;
+      return (levels[depth] ||= {
+        out: table(most, size + 3), left: table(most, most + 2), reached: table(most + 2, n),
+      });
+    };
+    const halve = (depth, begin, size, rows, arrivals) => {
       if (size === 1) return visit(begin, rows.m[1] > 0 ? 1 : 2, arrivals);
       const left = size >> 1, middle = begin + left, right = size - left;
-      keep(begin, size, rows, arrivals, begin, left, middle, right);
-      keep(begin, size, rows, arrivals, middle, right, begin, left);
+      keep(depth, begin, size, rows, arrivals, begin, left, middle, right);
+      keep(depth, begin, size, rows, arrivals, middle, right, begin, left);
     };
-    const keep = (begin, size, rows, arrivals, kept, numKept, dropped, numDropped) => {
+    const keep = (depth, begin, size, rows, arrivals, kept, numKept, dropped, numDropped) => {
       const width = size + 2, places = numKept + 2;
-      const out = table(numDropped, numDropped + places);
+      const { out, left, reached } = memory(depth, size);
+      out.columns = numDropped + places;
       for (let j = 0; j < numDropped; ++j) {
         const from = (dropped - begin + j) * width, to = j * out.columns;
         copy(out, to, rows, from + dropped - begin, numDropped);
@@ -157,7 +169,6 @@ const trees = (() => {
         copy(out, to + numDropped + numKept, rows, from + size, 2);
       }
       takeOut(out, numDropped);
-      const left = table(numKept, places);
       for (let j = 0; j < numKept; ++j) {
         const from = (kept - begin + j) * width, to = j * places;
         copy(left, to, rows, from + kept - begin, numKept);
@@ -167,7 +178,7 @@ const trees = (() => {
             left, to, rows, from + dropped - begin + k, out, k * out.columns + numDropped, places,
           );
       }
-      const reached = table(places, n);
+      if (!arrivals) reached.m.fill(0);
       for (let i = 0; i < places; ++i) {
         const before = i < numKept ? kept - begin + i : size + i - numKept;
         if (arrivals) copy(reached, i * n, arrivals, before * n, n);
@@ -177,9 +188,9 @@ const trees = (() => {
           copy(reached, i * n + dropped + k, out, chance, 1);
         }
       }
-      halve(kept, numKept, left, reached);
+      halve(depth + 1, kept, numKept, left, reached);
     };
-    halve(0, n, walk, null);
+    halve(0, 0, n, walk, null);
   };
 
   // P(head -> word) is proportional to the arc's weight, times the chance that a walk from the head

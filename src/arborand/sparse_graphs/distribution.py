@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from arborand.arguments import check_count, check_index, check_integer, check_size, check_workers
+from arborand.arguments import (
+    check_count,
+    check_index,
+    check_integer,
+    check_size,
+    check_workers,
+    explain_arguments,
+)
 from arborand.distributions import SpanningTrees, check_single_graph
 from arborand.errors import InvalidTreeError, InvalidWeightsError, PrecisionError
 from arborand.randomness import Seed, stream_key
@@ -29,6 +36,7 @@ if TYPE_CHECKING:
 _LARGEST_ERROR = 1e-6
 
 
+@explain_arguments
 class SparseSpanningTrees:
     r"""The distribution over the spanning trees, or forests, of a large sparse graph.
 
@@ -59,7 +67,8 @@ class SparseSpanningTrees:
     _source: Any  # the NetworkX graph it was made from
     _keys: list[tuple[Any, ...]] | None  # its edges
 
-    def __init__(self) -> None:
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        del arguments, options
         raise TypeError(
             "make one with from_edges, from_scipy, from_networkx or from_dense; a matrix of scores "
             "goes to SpanningTrees"
@@ -694,6 +703,8 @@ class SparseSpanningTrees:
             raise InvalidTreeError(
                 f"{name} has shape {array.shape}: expected one tree, shape ({self.num_nodes},)"
             )
+        if array.dtype.kind not in "iu":
+            raise TypeError(f"{name} must be integers, but their dtype is {array.dtype}")
         if edges is None:
             found = np.empty((1, self.num_nodes), dtype=np.int32)
             self._graph.core.edges_of(
@@ -711,8 +722,21 @@ class SparseSpanningTrees:
                     f"{self._graph.edges.name(node)} and node {array[node]}"
                 )
             array = found[0]
-        dependents = np.flatnonzero(array >= 0)
-        return dependents, array[dependents]
+        dependents = np.flatnonzero(array != -1)
+        chosen = array[dependents]
+        ends = self._graph.edges
+        wrong = (chosen < 0) | (chosen >= self.num_edges)
+        if not wrong.any():
+            wrong = ends.dependents[chosen] != dependents
+            if ends.goes_both_ways:
+                wrong &= ends.heads[chosen] != dependents
+        if wrong.any():
+            node = int(dependents[np.argmax(wrong)])
+            raise InvalidTreeError(
+                f"edges[{node}] is {array[node]}: expected the index of an edge from node "
+                f"{ends.name(node)} to its head, or -1"
+            )
+        return dependents, chosen
 
 
 def _restore(

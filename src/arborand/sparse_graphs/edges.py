@@ -177,7 +177,8 @@ def check_killing(
 ) -> NDArray[np.float64] | None:
     """Let killing weights through, as logarithms."""
     if isinstance(killing, Mapping):
-        unknown = [node for node in killing if node not in set(nodes)]
+        known = set(nodes)
+        unknown = [node for node in killing if node not in known]
         if unknown:
             raise InvalidWeightsError(f"killing names {unknown[0]!r}, which is no node")
         killing = [killing.get(node, 0.0) for node in nodes]

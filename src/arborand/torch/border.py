@@ -6,7 +6,7 @@ back.  Scores in float64 give answers in float64; all shorter ones give float32.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
 import torch
@@ -21,6 +21,13 @@ if TYPE_CHECKING:
 
     from arborand.validation import Graphs
 
+Called = TypeVar("Called", bound="Callable[..., Any]")
+
+
+def not_compiled(function: Called) -> Called:
+    """Keep ``torch.compile`` out of a function: it would look into NumPy's calls, and fail."""
+    return cast("Called", torch.compiler.disable(function))
+
 
 def answer_dtype(dtype: torch.dtype) -> torch.dtype:
     """Tell in which precision answers to scores of a given one are given."""
@@ -32,8 +39,23 @@ def to_array(tensor: Tensor) -> NDArray[Any]:
     tensor = tensor.detach().cpu()
     if tensor.dtype == torch.bfloat16:  # which NumPy does not have
         tensor = tensor.float()
-    array: NDArray[Any] = tensor.numpy()
+    array: NDArray[Any]
+    try:
+        array = tensor.numpy()
+    except RuntimeError:  # torch.func is looking on
+        array = np.from_dlpack(_without_transforms(tensor))
     return array
+
+
+def _without_transforms(tensor: Tensor) -> Tensor:
+    """Read through the wrappers of ``torch.func``: what asks for an array has no derivatives."""
+    plain: Tensor = torch.func.debug_unwrap(tensor)
+    if plain.shape != tensor.shape:
+        raise NotImplementedError(
+            "best trees, distinct draws and conditions are not mapped by torch.func.vmap: ask a "
+            "distribution over the whole batch for them"
+        )
+    return plain
 
 
 def to_graphs(log_weights: Tensor, lengths: Tensor | None, single_root: bool) -> Graphs:
@@ -92,6 +114,11 @@ def draw_key(generator: torch.Generator | None) -> Tensor:
     Without a generator they come from the CPU's, so that a seed gives the same trees whatever the
     device of the scores.
     """
+    if generator is not None and not isinstance(generator, torch.Generator):
+        raise TypeError(
+            f"generator must be a torch.Generator or None, not {type(generator).__name__}; a seed "
+            "becomes one by torch.Generator().manual_seed(seed)"
+        )
     device = torch.device("cpu") if generator is None else generator.device
     return torch.randint(-(2**63), 2**63 - 1, (2,), generator=generator, device=device)
 

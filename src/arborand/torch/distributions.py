@@ -16,12 +16,19 @@ from torch import Size, Tensor
 from torch.distributions import Distribution, constraints, register_kl
 
 import arborand
-from arborand.arguments import check_count, check_workers
+from arborand.arguments import check_count, check_workers, explain_arguments
 from arborand.enumeration import dependency_trees, spanning_trees
-from arborand.errors import InvalidWeightsError
+from arborand.errors import InvalidTreeError, InvalidWeightsError
 from arborand.methods import WITH_REPLACEMENT, WITHOUT_REPLACEMENT, check_method
 from arborand.torch import operations
-from arborand.torch.border import draw_key, key_words, to_array, to_graphs, to_tensor
+from arborand.torch.border import (
+    draw_key,
+    key_words,
+    not_compiled,
+    to_array,
+    to_graphs,
+    to_tensor,
+)
 from arborand.trees import is_tree
 from arborand.without_replacement import sample_without_replacement
 
@@ -96,6 +103,7 @@ class _Trees(constraints.Constraint):
         return torch.as_tensor(answer, device=value.device)
 
 
+@explain_arguments
 class TreeDistribution(Distribution):
     """What :class:`SpanningTrees` and :class:`DependencyTrees` have in common."""
 
@@ -232,6 +240,7 @@ class TreeDistribution(Distribution):
         >>> d.log_prob(torch.tensor([[-1, 0, 1], [-1, 0, 0]])).exp().tolist()
         [0.5, 0.0]
         """
+        _check_heads(value, self.event_shape)
         shape = torch.broadcast_shapes(value.shape[:-1], self.batch_shape)
         draws = shape[: len(shape) - len(self.batch_shape)]
         heads = value.to(torch.int64).expand(*shape, value.shape[-1])
@@ -316,6 +325,7 @@ class TreeDistribution(Distribution):
         self._check_values(direction, "direction")
         return operations.arc_covariances(self.log_weights, direction, *self._kind)
 
+    @not_compiled
     def condition(
         self,
         *,
@@ -391,6 +401,7 @@ class TreeDistribution(Distribution):
             "arborand.torch.estimators has estimators with gradients, and relaxed_sample"
         )
 
+    @not_compiled
     def sample_without_replacement(
         self,
         k: int,
@@ -474,6 +485,7 @@ class TreeDistribution(Distribution):
         """The best tree, as `best_tree` finds it."""
         return self.best_tree()
 
+    @not_compiled
     def best_tree(self) -> Tensor:
         """Find the most probable tree; of equal ones the first in the order of heads.
 
@@ -483,6 +495,7 @@ class TreeDistribution(Distribution):
         """
         return self._integers(self._in_numpy().best_tree(workers=self.workers))
 
+    @not_compiled
     def best_trees(self, k: int) -> BestTrees:
         """Find the k best trees, in order.  If there are fewer, all of them are returned.
 
@@ -500,6 +513,7 @@ class TreeDistribution(Distribution):
             torch.as_tensor(trees.exhausted, device=self.log_weights.device),
         )
 
+    @not_compiled
     def minimum_risk_tree(self) -> Tensor:
         """Find the tree with the largest expected number of correct arcs."""
         return self._integers(self._in_numpy().minimum_risk_tree(workers=self.workers))
@@ -524,6 +538,7 @@ class TreeDistribution(Distribution):
 
     def _check_values(self, values: Tensor, name: str, *, trailing: bool = False) -> int:
         """Let values of arcs through, and count the axes behind those of the arcs."""
+        _check_tensor(values, name)
         expected, num_axes = self.log_weights.shape, values.dim() - self.log_weights.dim()
         if values.shape[: len(expected)] != expected or (num_axes and not trailing):
             raise ValueError(
@@ -660,6 +675,24 @@ def _check_scores(log_weights: Tensor) -> Tensor:
             "for each node, the root and at least one word"
         )
     return log_weights
+
+
+def _check_heads(value: Tensor, event_shape: Size) -> None:
+    _check_tensor(value, "value")
+    if value.is_floating_point() or value.is_complex() or value.dtype == torch.bool:
+        raise TypeError(
+            f"value must hold heads, which are integers, but its dtype is {value.dtype}"
+        )
+    if value.shape[-1:] != event_shape:
+        raise InvalidTreeError(
+            f"value has shape {tuple(value.shape)}: expected (..., {event_shape[0]}), one head for "
+            "each node, -1 for the root"
+        )
+
+
+def _check_tensor(given: Tensor, name: str) -> None:
+    if not isinstance(given, Tensor):
+        raise TypeError(f"{name} must be a torch.Tensor, not {type(given).__name__}")
 
 
 def _check_lengths(lengths: Tensor | Sequence[int] | int, batch_shape: Size) -> Tensor:

@@ -24,6 +24,7 @@ have derivatives, then the others, then what is no tensor.
 from __future__ import annotations
 
 import math
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -37,6 +38,7 @@ from arborand.expectations import check_arc_values
 from arborand.torch.border import (
     answer_dtype,
     key_words,
+    not_compiled,
     to_array,
     to_graphs,
     to_tensor,
@@ -279,13 +281,56 @@ def _register(
     )
     operation.operator = getattr(torch.ops.arborand, name).default
     operation.compute = staticmethod(compute)
+    operation.jvp = staticmethod(_nested(operation.jvp))  # type: ignore[method-assign]
+
+
+def _nested(jvp: Callable[..., Any]) -> Callable[..., Any]:
+    """Let forward derivatives be differentiated forwards again.
+
+    Torch switches them off while it asks for one, and would take the next one for 0.
+    """
+
+    def answer(ctx: Any, *tangents: Any) -> Any:
+        with forward_ad._set_fwd_grad_enabled(True):
+            # Without this derivative's own tangents; those of the others stay.
+            kept = [forward_ad.unpack_dual(tensor).primal for tensor in ctx.saved_tensors]
+            return jvp(
+                SimpleNamespace(saved_tensors=kept, others=ctx.others, is_tensor=ctx.is_tensor),
+                *tangents,
+            )
+
+    return answer
+
+
+@torch.compiler.assume_constant_result  # type: ignore[untyped-decorator]
+def _is_differentiated_by_func() -> bool:
+    """Whether ``torch.func`` differentiates what is being compiled."""
+    functorch = torch._C._functorch
+    return any(
+        interpreter.key() != functorch.TransformType.Vmap
+        for interpreter in functorch.get_interpreter_stack() or ()
+    )
 
 
 def _call(operation: type[_Operation], operator: Any, *arguments: Any) -> Tensor:
     answer: Tensor
     if torch.compiler.is_compiling():
+        if _is_differentiated_by_func():
+            # Forward derivatives of an operator would be 0, others an error.
+            torch._dynamo.graph_break(
+                msg="arborand: derivatives by torch.func inside torch.compile are not compiled; "
+                "use torch.autograd, or fullgraph=False"
+            )
         answer = operator(*arguments)  # Dynamo would not look it up in the class
-    elif _have_values(arguments) and not _has_derivatives(arguments):
+    else:
+        answer = _run(operation, *arguments)
+    return answer
+
+
+@not_compiled
+def _run(operation: type[_Operation], *arguments: Any) -> Tensor:
+    answer: Tensor
+    if _have_values(arguments) and not _has_derivatives(arguments):
         # What torch does around a function takes five times as long as a short sentence.
         answer = operation.compute(*arguments)
     else:
@@ -327,6 +372,7 @@ def _is_used_up(grad: Tensor) -> bool:
     return not (torch.is_grad_enabled() or keeps_graph()) and _have_values((grad,))
 
 
+@not_compiled
 def _apply_with_gradient(operation: type[_WithGradient], arguments: tuple[Any, ...]) -> Tensor:
     answer: Tensor
     answer, _ = operation.apply(*arguments)  # type: ignore[no-untyped-call]
@@ -604,6 +650,7 @@ _register(_KullbackLeiblerDivergence, _compute_kl_divergence, _batch_of_two)
 
 _sample = custom_op("arborand::sample", mutates_args=())(_compute_sample)
 _sample.register_fake(_drawn_trees)
+_draw = not_compiled(_compute_sample)
 
 
 # ---- what the distributions call
@@ -743,5 +790,5 @@ def sample(
     if torch.compiler.is_compiling() or not _have_values(arguments):
         answer = _sample(*arguments)
     else:
-        answer = _compute_sample(*arguments)
+        answer = _draw(*arguments)
     return answer

@@ -30,6 +30,11 @@ void logarithms(double* x, Index count) {
     take_logarithms(x, count);
 }
 
+bool logarithms_of_weights(const double* weights, double* logarithms, Index count) {
+    const FloatingPointGuard guard;
+    return take_logarithms_of_weights(weights, logarithms, count);
+}
+
 bool has_zero_or_low(const double* x, Index count, double low) {
     const auto is_found = [low](FourDoubles numbers) {
         return (numbers == 0.0) | ((numbers <= low) & (numbers > -HUGE_VAL));
@@ -214,6 +219,7 @@ void free_best_trees(void* sequence) { delete static_cast<BestTrees*>(sequence);
 const Kernels& kernels() {
     static const Kernels table = {ARBORAND_NAME(ARBORAND_ISA),
                                   logarithms,
+                                  logarithms_of_weights,
                                   has_zero_or_low,
                                   log_partition,
                                   log_prob,

@@ -29,6 +29,9 @@ struct Kernels {
     const char* name;
     // x[i] becomes its logarithm.
     void (*logarithms)(double* x, Index count);
+    // logarithms[i] of weights[i], which do not overlap, if all are 0 or finite and positive. False
+    // if they are not, and sometimes if they are nearly 0; then logarithms[i] may be anything.
+    bool (*logarithms_of_weights)(const double* weights, double* logarithms, Index count);
     // Whether some number is 0, or finite and at most `low`; none is NaN.
     bool (*has_zero_or_low)(const double* x, Index count, double low);
     // marginals[head * stride + dependent] as well, unless null

@@ -19,6 +19,7 @@ inline Index padded(Index count) {
 
 typedef double FourDoubles __attribute__((vector_size(32)));
 typedef std::int64_t FourIntegers __attribute__((vector_size(32)));
+typedef std::uint64_t FourUnsigned __attribute__((vector_size(32)));
 typedef double UnalignedFourDoubles __attribute__((vector_size(32), aligned(8), may_alias));
 
 inline FourDoubles load(const double* from) {

@@ -4,6 +4,8 @@
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/tuple.h>
 
+#include <cstring>
+#include <memory>
 #include <optional>
 #include <stdexcept>
 #include <tuple>
@@ -66,12 +68,41 @@ void logarithms(Array<double, 1> numbers) {
     });
 }
 
-// Clean every graph in place, and take the logarithms of weights; the first finding as (code,
-// graph, head, dependent).  A graph with a bad entry is left as it was but for what is never read.
-// If nothing is wrong and oddities are asked for, the first suspicion is what is found.
-std::tuple<int, Index, Index, Index> inspect(Array<double, 3> log_weights, Lengths lengths,
-                                             bool single_root, bool are_weights,
-                                             bool report_oddities) {
+// What is wrong with a graph of clean log-weights, or odd.
+struct Judgement {
+    Finding finding = Finding::none;
+    Suspicion suspicion = Suspicion::none;
+};
+
+Judgement judge(const Graph& graph, bool report_oddities) {
+    Judgement judgement{find_trees(graph), Suspicion::none};
+    const Index count = graph.stride * graph.stride;
+    if (report_oddities && kernels->has_zero_or_low(graph.log_weights, count, mask_score)) {
+        judgement.suspicion = suspect(graph);
+    }
+    return judgement;
+}
+
+// The clean log-weights of a graph whose weights are `from`; a bad entry is named as in clean().
+Inspection clean_logarithms(const double* from, double* to, Index size, Index num_words) {
+    if (!kernels->logarithms_of_weights(from, to, size * size)) {
+        // Something is bad, or nearly 0, or is not read and may be anything.
+        std::memcpy(to, from, static_cast<std::size_t>(size * size) * sizeof(double));
+        const Inspection found = clean_weights(to, size, num_words);
+        if (found.finding != Finding::none) return found;
+        kernels->logarithms(to, size * size);
+    }
+    clear_unread(to, size, num_words, -HUGE_VAL);
+    return {};
+}
+
+// The first finding of graphs as (code, graph, head, dependent).  `clean_graph(g, data)` cleans the
+// log-weights of a graph.  If nothing is wrong and oddities are asked for, the first suspicion is
+// what is found.
+template <class Clean>
+std::tuple<int, Index, Index, Index> inspect_with(const Array<double, 3>& log_weights,
+                                                  const Lengths& lengths, bool single_root,
+                                                  bool report_oddities, const Clean& clean_graph) {
     const Index count = static_cast<Index>(log_weights.shape(0));
     const Index size = static_cast<Index>(log_weights.shape(1));
     Inspection first;
@@ -81,24 +112,39 @@ std::tuple<int, Index, Index, Index> inspect(Array<double, 3> log_weights, Lengt
         if (first.finding != Finding::none) return Status::ok;
         double* data = log_weights.data() + g * size * size;
         const Index n = lengths.data()[g];
-        first = are_weights ? clean_weights(data, size, n) : clean(data, size, n);
+        first = clean_graph(g, data, size, n);
         bad = g;
         if (first.finding != Finding::none) return Status::ok;
-        if (are_weights) {
-            kernels->logarithms(data, size * size);
-            clear_unread(data, size, n, -HUGE_VAL);
-        }
-        const Graph graph{data, size, n, single_root};
-        first.finding = find_trees(graph);
-        if (report_oddities && suspicion == Suspicion::none &&
-            kernels->has_zero_or_low(data, size * size, mask_score)) {
-            suspicion = suspect(graph);
+        const bool asks = report_oddities && suspicion == Suspicion::none;
+        const Judgement judgement = judge({data, size, n, single_root}, asks);
+        first.finding = judgement.finding;
+        if (judgement.suspicion != Suspicion::none) {
+            suspicion = judgement.suspicion;
             odd = g;
         }
         return Status::ok;
     });
     if (first.finding == Finding::none) return {static_cast<int>(suspicion), odd, 0, 0};
     return {static_cast<int>(first.finding), bad, first.head, first.dependent};
+}
+
+// Clean every graph in place.  A graph with a bad entry is left as it was but for what is never
+// read.
+std::tuple<int, Index, Index, Index> inspect(Array<double, 3> log_weights, Lengths lengths,
+                                             bool single_root, bool report_oddities) {
+    return inspect_with(
+        log_weights, lengths, single_root, report_oddities,
+        [](Index, double* data, Index size, Index n) { return clean(data, size, n); });
+}
+
+// The same for weights, whose clean logarithms are written to `log_weights`.
+std::tuple<int, Index, Index, Index> inspect_weights(LogWeights weights,
+                                                     Array<double, 3> log_weights, Lengths lengths,
+                                                     bool single_root) {
+    return inspect_with(
+        log_weights, lengths, single_root, false, [&](Index g, double* data, Index size, Index n) {
+            return clean_logarithms(weights.data() + g * size * size, data, size, n);
+        });
 }
 
 // The same memory, as an array that nobody can make writable: its owner is not reachable from
@@ -111,6 +157,37 @@ nb::ndarray<nb::numpy, const Number> frozen(Contiguous<Number> array) {
         delete static_cast<Contiguous<Number>*>(held);
     });
     return {array.data(), array.ndim(), shape, owner};
+}
+
+// The clean log-weights of a single graph, frozen, as (1, m, m): from an array of float64 in C
+// order, with nothing wrong or odd about it.  None for anything else, which `inspect` is for.
+std::optional<nb::ndarray<nb::numpy, const double>> sound_copy(nb::handle values, bool single_root,
+                                                               bool are_weights) {
+    Array<const double, 2> given;
+    if (!nb::try_cast(values, given, false)) return std::nullopt;
+    const std::size_t m = given.shape(0);
+    const Index size = static_cast<Index>(m);
+    // 3 x 3 may be a list of edges.
+    if (m < 2 || m == 3 || m != given.shape(1)) return std::nullopt;
+    std::unique_ptr<double[]> copy(new double[m * m]);
+    {
+        nb::gil_scoped_release release;
+        Inspection found;
+        if (are_weights) {
+            found = clean_logarithms(given.data(), copy.get(), size, size - 1);
+        } else {
+            std::memcpy(copy.get(), given.data(), m * m * sizeof(double));
+            found = clean(copy.get(), size, size - 1);
+        }
+        if (found.finding != Finding::none) return std::nullopt;
+        const Judgement judgement = judge({copy.get(), size, size - 1, single_root}, !are_weights);
+        if (judgement.finding != Finding::none || judgement.suspicion != Suspicion::none) {
+            return std::nullopt;
+        }
+    }
+    const nb::capsule owner(copy.get(),
+                            [](void* held) noexcept { delete[] static_cast<double*>(held); });
+    return nb::ndarray<nb::numpy, const double>(copy.release(), {1, m, m}, owner);
 }
 
 // parts[graph]: log Z, and the numbers of PartitionOutput that log_prob needs.  Marginals as well,
@@ -473,11 +550,12 @@ class BestTotals {
     std::atomic<std::int64_t> greedy_{0}, certified_{0}, exact_{0};
 };
 
-// The best tree of every graph: heads[graph, node].  Counts of searches: greedy, certified, exact.
+// The best tree of every graph: heads[.., node], whatever the axes of the batch.  Counts of
+// searches: greedy, certified, exact.
 std::tuple<std::int64_t, std::int64_t, std::int64_t> best_tree(LogWeights log_weights,
                                                                Lengths lengths, bool single_root,
                                                                int workers, double caution,
-                                                               Array<std::int32_t, 2> heads) {
+                                                               Contiguous<std::int32_t> heads) {
     const Batch batch(log_weights, lengths, single_root);
     BestTotals totals;
     run(batch.count, workers, [&](Index g, Workspace& workspace, const Interrupt& interrupt) {
@@ -589,7 +667,11 @@ NB_MODULE(_core, m) {
         nb::arg("name"), "Choose the kernels by name; for tests that compare instruction sets.");
     m.def("logarithms", &logarithms, nb::arg("numbers"));
     m.def("inspect", &inspect, nb::arg("log_weights"), nb::arg("lengths"), nb::arg("single_root"),
-          nb::arg("are_weights") = false, nb::arg("report_oddities") = false);
+          nb::arg("report_oddities") = false);
+    m.def("inspect_weights", &inspect_weights, nb::arg("weights"), nb::arg("log_weights"),
+          nb::arg("lengths"), nb::arg("single_root"));
+    m.def("sound_copy", &sound_copy, nb::arg("values"), nb::arg("single_root"),
+          nb::arg("are_weights"));
     m.def("frozen", &frozen<double>, nb::arg("array"));
     m.def("frozen", &frozen<std::int32_t>, nb::arg("array"));
     m.def("log_partition", &log_partition, nb::arg("log_weights"), nb::arg("lengths"),

@@ -33,13 +33,27 @@ struct Outcome {
     Index index = 0;
 };
 
+// for_each for one thread, without a single allocation: the work on one graph may take less time.
+template <class Body>
+Outcome for_each_alone(Index count, bool (*poll)(void*), void* context, const Body& body) {
+    std::atomic<bool> stop{false};
+    Workspace workspace;
+    const Interrupt interrupt{&stop, poll, context};
+    for (Index index = 0; index < count; ++index) {
+        if (index > 0 && interrupt.requested()) return {Status::interrupted, index};
+        const Status status = body(index, workspace, interrupt);
+        if (status != Status::ok) return {status, index};
+    }
+    return {};
+}
+
 // Call body(index, workspace, interrupt) for index = 0 .. count - 1.  `poll` is called by the
 // caller's thread only, now and then; once it returns true all threads stop.  What a body throws is
 // thrown again here, when all threads have ended.
 template <class Body>
 Outcome for_each(Index count, int workers, bool (*poll)(void*), void* context, const Body& body) {
     if (workers > count) workers = static_cast<int>(count);
-    if (workers < 1) workers = 1;
+    if (workers <= 1) return for_each_alone(count, poll, context, body);
     std::atomic<bool> stop{false};
     std::atomic<Index> next{0};
     std::vector<Status> statuses(static_cast<std::size_t>(workers), Status::ok);

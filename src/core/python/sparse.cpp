@@ -107,7 +107,7 @@ class SparseGraph {
                       Array<const std::uint64_t, 1> draws, std::int64_t budget, Index lanes,
                       Array<std::int32_t, 2> heads, Array<std::int32_t, 1> caught) {
         const StepTables tables = prepare();
-        if (lanes == 0) lanes = waits_for_memory(*rows_, !steps_.empty()) ? 16 : 1;
+        if (lanes == 0) lanes = tables.near ? 1 : 16;
         const Request request{{{key0, key1}}, draws, heads};
         std::atomic<std::int64_t> total{0};
         run_pieces(request.count(), workers, 64,
@@ -262,14 +262,18 @@ class SparseGraph {
     // Make the steps of the walk, by whoever comes first.  Others wait, without the GIL.
     StepTables prepare() {
         nb::gil_scoped_release release;
-        std::call_once(prepared_, [&] { steps_ = make_steps(*rows_); });
-        return {rows_->begins(), rows_->heads(), steps_.empty() ? nullptr : steps_.data()};
+        std::call_once(prepared_, [&] {
+            steps_ = make_steps(*rows_);
+            near_ = !waits_for_memory(*rows_, !steps_.empty());
+        });
+        return {rows_->begins(), rows_->heads(), steps_.empty() ? nullptr : steps_.data(), near_};
     }
 
     Nodes heads_, dependents_;  // keep the arrays alive
     std::optional<Numbers> log_weights_;
     std::unique_ptr<CompressedRows> rows_;
-    std::vector<Step> steps_;
+    LongArray<Step> steps_;
+    bool near_ = true;
     std::once_flag prepared_;
 };
 

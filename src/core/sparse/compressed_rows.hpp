@@ -16,6 +16,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "memory/large_pages.hpp"
 #include "numbers/exact_difference.hpp"
 #include "numbers/exponential.hpp"
 #include "numbers/logarithm.hpp"
@@ -236,7 +237,7 @@ class CompressedRows {
 
     EdgeList edges_;
     Index num_inside_;
-    std::vector<Node> begin_, head_;
+    LongArray<Node> begin_, head_;
     std::vector<double> log_weight_;  // empty: all 0
     std::vector<Node> edge_;          // by dependent, then head
     std::vector<Node> first_edge_;    // of each arc, and one past the last; empty: one edge each

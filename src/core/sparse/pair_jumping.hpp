@@ -131,7 +131,7 @@ class PairTables {
     }
 
     std::vector<Node> partner_, begin_, heads_;
-    std::vector<Step> steps_;
+    LongArray<Step> steps_;
     std::vector<std::uint64_t> leaves_at_last_, leaves_at_once_;
 };
 

@@ -27,6 +27,7 @@ struct StepTables {
     const Node* begin;
     const Node* heads;
     const Step* steps;
+    bool near = false;  // most steps lead to nodes nearby in memory
 
     struct Place {
         std::uint64_t slot, low;
@@ -39,13 +40,13 @@ struct StepTables {
         return {first + high_half(product), low_half(product)};
     }
 
+    // Any slot, also one that is not there: it is only a guess what will be read.
     template <bool uniform>
-    ARBORAND_INLINE void prefetch(Place place) const {
-        if (uniform) {
-            __builtin_prefetch(heads + place.slot);
-        } else {
-            __builtin_prefetch(steps + place.slot);
-        }
+    ARBORAND_INLINE void prefetch(std::uint64_t slot) const {
+        const std::uintptr_t first =
+            reinterpret_cast<std::uintptr_t>(uniform ? static_cast<const void*>(heads) : steps);
+        const std::uint64_t size = uniform ? sizeof(Node) : sizeof(Step);
+        __builtin_prefetch(reinterpret_cast<const void*>(first + size * slot));
     }
 
     template <bool uniform>
@@ -67,7 +68,7 @@ struct StepTables {
 class StepTableBuilder {
   public:
     // Append the table of one row.  The weights are relative to the row's largest.
-    void append(const double* weights, const Node* heads, Index count, std::vector<Step>& steps) {
+    void append(const double* weights, const Node* heads, Index count, LongArray<Step>& steps) {
         const std::size_t size = static_cast<std::size_t>(count);
         if (scaled_.size() < size) {
             scaled_.resize(size);
@@ -87,8 +88,8 @@ class StepTableBuilder {
 };
 
 // The tables of all rows; empty where every row's weights are equal.
-inline std::vector<Step> make_steps(const CompressedRows& rows) {
-    std::vector<Step> steps;
+inline LongArray<Step> make_steps(const CompressedRows& rows) {
+    LongArray<Step> steps;
     bool uniform = true;
     for (Index j = 0; uniform && rows.is_weighted() && j < rows.num_nodes(); ++j) {
         for (Index a = rows.begin(j) + 1; a < rows.end(j); ++a) {

@@ -5,6 +5,9 @@
 // thread, and each one's rows are fetched while the others take their steps.  Every draw reads its
 // own random stream, so that how many go side by side never shows in the trees.
 //
+// Where steps lead to nodes nearby (a grid's), a draw walks alone and fetches the row that it needs
+// if it goes straight on: one step in four of a grid does, and the other rows it was in before.
+//
 // Which nodes are in the tree is a bit each; heads are overwritten where a walk comes back, which
 // erases the loop.
 #pragma once
@@ -47,6 +50,10 @@ class TreeNodes {
     }
     bool contains(Node node) const { return bits_[node / 64] >> (node % 64) & 1; }
     void add(Node node) { bits_[node / 64] |= std::uint64_t{1} << (node % 64); }
+    // All nodes from `start` up to `end`, which is there.
+    void add_path(Node start, Node end, const std::int32_t* heads) {
+        for (Node node = start; node != end; node = static_cast<Node>(heads[node])) add(node);
+    }
     // The first node that is missing, not before those found earlier; false: all are there.
     bool find_missing(Node& node) {
         for (; word_ < bits_.size(); ++word_) {
@@ -67,6 +74,38 @@ class TreeNodes {
 
 constexpr std::int64_t steps_between_questions = 1 << 16;
 
+// The steps that a draw may take, and a question now and then whether its caller has given up.
+class Allowance {
+  public:
+    Allowance(std::int64_t budget, const Interrupt& interrupt)
+        : later_(budget), interrupt_(interrupt) {
+        release();
+    }
+
+    // Take one step; false: none is left, or the caller has given up.
+    ARBORAND_INLINE bool take() {
+        if (now_ == 0 && !ask()) return false;
+        --now_;
+        return true;
+    }
+    std::int64_t left() const { return now_ + later_; }
+
+  private:
+    void release() {
+        now_ = later_ < steps_between_questions ? later_ : steps_between_questions;
+        later_ -= now_;
+    }
+    __attribute__((noinline)) bool ask() {
+        if (later_ == 0 || interrupt_.requested()) return false;
+        release();
+        return true;
+    }
+
+    std::int64_t now_ = 0;  // until the next question
+    std::int64_t later_;
+    const Interrupt& interrupt_;
+};
+
 // One draw: walk until its tree is complete or `budget` steps are taken.
 template <bool uniform>
 Status walk_one(const StepTables& tables, Node root, Stream stream, std::int32_t* heads,
@@ -74,39 +113,39 @@ Status walk_one(const StepTables& tables, Node root, Stream stream, std::int32_t
                 const Interrupt& interrupt) {
     tree.clear();
     tree.add(root);
-    std::int64_t left = budget;
-    std::int64_t until_question = steps_between_questions;
+    Allowance allowance(budget, interrupt);
+    std::uint64_t row = 0;
+    const auto step = [&](Node node) {
+        const std::uint64_t before = row;
+        row = tables.begin[node];
+        if (tables.near) tables.prefetch<uniform>(row + (row - before));
+        const Node head = tables.step<uniform>(node, stream.next());
+        heads[node] = static_cast<std::int32_t>(head);
+        return head;
+    };
+    const auto give_up = [&](Node node) {
+        if (allowance.left() > 0) return Status::interrupted;
+        caught = static_cast<std::int32_t>(node);
+        steps += budget;
+        return Status::ok;
+    };
     Node start;
     caught = -1;
     while (tree.find_missing(start)) {
-        Node node = start;
-        std::int64_t now = left < until_question ? left : until_question;
-        left -= now;
-        until_question -= now;
-        do {
-            if (now == 0) {
-                if (left == 0) {
-                    caught = static_cast<std::int32_t>(node);
-                    steps += budget;
-                    return Status::ok;
-                }
-                if (interrupt.requested()) return Status::interrupted;
-                now = left < steps_between_questions ? left : steps_between_questions;
-                left -= now;
-                until_question = 0;
-            }
-            --now;
-            const Node head = tables.step<uniform>(node, stream.next());
-            heads[node] = static_cast<std::int32_t>(head);
-            node = head;
-        } while (!tree.contains(node));
-        left += now;
-        until_question += now;
-        for (node = start; !tree.contains(node); node = static_cast<Node>(heads[node])) {
-            tree.add(node);
+        if (!allowance.take()) return give_up(start);
+        Node node = step(start);
+        // Most walks on a grid end at once.  As a case of its own it is easier to predict.
+        if (tree.contains(node)) {
+            tree.add(start);
+            continue;
         }
+        do {
+            if (!allowance.take()) return give_up(node);
+            node = step(node);
+        } while (!tree.contains(node));
+        tree.add_path(start, node, heads);
     }
-    steps += budget - left;
+    steps += budget - allowance.left();
     return Status::ok;
 }
 
@@ -131,7 +170,7 @@ class SideBySide {
             if (++rounds % 4096 == 0 && interrupt.requested()) return Status::interrupted;
             for (Walker& walker : walkers_) {
                 walker.place = tables_.place(walker.node, walker.stream.next());
-                tables_.prefetch<uniform>(walker.place);
+                tables_.prefetch<uniform>(walker.place.slot);
             }
             for (Walker& walker : walkers_) {
                 if (walker.finished) continue;
@@ -193,10 +232,7 @@ class SideBySide {
 
     // The walk has reached the tree: what is left of it joins.
     void arrive(Walker& walker) {
-        for (Node node = walker.start; !walker.tree.contains(node);
-             node = static_cast<Node>(walker.heads[node])) {
-            walker.tree.add(node);
-        }
+        walker.tree.add_path(walker.start, walker.node, walker.heads);
         if (!walker.tree.find_missing(walker.start)) return end(walker);
         walker.node = walker.start;
         if (walker.left > 0) return;

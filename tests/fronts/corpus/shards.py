@@ -24,3 +24,17 @@ def content(folder: Path) -> dict[str, bytes]:
         for path in sorted(folder.rglob("*"))
         if path.is_file()
     }
+
+
+def patiently(start):
+    """Start Ray: on a busy machine it may take longer than the half minute that it gives itself."""
+    import ray
+
+    for left in reversed(range(10)):
+        try:
+            return start()
+        except Exception as error:
+            if not left or "timed out during startup" not in str(error):
+                raise
+            ray.shutdown()
+    raise AssertionError

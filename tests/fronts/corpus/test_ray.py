@@ -19,8 +19,9 @@ from ray.cluster_utils import Cluster
 
 from arborand import corpus
 from arborand.corpus import ray_engine
+from arborand.errors import ArborandError
 from tests.command_line import random_corpus
-from tests.fronts.corpus.shards import content, save_shards
+from tests.fronts.corpus.shards import content, patiently, save_shards
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 # Not 127.0.0.1: Ray takes that for "here", and looks up another address of this machine instead.
@@ -39,21 +40,24 @@ def whole(shards, tmp_path_factory):
     return content(folder)
 
 
+def new_cluster() -> Cluster:
+    head = {"num_cpus": 0, "include_dashboard": False, **LOOPBACK}
+    started = Cluster(initialize_head=True, head_node_args=head)
+    try:
+        for _ in range(2):
+            started.add_node(num_cpus=1, **LOOPBACK)
+    except BaseException:
+        started.shutdown()
+        raise
+    return started
+
+
 @pytest.fixture
 def cluster(tmp_path_factory, monkeypatch):
     """Start a head without processors and two nodes with one each."""
     # A short name: sockets are in it.
     monkeypatch.setenv("RAY_TMPDIR", str(tmp_path_factory.mktemp("r")))
-    started = Cluster(
-        initialize_head=True,
-        head_node_args={
-            "num_cpus": 0,
-            "include_dashboard": False,
-            **LOOPBACK,
-        },
-    )
-    for _ in range(2):
-        started.add_node(num_cpus=1, **LOOPBACK)
+    started = patiently(new_cluster)
     started.wait_for_nodes()
     ray.init(
         address=started.address,
@@ -175,3 +179,22 @@ def test_without_an_address_ray_is_started_and_stopped(shards, whole, tmp_path, 
     assert "Traceback" not in done.stderr
     listed = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True)
     assert str(folder) not in listed.stdout
+
+
+@pytest.mark.parametrize(
+    ("address", "tries", "message"),
+    [(None, 3, "Ray cannot be started here: too slow"), ("x:1", 1, "Ray cannot be reached at x:1")],
+)
+def test_a_ray_that_does_not_answer_is_named(
+    address, tries, message, shards, tmp_path, monkeypatch
+):
+    calls = []
+
+    def init(**options):
+        calls.append(options)
+        raise Exception("too slow")
+
+    monkeypatch.setattr(ray, "init", init)
+    with pytest.raises(ArborandError, match=message):
+        run(shards, tmp_path / "out", address=address)
+    assert len(calls) == tries

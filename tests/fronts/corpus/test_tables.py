@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pyarrow
 import pyarrow.parquet
@@ -9,6 +11,7 @@ import pytest
 
 from arborand import corpus
 from tests.command_line import random_corpus
+from tests.fronts.corpus.shards import patiently
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
@@ -55,7 +58,8 @@ def test_ray_data_map_batches(form, rows, tmp_path_factory):
     import ray
 
     table, expected = rows
-    ray.init(
+    start = partial(
+        ray.init,
         address="local",
         num_cpus=2,
         include_dashboard=False,
@@ -64,6 +68,7 @@ def test_ray_data_map_batches(form, rows, tmp_path_factory):
         _node_ip_address="127.0.0.2",  # see test_ray.py
         _temp_dir=str(tmp_path_factory.mktemp("r")),
     )
+    patiently(start)
     try:
         dataset = ray.data.from_arrow(table).random_shuffle(seed=5)
         sample = corpus.SampleTrees(3, seed=1)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from torch.distributions import Independent, kl_divergence
 
 import arborand
-from arborand import InvalidWeightsError, NoTreeError
+from arborand import InvalidTreeError, InvalidWeightsError, NoTreeError
 from arborand.torch import DependencyTrees, SpanningTrees, arc_indicators
 
 KINDS = pytest.mark.parametrize("kind", [SpanningTrees, DependencyTrees])
@@ -34,6 +34,28 @@ def seeded(seed):
 X = scores(2, 5, 5)
 VALUES, OTHER = scores(2, 5, 5, seed=1), scores(2, 5, 5, seed=2)
 SMALL = pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
+
+
+@KINDS
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (
+            lambda d: d.sample((2,), seed=0),
+            r"\.sample has no argument seed: it is called generator",
+        ),
+        (lambda d: d.sample((2,), rng=0), r"\.sample has no argument rng: it is called generator"),
+        (
+            lambda d: d.sample(size=(2,)),
+            r"\.sample has no argument size: it is called sample_shape",
+        ),
+        (lambda d: type(d)(X, multiroot=True), " has no argument multiroot: the class decides"),
+        (lambda d: type(d)(X, LENGTHS), " takes 1 argument by position, not 2; .* lengths="),
+    ],
+)
+def test_arguments_of_other_libraries_are_answered_by_their_names_here(kind, call, message):
+    with pytest.raises(TypeError, match=f"^{kind.__name__}{message}"):
+        call(kind(X))
 
 
 @KINDS
@@ -357,6 +379,27 @@ def test_lengths_of_the_wrong_form_are_refused():
         DependencyTrees(X, lengths=torch.tensor([1, 2, 3]))
     with pytest.raises(InvalidWeightsError, match=r"lengths\[1\] is 9"):
         DependencyTrees(X, lengths=torch.tensor([1, 9])).entropy()
+
+
+def test_heads_of_the_wrong_form_are_refused():
+    trees = DependencyTrees(X)
+    with pytest.raises(TypeError, match=r"value must be a torch\.Tensor, not list"):
+        trees.log_prob([-1, 0, 1, 2, 3])
+    with pytest.raises(TypeError, match=r"value must hold heads.*float32"):
+        trees.log_prob(torch.tensor([-1, 0.7, 1, 2, 3]))
+    with pytest.raises(InvalidTreeError, match=r"value has shape \(4,\): expected \(\.\.\., 5\)"):
+        trees.log_prob(torch.tensor([-1, 0, 1, 2]))
+
+
+def test_generators_of_the_wrong_form_are_refused():
+    for draw in (DependencyTrees(X).sample, DependencyTrees(X).sample_without_replacement):
+        with pytest.raises(TypeError, match=r"generator must be a torch\.Generator.*manual_seed"):
+            draw(*([3] if draw.__name__ != "sample" else []), generator=3)
+
+
+def test_values_that_are_no_tensors_are_refused():
+    with pytest.raises(TypeError, match=r"arc_values must be a torch\.Tensor, not ndarray"):
+        DependencyTrees(X).expectation(VALUES.numpy())
 
 
 def test_values_of_the_wrong_shape_are_refused():

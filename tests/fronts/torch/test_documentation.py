@@ -3,6 +3,8 @@
 import doctest
 import importlib
 import pkgutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -51,11 +53,38 @@ def test_every_estimator_is_in_the_reference(name):
 
 
 def test_the_package_never_imports_the_front():
-    import subprocess
-    import sys
-
     code = "import sys, arborand, arborand.estimators; print('torch' in sys.modules)"
     answer = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
     )
     assert answer.stdout.strip() == "False"
+
+
+USERS_FILE = """
+import torch
+from torch import Tensor
+from typing_extensions import assert_type
+
+from arborand.torch import BestTrees, DependencyTrees, Draws, SpanningTrees
+from arborand.torch.estimators import expectation, relaxed_sample
+
+
+def loss(scores: Tensor, gold: Tensor, lengths: Tensor) -> Tensor:
+    trees = DependencyTrees(scores, lengths=lengths, workers=2)
+    assert_type(trees.expand((3, 2)).condition(heads=gold), DependencyTrees)
+    assert_type(trees.sample_without_replacement(3, generator=torch.Generator()), Draws)
+    assert_type(trees.best_trees(2), BestTrees)
+    assert_type(trees.best_tree(), Tensor)
+    assert_type(trees.cross_entropy(SpanningTrees(scores)), Tensor)
+    assert_type(expectation(trees, lambda heads: (heads == 0).sum(-1).float(), 4), Tensor)
+    assert_type(relaxed_sample(trees, (2,), temperature=0.5), Tensor)
+    return trees.entropy() - trees.log_prob(gold)
+"""
+
+
+def test_a_users_file_passes_mypy_strict(tmp_path):
+    path = tmp_path / "users_file.py"
+    path.write_text(USERS_FILE, encoding="utf-8")
+    mypy = [sys.executable, "-m", "mypy", "--strict", "--cache-dir", str(tmp_path / "cache")]
+    answer = subprocess.run([*mypy, str(path)], capture_output=True, text=True, check=False)
+    assert answer.returncode == 0, answer.stdout + answer.stderr

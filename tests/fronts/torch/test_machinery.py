@@ -3,6 +3,7 @@
 import copy
 import math
 import pickle
+from functools import partial
 
 import pytest
 import torch
@@ -88,6 +89,55 @@ def test_func_hessian(kind, name):
     assert torch.allclose(found, exact, rtol=1e-11, atol=1e-13)
 
 
+@KINDS
+@pytest.mark.parametrize("name", ["log_partition", "entropy"])
+def test_func_forward_derivatives_of_forward_derivatives(kind, name):
+    # Torch gives 0 for those of a function that does nothing about it.
+    found = func.jacfwd(func.jacfwd(lambda x: getattr(kind(x), name)()))(X[0])
+    exact = func.hessian(lambda x: getattr(Enumerated(kind, x, 4), name)())(X[0])
+    assert torch.allclose(found, exact, rtol=1e-11, atol=1e-13)
+
+
+@KINDS
+def test_func_third_derivatives_forwards(kind):
+    def third(value):
+        for seed in (1, 2, 3):
+            value = partial(directional, value, scores(5, 5, seed=seed))
+        return value(X[0])
+
+    def directional(value, direction, x):
+        return func.jvp(value, (x,), (direction,))[1]
+
+    found = third(lambda x: kind(x).log_partition())
+    exact = third(lambda x: Enumerated(kind, x, 4).log_partition())
+    assert exact.abs() > 1e-3
+    assert torch.allclose(found, exact, rtol=1e-11)
+
+
+def test_func_grad_passes_through_a_condition():
+    known = torch.tensor([-1, 2, -1, -1, -1])
+
+    def evidence(x):
+        return DependencyTrees(x).condition(heads=known).log_partition()
+
+    expected = DependencyTrees(X[0]).condition(heads=known).arc_marginals()
+    assert torch.equal(func.grad(evidence)(X[0]), expected)
+    assert torch.equal(func.jacfwd(evidence)(X[0]), expected)
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda trees: trees.best_tree(),
+        lambda trees: trees.sample_without_replacement(2).heads,
+        lambda trees: trees.condition(heads=torch.tensor([-1, 2, -1, -1, -1])).entropy(),
+    ],
+)
+def test_func_vmap_of_what_it_does_not_map_is_refused(ask):
+    with pytest.raises(NotImplementedError, match=r"not mapped by torch\.func\.vmap"):
+        func.vmap(lambda x: ask(DependencyTrees(x)), randomness="same")(X)
+
+
 def test_batched_gradients():
     x = X.clone().requires_grad_()
     marginals = DependencyTrees(x).arc_marginals().sum((-1, -2))
@@ -140,6 +190,56 @@ def test_compile_log_prob_and_sample():
     y = X.clone().requires_grad_()
     DependencyTrees(y, lengths=LENGTHS).log_prob(heads).sum().backward()
     assert torch.equal(x.grad, y.grad)
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda trees: trees.condition(heads=torch.tensor([[-1, 2, -1, -1, -1]] * 2)).entropy(),
+        lambda trees: trees.best_tree(),
+        lambda trees: trees.best_trees(3).log_prob,
+        lambda trees: trees.minimum_risk_tree(),
+        lambda trees: trees.sample_without_replacement(2).num_drawn,
+        lambda trees: trees.sample(generator=torch.Generator().manual_seed(0)),
+    ],
+    ids=["condition", "best_tree", "best_trees", "minimum_risk", "distinct", "generator"],
+)
+def test_compile_goes_on_behind_what_breaks_the_graph(ask):
+    torch._dynamo.reset()
+
+    def doubled(x):
+        return 2 * ask(DependencyTrees(x.sin(), lengths=LENGTHS))
+
+    assert torch.equal(torch.compile(doubled, backend="aot_eager")(X), doubled(X))
+
+
+def test_compile_of_vmap():
+    torch._dynamo.reset()
+    mapped = func.vmap(lambda x, length: DependencyTrees(x, lengths=length).entropy())
+    compiled = torch.compile(mapped, fullgraph=True, backend="aot_eager")
+    assert torch.equal(compiled(X, LENGTHS), mapped(X, LENGTHS))
+
+
+@pytest.mark.parametrize(
+    "derivative",
+    [
+        lambda value: func.grad(value)(X[0]),
+        lambda value: func.jvp(value, (X[0],), (X[1],))[1],
+        lambda value: func.hessian(value)(X[0]),
+    ],
+    ids=["grad", "jvp", "hessian"],
+)
+def test_compile_of_derivatives_by_func_is_right_or_refused(derivative):
+    # Forward derivatives of an operator are 0, as far as torch knows.
+    def entropy(x):
+        return DependencyTrees(x).entropy()
+
+    torch._dynamo.reset()
+    found = torch.compile(lambda: derivative(entropy), backend="aot_eager")()
+    assert torch.equal(found, derivative(entropy))
+    torch._dynamo.reset()
+    with pytest.raises(torch._dynamo.exc.Unsupported, match=r"derivatives by torch\.func"):
+        torch.compile(lambda: derivative(entropy), fullgraph=True, backend="aot_eager")()
 
 
 def test_compiled_errors_on_values_are_raised_when_it_runs():

@@ -1,0 +1,167 @@
+"""A corpus compared with its gold trees: figures in words, the calibration as table and plot."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from arborand.pictures.calibration import calibration_plot
+from arborand.pictures.document import head
+from arborand.pictures.markup import asset, escape, percent
+
+if TYPE_CHECKING:
+    from arborand.evaluation import Calibration, Summary
+
+# What counts as nearly sure, in the sentence that stands for the whole calibration.
+_SURE = 0.9
+
+
+def evaluation_page(summary: Summary, *, title: str, num_sentences: int | None = None) -> str:
+    """Write a page about how well scores agree with gold trees.
+
+    Parameters
+    ----------
+    summary : arborand.evaluation.Summary
+    title : str
+    num_sentences : int, optional
+        How many sentences the corpus has, if not all of them were compared.
+
+    Returns
+    -------
+    str
+        An HTML document that needs no other file, and no script.
+
+    Examples
+    --------
+    >>> from arborand import DependencyTrees
+    >>> from arborand.evaluation import evaluate
+    >>> trees = DependencyTrees([[0, 1, 2], [0, 0, 3], [0, 4, 0]])
+    >>> document = evaluation_page(evaluate(trees, [-1, 2, 0]).summary(), title="Two words")
+    >>> document.count("<table"), document.count("<svg")
+    (1, 1)
+    """
+    return (
+        f"{head(title, asset('theme.css') + asset('page.css'), '')}"
+        f"<header><h1>{escape(title)}</h1></header>"
+        f"<main>{comparison(summary, num_sentences, is_open=True)}</main>"
+        "<footer><p>Compared by arborand.</p></footer></body></html>\n"
+    )
+
+
+def comparison(summary: Summary, num_sentences: int | None, *, is_open: bool = False) -> str:
+    """Write the section of a page that compares a corpus with its gold trees.
+
+    Parameters
+    ----------
+    summary : arborand.evaluation.Summary
+    num_sentences : int or None
+        How many sentences the corpus has; None if all were compared.
+    is_open : bool
+        Whether the table and the plot are shown at once.
+    """
+    table = ""
+    if summary.calibration is not None and summary.num_words:
+        table = _calibration(summary.calibration, is_open=is_open)
+    return (
+        '<section class="evaluation" aria-labelledby="evaluation">'
+        f'<h2 id="evaluation">Compared with gold trees</h2><p>{_scope(summary, num_sentences)}</p>'
+        f'<dl class="summary">{_facts(summary)}</dl>{_remarks(summary)}{table}</section>\n'
+    )
+
+
+def _scope(summary: Summary, num_sentences: int | None) -> str:
+    count = summary.num_sentences
+    which = f"all {count:,} sentences of the corpus"
+    if num_sentences is not None and num_sentences != count:
+        which = (
+            f"{count:,} of the {num_sentences:,} sentences of the corpus (the others have no gold "
+            "heads, or cannot be used)"
+        )
+    left_out = ""
+    if summary.num_open:
+        left_out = f"; {_counted(summary.num_open, 'word')} without one are not counted"
+    words = f"{_counted(summary.num_words, 'word')} with a gold head{left_out}"
+    return (
+        f"Over {which}: {words}. The share of words with the right head is the unlabelled "
+        "attachment score, UAS."
+    )
+
+
+def _facts(summary: Summary) -> str:
+    facts = [
+        ("UAS of the best tree", summary.best_attachment_score),
+        ("UAS of the minimum-risk tree", summary.minimum_risk_attachment_score),
+        ("its UAS as the scores expect it", summary.claimed_attachment_score),
+        ("expected UAS, of a random tree", summary.expected_attachment_score),
+    ]
+    rows = [(words, percent(share)) for words, share in facts if not math.isnan(share)]
+    if summary.num_trees:
+        mean = summary.mean_log_prob
+        typical = f"<small> ({percent(math.exp(mean))})</small>"
+        rows.append(("log-probability of gold, mean", f"{mean:.2f}\u00a0nats{typical}"))
+    return "".join(f"<div><dt>{words}</dt><dd>{value}</dd></div>" for words, value in rows)
+
+
+def _remarks(summary: Summary) -> str:
+    """Say what figures leave out, if anything."""
+    remarks = []
+    if summary.num_no_trees:
+        remarks.append(
+            f"In {_counted(summary.num_no_trees, 'sentence')}, gold is no tree of this kind (a "
+            "cycle, or several roots where one is asked for): its heads count, but it has no "
+            "log-probability."
+        )
+    if summary.num_impossible:
+        remarks.append(
+            f"In {_counted(summary.num_impossible, 'sentence')}, the scores rule gold out: its "
+            "probability is 0, and the mean of the log-probability leaves it out."
+        )
+    return "".join(f"<p>{remark}</p>" for remark in remarks)
+
+
+def _calibration(calibration: Calibration, *, is_open: bool) -> str:
+    rows = []
+    for low, high, count, right, mean, share in calibration.bins():
+        cells = (
+            f"{count:,}",
+            percent(mean) if count else "",
+            f"{right:,}",
+            percent(share) if count else "",
+        )
+        rows.append(
+            f'<tr><th scope="row">{100 * low:g} to {100 * high:g}\u00a0%</th>'
+            f"{''.join(f'<td>{cell}</td>' for cell in cells)}</tr>"
+        )
+    columns = "".join(
+        f'<th scope="col">{title}</th>'
+        for title in ("probability", "arcs", "on average", "right", "share right")
+    )
+    return (
+        f"{_nearly_sure(calibration)}<details{' open' * is_open}>"
+        "<summary>Do the probabilities mean what they say?</summary>"
+        "<p>If they do, the share of right arcs is the probability, in every row of the table, and "
+        "all points of the plot lie on the dashed line. Where fewer are right, the scores are too "
+        'sure.</p><div class="calibration"><div class="scroll"><table>'
+        "<caption>Of all arcs with such a probability, how many are right?</caption>"
+        f"<thead><tr>{columns}</tr></thead><tbody>{''.join(rows)}</tbody></table></div>"
+        f"{calibration_plot(calibration)}</div></details>"
+    )
+
+
+def _nearly_sure(calibration: Calibration) -> str:
+    """Say of the nearly sure arcs how many are right."""
+    is_sure = calibration.edges[:-1] >= _SURE
+    count, right = (
+        int(column[is_sure].sum()) for column in (calibration.num_arcs, calibration.num_right)
+    )
+    if not count:
+        return ""
+    mean = min(float(calibration.probability_sums[is_sure].sum()) / count, 1.0)
+    return (
+        f"<p>Of the {_counted(count, 'head')} that the scores give {100 * _SURE:g}\u00a0% or more "
+        f"({percent(mean)} on average), {percent(right / count)} are right.</p>"
+    )
+
+
+def _counted(count: int, word: str) -> str:
+    return f"{count:,} {word}{'' if count == 1 else 's'}"
