@@ -900,9 +900,23 @@ PARTS = (
     Mutant(
         "the last columns of a product are forgotten",
         "src/core/numbers/matrix_product.hpp",
-        "    if (j < columns) strip<1>(c + j, c_stride, a, b + j, b_stride, rows, depth);\n",
-        "",
+        "    if (j < columns) {\n        strip<1>(",
+        "    if (j < 0) {\n        strip<1>(",
         NUMBERS,
+    ),
+    Mutant(
+        "the last columns of a shallow product are forgotten",
+        "src/core/numbers/matrix_product.hpp",
+        "    last_strip<widest - 1>(",
+        "    last_strip<widest - 2>(",
+        NUMBERS,
+    ),
+    Mutant(
+        "the last entries of a row are copied from the wrong place",
+        "src/core/numbers/moves.hpp",
+        "return move(count - vector_length);",
+        "return move(i - vector_length);",
+        ELIMINATION,
     ),
     Mutant(
         "a sum tree that grows loses its last mass",

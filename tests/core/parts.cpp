@@ -216,11 +216,11 @@ double exactly_scaled_log_ratio(const double* scores, Index num_terms, Index num
 
 double exponential_minus_1(double x) { return expm1_of(x); }
 
-void matrix_product(double* c, const double* a, const double* b, Index rows, Index depth,
-                    Index columns, bool transposed) {
+void matrix_product(double* c, const double* d, const double* a, const double* b, Index rows,
+                    Index depth, Index columns, bool transposed) {
     const Strided<double> left =
         transposed ? Strided<double>{a, 1, rows} : Strided<double>{a, depth, 1};
-    add_product(c, columns, left, b, columns, rows, depth, columns);
+    set_to_product(c, columns, {d, columns}, left, b, columns, rows, depth, columns);
 }
 
 // ---- the walk

@@ -53,7 +53,7 @@ _SIGNATURES = {
     "exact_sum": (None, "p", "p", "i", "p"),
     "exactly_scaled_log_ratio": (ctypes.c_double, "p", "i", "i"),
     "exponential_minus_1": (ctypes.c_double, "d"),
-    "matrix_product": (None, "p", "p", "p", "i", "i", "i", "b"),
+    "matrix_product": (None, "p", "p", "p", "p", "i", "i", "i", "b"),
     "shift_of": (None, "p", "i", "b", "p", "p"),
     "negligible": (ctypes.c_bool, "d", "p", "i"),
     "lost_share": (ctypes.c_double, "d", "p", "i"),
@@ -207,12 +207,13 @@ class Parts:
     def compensated_sum(self, numbers):
         return self("compensated_sum", np.array(numbers, float), len(numbers))
 
-    def matrix_product(self, c, a, b, *, transposed=False):
+    def matrix_product(self, c, a, b, *, transposed=False, in_place=True):
         """Return c + a b; a is handed over transposed if asked."""
-        result = np.array(c, float)
+        addend = np.array(c, float)
+        result = addend if in_place else np.full(c.shape, np.nan)
         left = np.ascontiguousarray(a.T if transposed else a, float)
         right = np.ascontiguousarray(b, float)
-        self("matrix_product", result, left, right, *a.shape, b.shape[1], transposed)
+        self("matrix_product", result, addend, left, right, *a.shape, b.shape[1], transposed)
         return result
 
     # ---- the walk

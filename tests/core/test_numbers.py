@@ -415,18 +415,30 @@ def test_an_exponent_that_overflowed_still_gives_a_weight(parts):
 # ---- matrix products
 
 
+# Every width of a tile in rows that it does not divide, and what is too deep for wide ones.
+@pytest.mark.parametrize("in_place", [False, True])
 @pytest.mark.parametrize("transposed", [False, True])
 @pytest.mark.parametrize(
     "shape",
-    [(1, 1, 4), (3, 5, 4), (4, 4, 8), (5, 7, 12), (33, 40, 72), (64, 31, 68), (130, 257, 8)],
+    [
+        (1, 1, 4),
+        (4, 4, 8),
+        *((rows, 5, columns) for rows in (3, 7) for columns in range(4, 41, 4)),
+        (7, 60, 12),
+        (33, 40, 72),
+        (64, 31, 68),
+        (65, 70, 76),
+        (130, 257, 8),
+    ],
 )
-def test_products_of_whole_numbers_are_exact(parts, shape, transposed):
+def test_products_of_whole_numbers_are_exact(parts, shape, transposed, in_place):
     rows, depth, columns = shape
     generator = np.random.default_rng(7)
     a = generator.integers(0, 1000, (rows, depth))
     b = generator.integers(0, 1000, (depth, columns))
     c = generator.integers(0, 1000, (rows, columns))
-    np.testing.assert_array_equal(parts.matrix_product(c, a, b, transposed=transposed), c + a @ b)
+    found = parts.matrix_product(c, a, b, transposed=transposed, in_place=in_place)
+    np.testing.assert_array_equal(found, c + a @ b)
 
 
 def test_products_are_added_one_after_the_other(parts):

@@ -33,7 +33,7 @@ from torch import Tensor
 from torch.autograd import Function, forward_ad
 from torch.library import custom_op
 
-from arborand import divergence, expectations, inference, sampling
+from arborand import _core, divergence, expectations, inference, sampling
 from arborand.expectations import check_arc_values
 from arborand.torch.border import (
     answer_dtype,
@@ -42,12 +42,17 @@ from arborand.torch.border import (
     to_array,
     to_graphs,
     to_tensor,
+    value_and_gradient,
 )
 from arborand.trees import check_trees, num_root_arcs
 
 # How many modes watch operators, for instance to trace them.  Where torch has no such count, the
 # short way round its operators is never taken.
 num_dispatch_modes = getattr(torch._C, "_len_torch_dispatch_stack", lambda: 1)
+
+are_transforms_active = getattr(torch._C, "_are_functorch_transforms_active", lambda: True)
+# Whether a backward pass may be followed by another through the same graph.
+keeps_graph = getattr(torch._C._autograd, "_get_current_graph_task_keep_graph", lambda: True)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -355,10 +360,16 @@ def _awaits_backward(scores: Tensor) -> bool:
     return (
         scores.requires_grad
         and not torch.compiler.is_compiling()
+        and not are_transforms_active()
         and torch.is_grad_enabled()
         and _have_values((scores,))
         and forward_ad.unpack_dual(scores).tangent is None
     )
+
+
+def _is_used_up(grad: Tensor) -> bool:
+    """Whether what was kept for this backward pass is freed after it, in plain sight of torch."""
+    return not (torch.is_grad_enabled() or keeps_graph()) and _have_values((grad,))
 
 
 @not_compiled
@@ -408,25 +419,29 @@ class _WithGradient(Function):
     The gradient is an answer too, so that what multiplies it has derivatives of its own.
     """
 
-    compute: ClassVar[Callable[..., tuple[Tensor, Tensor]]]
+    compute: ClassVar[Callable[..., bool]]
     second: ClassVar[Callable[..., Tensor]]  # the derivative of the gradient in a direction
 
+    # Without a `setup_context`, which only transforms need, and which costs as much as a sentence.
     @classmethod
-    def forward(cls, *arguments: Any) -> Any:
-        return cls.compute(*arguments)
-
-    @staticmethod
-    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> Any:
-        log_weights, lengths, *ctx.others = inputs
-        ctx.save_for_backward(log_weights, lengths, output[1])
+    def forward(cls, ctx: Any, log_weights: Tensor, lengths: Tensor | None, *others: Any) -> Any:
+        value, gradient = value_and_gradient(cls.compute, log_weights, lengths, *others)
+        ctx.others = others
+        ctx.save_for_backward(log_weights, lengths, gradient)
         ctx.set_materialize_grads(False)
+        return value, gradient
 
     @classmethod
     def backward(cls, ctx: Any, grad: Tensor | None, grad_of_gradient: Tensor | None) -> Any:
         log_weights, lengths, gradient = ctx.saved_tensors
         answer: Any = None
         if grad is not None:
-            answer = _for_arcs(grad) * gradient
+            if not _is_used_up(grad):
+                answer = gradient * _for_arcs(grad)
+            else:  # a gradient that nobody will ask for again need not be kept
+                answer = gradient.detach()
+                if not (grad == 1).all():
+                    answer.mul_(_for_arcs(grad))
         if grad_of_gradient is not None:
             more = cls.second(log_weights, grad_of_gradient, lengths, *ctx.others)
             answer = more if answer is None else answer + more
@@ -434,13 +449,7 @@ class _WithGradient(Function):
 
 
 class _LogPartitionWithGradient(_WithGradient):
-    @staticmethod
-    def compute(
-        log_weights: Tensor, lengths: Tensor | None, single_root: bool, workers: int
-    ) -> tuple[Tensor, Tensor]:
-        graphs = to_graphs(log_weights, lengths, single_root)
-        value, gradient = inference.log_partition_and_marginals(graphs, workers)
-        return to_tensor(value, log_weights), to_tensor(gradient, log_weights)
+    compute = _core.log_partition_of_scores
 
     @staticmethod
     def second(*arguments: Any) -> Tensor:
@@ -448,13 +457,7 @@ class _LogPartitionWithGradient(_WithGradient):
 
 
 class _EntropyWithGradient(_WithGradient):
-    @staticmethod
-    def compute(
-        log_weights: Tensor, lengths: Tensor | None, single_root: bool, workers: int
-    ) -> tuple[Tensor, Tensor]:
-        graphs = to_graphs(log_weights, lengths, single_root)
-        value, gradient = inference.entropy_and_gradient(graphs, workers)
-        return to_tensor(value, log_weights), to_tensor(gradient, log_weights)
+    compute = _core.entropy_of_scores
 
     @staticmethod
     def second(*arguments: Any) -> Tensor:

@@ -108,6 +108,34 @@ inline void add_multiple(double* to, double factor, const double* from, Index be
         store(to + i, load(to + i) + factor * load(from + i));
 }
 
+// Entries [begin, end) of a row += factors[k] * those of row k, for k = 0 .. count - 1; both ends
+// are multiples of four.
+template <class Scalar>
+inline void add_multiples(Scalar* to, const Scalar* factors, const Scalar* rows, Index stride,
+                          Index count, Index begin, Index end) {
+    for (Index k = 0; k < count; ++k) add_multiple(to, factors[k], rows + k * stride, begin, end);
+}
+
+template <Index Count>
+inline void add_multiples(double* to, const double* factors, const double* rows, Index stride,
+                          Index begin, Index end) {
+    FourDoubles factor[Count];
+    for (Index k = 0; k < Count; ++k) factor[k] = broadcast(factors[k]);
+    for (Index i = begin; i < end; i += vector_length) {
+        FourDoubles entries = load(to + i);
+        for (Index k = 0; k < Count; ++k) entries += factor[k] * load(rows + k * stride + i);
+        store(to + i, entries);
+    }
+}
+
+inline void add_multiples(double* to, const double* factors, const double* rows, Index stride,
+                          Index count, Index begin, Index end) {
+    static_assert(base_size == 4, "one case for each number of rows");
+    if (count == 1) add_multiples<1>(to, factors, rows, stride, begin, end);
+    if (count == 2) add_multiples<2>(to, factors, rows, stride, begin, end);
+    if (count == 3) add_multiples<3>(to, factors, rows, stride, begin, end);
+}
+
 inline void divide(double* row, double divisor, Index begin, Index end) {
     Index i = begin / vector_length * vector_length;
     if (i >= end) return;
@@ -172,8 +200,13 @@ class Elimination {
     }
 
     void eliminate_base(Index begin, Index end) {
+        const Index rest = begin + base_size;
         for (Index j = begin; j < end; ++j) {
-            for (Index k = begin; k < j; ++k) add_multiple(j, k, k + 1, row_.stride);
+            // First what row j leads to among these nodes, then the same steps in all other
+            // columns.
+            for (Index k = begin; k < j; ++k) add_multiple(j, k, k + 1, rest);
+            add_multiples(row_[j], row_[j] + begin, row_[begin], row_.stride, j - begin, rest,
+                          row_.stride);
             normalise(j);
         }
     }

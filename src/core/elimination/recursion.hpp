@@ -35,6 +35,7 @@
 #include "numbers/floating_point_guard.hpp"
 #include "numbers/four_doubles.hpp"
 #include "numbers/matrix_product.hpp"
+#include "numbers/moves.hpp"
 #include "types/interrupt.hpp"
 #include "walk/problem.hpp"
 #include "walk/rows.hpp"
@@ -229,14 +230,17 @@ class Recursion {
     // nodes, root, zeros up to `stride`.
     void fill_censored(const Split& split, Index node, const Scalar* rows, const Scalar* landing,
                        Scalar* to, Index others, Index stride) const {
-        for (Index i = 0; i < stride; ++i) to[i] = Scalar(0.0);
         const Scalar* from = steps_of(node, split.begin, split.size, rows, landing, decided_row_);
-        const Index first_censored = split.censored - split.begin, kept = split.kept - split.begin;
-        for (Index i = 0; i < split.num_censored; ++i) to[i] = from[first_censored + i];
-        to += others;
-        for (Index i = 0; i < split.num_kept; ++i) to[i] = from[kept + i];
-        to += split.num_kept;
-        for (Index i = 0; i < num_root_columns; ++i) to[i] = from[split.size + i];
+        clear_row(to + others - vector_length, vector_length);  // less than that is left of it
+        copy_row(to, from + (split.censored - split.begin), split.num_censored);
+        copy_kept(split, from, to + others, stride - others);
+    }
+
+    // Of the steps that leave a node: those to kept nodes and to the root, and zeros up to `size`.
+    static void copy_kept(const Split& split, const Scalar* from, Scalar* to, Index size) {
+        clear_row(to + size - vector_length, vector_length);
+        copy_row(to, from + (split.kept - split.begin), split.num_kept);
+        for (Index i = 0; i < num_root_columns; ++i) to[split.num_kept + i] = from[split.size + i];
     }
 
     // The steps that leave one of the current nodes: its row, or, if its head is decided, the walk
@@ -258,14 +262,7 @@ class Recursion {
         const Index stride = walk_stride(split.size), kept_stride = walk_stride(split.num_kept);
         const Index kept = split.kept - split.begin;
         for (Index j = 0; j < split.num_kept; ++j) {
-            const Scalar* from = rows + (kept + j) * stride;
-            Scalar* to = kept_rows + j * kept_stride;
-            for (Index i = 0; i < split.num_kept; ++i) to[i] = from[kept + i];
-            to += split.num_kept;
-            for (Index i = 0; i < num_root_columns; ++i) to[i] = from[split.size + i];
-            for (Index i = num_root_columns; i < kept_stride - split.num_kept; ++i) {
-                to[i] = Scalar(0.0);
-            }
+            copy_kept(split, rows + (kept + j) * stride, kept_rows + j * kept_stride, kept_stride);
         }
     }
 
@@ -283,37 +280,36 @@ class Recursion {
     // Landings among the kept nodes, one row per place to land and one column per node.
     void fill_kept_landing(const Split& split, const Scalar* landing, const Rows<Scalar>& dropped,
                            Scalar* kept_landing) const {
+        const Index stride = landing_stride_;
         const Index num_places = split.num_kept + num_root_columns;
         const Scalar* absorption = dropped.data + dropped.others;
-        for (Index i = 0; i < num_places; ++i) {
-            Scalar* to = kept_landing + i * landing_stride_;
-            const Index from =
-                i < split.num_kept ? split.kept - split.begin + i : split.size + i - split.num_kept;
-            for (Index k = 0; k < landing_stride_; ++k) {
-                to[k] = landing == nullptr ? Scalar(0.0) : landing[from * landing_stride_ + k];
-            }
-        }
         // Nodes before the current ones and after them, each rounded to whole vectors that may
         // reach into the columns of the current nodes, which hold zeros.  There are enough of these
         // for the two not to meet.
         static_assert(largest_small_set >= 2 * vector_length - 3, "the two may overlap");
         const Index end = split.begin + split.size;
         const Index before = padded(split.begin);
-        const Index after = end < n_ ? end / vector_length * vector_length : landing_stride_;
-        const Index ranges[2][2] = {{0, before}, {after, landing_stride_}};
-        for (const auto& range : ranges) {
-            if (range[0] >= range[1]) continue;
-            add_product(kept_landing + range[0], landing_stride_,
-                        Strided<Scalar>{absorption, 1, dropped.stride},
-                        landing + (split.censored - split.begin) * landing_stride_ + range[0],
-                        landing_stride_, num_places, split.num_censored, range[1] - range[0],
-                        interrupt_);
+        const Index after = end < n_ ? end / vector_length * vector_length : stride;
+        const auto fill = [&](Index column, Index end_column, Index first, Index count,
+                              Index from) {
+            if (column >= end_column) return;
+            set_to_product(kept_landing + first * stride + column, stride,
+                           {landing + from * stride + column, stride},
+                           Strided<Scalar>{absorption + first, 1, dropped.stride},
+                           landing + (split.censored - split.begin) * stride + column, stride,
+                           count, split.num_censored, end_column - column, interrupt_);
+        };
+        for (const auto& range :
+             {std::make_pair(Index{0}, before), std::make_pair(after, stride)}) {
+            fill(range.first, range.second, 0, split.num_kept, split.kept - split.begin);
+            fill(range.first, range.second, split.num_kept, num_root_columns, split.size);
         }
+        const Index censored_end = split.censored + split.num_censored;
         for (Index i = 0; i < num_places; ++i) {
-            for (Index j = 0; j < split.num_censored; ++j) {
-                kept_landing[i * landing_stride_ + split.censored + j] =
-                    absorption[j * dropped.stride + i];
-            }
+            Scalar* to = kept_landing + i * stride;
+            clear_row(to + before, split.censored - before);
+            clear_row(to + censored_end, after - censored_end);
+            copy_column(to + split.censored, absorption + i, dropped.stride, split.num_censored);
         }
     }
 
@@ -357,19 +353,19 @@ class Recursion {
     void find_root_landing(Index begin, Index size, const Scalar* landing,
                            const Survivor<Scalar>* survivors,
                            const Scalar (*chance)[largest_small_set], Index num_survivors) const {
-        if (landing != nullptr) {
-            for (Index r = 0; r < num_survivors; ++r) {
-                const Scalar* direct = landing + (size + survivors[r].order) * landing_stride_;
-                Scalar* h = root_landing_ + r * landing_stride_;
-                for (Index i = 0; i < landing_stride_; ++i) h[i] = direct[i];
-            }
-            add_product(root_landing_, landing_stride_,
-                        Strided<Scalar>{chance[0], largest_small_set, 1}, landing, landing_stride_,
-                        num_survivors, size, landing_stride_);
+        const Index stride = landing_stride_;
+        // Survivors of one order have the same direct way to the root; nearly always all do.
+        for (Index r = 0; r < num_survivors && landing != nullptr;) {
+            Index end = r + 1;
+            while (end < num_survivors && survivors[end].order == survivors[r].order) ++end;
+            set_to_product(root_landing_ + r * stride, stride,
+                           {landing + (size + survivors[r].order) * stride, 0},
+                           Strided<Scalar>{chance[r], largest_small_set, 1}, landing, stride,
+                           end - r, size, stride);
+            r = end;
         }
         for (Index r = 0; r < num_survivors; ++r) {
-            Scalar* h = root_landing_ + r * landing_stride_ + begin;
-            for (Index j = 0; j < size; ++j) h[j] = chance[r][j];
+            copy_row(root_landing_ + r * stride + begin, chance[r], size);
         }
     }
 

@@ -21,6 +21,14 @@ constexpr Index choices_at_once = 1;
 template <>
 constexpr Index choices_at_once<FourDoubles> = vector_length;
 
+// A node, and what is known of it when all the others of a small set are censored.
+template <class Scalar>
+struct Survivor {
+    Index node;
+    Index order;    // the leading one
+    Scalar escape;  // the weight with which it reaches the root, at that order
+};
+
 namespace small_sets_detail {
 
 template <class Scalar>
@@ -71,15 +79,52 @@ inline FourDoubles leading(FourDoubles at_once, FourDoubles order_0, FourDoubles
     return select(at_once > broadcast(0.0), order_0, order_1);
 }
 
-}  // namespace small_sets_detail
+// Nodes are censored in their order, the survivor comes last.
+inline Index node_at(Index place, Index survivor) { return place < survivor ? place : place + 1; }
 
-// A node, and what is known of it when all the others of a small set are censored.
+// The rows in that order.
 template <class Scalar>
-struct Survivor {
-    Index node;
-    Index order;    // the leading one
-    Scalar escape;  // the weight with which it reaches the root, at that order
-};
+inline void arrange(const Scalar* const* rows, Index size, const Survivor<Scalar>* survivor,
+                    Scalar (*step)[small_set_columns]) {
+    const Index node = survivor->node;
+    for (Index j = 0; j < size; ++j) {
+        const Scalar* row = rows[j < size - 1 ? node_at(j, node) : node];
+        for (Index i = 0; i < size - 1; ++i) step[j][i] = row[node_at(i, node)];
+        step[j][size - 1] = row[node];
+        for (Index i = size; i < size + num_root_columns; ++i) step[j][i] = row[i];
+    }
+}
+
+// The same for four survivors: for each of them one of two neighbours is at a place.
+inline void arrange(const double* const* rows, Index size, const Survivor<double>* survivors,
+                    FourDoubles (*step)[small_set_columns]) {
+    const Index last = size - 1, num_columns = size + num_root_columns;
+    const Index node[vector_length] = {survivors[0].node, survivors[1].node, survivors[2].node,
+                                       survivors[3].node};
+    const FourIntegers nodes = {node[0], node[1], node[2], node[3]};
+    // First the columns.
+    for (Index j = 0; j < size; ++j) {
+        const double* row = rows[j];
+        for (Index i = 0; i < last; ++i) {
+            step[j][i] = select(nodes > i, broadcast(row[i]), broadcast(row[i + 1]));
+        }
+        step[j][last] = FourDoubles{row[node[0]], row[node[1]], row[node[2]], row[node[3]]};
+        for (Index i = size; i < num_columns; ++i) step[j][i] = broadcast(row[i]);
+    }
+    FourDoubles of_survivors[small_set_columns];
+    for (Index i = 0; i < num_columns; ++i) {
+        of_survivors[i] = FourDoubles{step[node[0]][i][0], step[node[1]][i][1], step[node[2]][i][2],
+                                      step[node[3]][i][3]};
+    }
+    for (Index j = 0; j < last; ++j) {
+        for (Index i = 0; i < num_columns; ++i) {
+            step[j][i] = select(nodes > j, step[j][i], step[j + 1][i]);
+        }
+    }
+    for (Index i = 0; i < num_columns; ++i) step[last][i] = of_survivors[i];
+}
+
+}  // namespace small_sets_detail
 
 // Rows of `size` nodes, whose columns are these nodes, a, b.  Censor all of them but the
 // node of survivors[r], for as many r as a Number has parts.  chance[r] is, for each node, its
@@ -91,24 +136,8 @@ void censor_all_but_one(const Scalar* const* rows, Index size, Survivor<Scalar>*
     using namespace small_sets_detail;
     if (size < 1 || size > largest_small_set) return;  // never; the compiler wants to know
     constexpr Index num_survivors = choices_at_once<Number>;
-    // In the order in which they are censored, the survivor last.
-    Index place[num_survivors][small_set_columns];
-    for (Index r = 0; r < num_survivors; ++r) {
-        for (Index i = 0; i < size - 1; ++i) place[r][i] = i < survivors[r].node ? i : i + 1;
-        place[r][size - 1] = survivors[r].node;
-        for (Index i = size; i < size + num_root_columns; ++i) place[r][i] = i;
-    }
     Number step[largest_small_set][small_set_columns];
-    for (Index j = 0; j < size; ++j) {
-        for (Index i = 0; i < size + num_root_columns; ++i) {
-            const auto entry = [&](Index r) { return rows[place[r][j]][place[r][i]]; };
-            if constexpr (num_survivors == 1) {
-                step[j][i] = entry(0);
-            } else {
-                step[j][i] = Number{entry(0), entry(1), entry(2), entry(3)};
-            }
-        }
-    }
+    arrange(rows, size, survivors, step);
 
     const Index last = size - 1, a = size, b = size + 1;
     for (Index k = 0; k < last; ++k) {
@@ -132,8 +161,11 @@ void censor_all_but_one(const Scalar* const* rows, Index size, Survivor<Scalar>*
         survivors[r].order = is_positive(part(at_once, r)) ? 0 : 1;
         survivors[r].escape = part(escape, r);
         pivots.dead_end |= !is_positive(survivors[r].escape);
-        for (Index k = 0; k < last; ++k) chance[r][place[r][k]] = part(to_root[k], r);
-        chance[r][survivors[r].node] = Scalar(0.0);
+        const Index survivor = survivors[r].node;
+        for (Index k = 0; k < last; ++k) {
+            chance[r][node_at(k, survivor)] = part(to_root[k], r);
+        }
+        chance[r][survivor] = Scalar(0.0);
     }
 }
 

@@ -1,8 +1,11 @@
 // The probabilities of arcs: all of them, or those of the root alone.
 #pragma once
 
+#include <type_traits>
+
 #include "elimination/censoring.hpp"
 #include "elimination/recursion.hpp"
+#include "numbers/moves.hpp"
 #include "numbers/sums.hpp"
 #include "walk/problem.hpp"
 
@@ -17,6 +20,28 @@ inline void head_chances(Index n, const LeafView<Scalar>& leaf, Scalar* chance) 
     normalise(chance, n + 1);
 }
 
+// The same in two passes over vectors that begin with the root, as the sum needs them.
+inline void head_chances(Index n, const LeafView<double>& leaf, double* chance) {
+    chance[0] = leaf.root_weight;
+    for (Index i = 0; i < n && i < vector_length - 1; ++i) chance[i + 1] = leaf.row[i] * leaf.h[i];
+    in_vectors(
+        n - (vector_length - 1),
+        [&](Index i) {
+            const Index k = i + vector_length - 1;
+            store(chance + k + 1, load(leaf.row + k) * load(leaf.h + k));
+        },
+        [&](Index i) {
+            const Index k = i + vector_length - 1;
+            chance[k + 1] = leaf.row[k] * leaf.h[k];
+        });
+    const double total = sum(chance, n + 1);
+    Index i = 0;
+    for (; i + vector_length <= n + 1; i += vector_length) {
+        store(chance + i, load(chance + i) / total);
+    }
+    for (; i <= n; ++i) chance[i] = chance[i] / total;
+}
+
 template <class Scalar>
 struct MarginalLeaf : ReadingLeaf {
     Index n;
@@ -25,8 +50,13 @@ struct MarginalLeaf : ReadingLeaf {
     Index stride;
 
     void visit(Index j, const LeafView<Scalar>& leaf) {
-        head_chances(n, leaf, chance);
-        for (Index i = 0; i <= n; ++i) marginals[j * stride + i] = to_double(chance[i]);
+        double* row = marginals + j * stride;
+        if constexpr (std::is_same<Scalar, double>::value) {
+            head_chances(n, leaf, row);
+        } else {
+            head_chances(n, leaf, chance);
+            for (Index i = 0; i <= n; ++i) row[i] = to_double(chance[i]);
+        }
     }
 };
 
@@ -41,11 +71,10 @@ bool marginals_by_dependent(Problem<Scalar>& problem, double* marginals, Index s
 inline void write_by_head(const double* by_dependent, Index n, double* by_head, Index stride) {
     constexpr Index block = 16;  // transposed block by block, to use whole cache lines
     for (Index j = 0; j < n; j += block) {
-        const Index j_end = j + block < n ? j + block : n;
+        const Index count = j + block < n ? block : n - j;
+        const double* from = by_dependent + j * (n + 1);
         for (Index i = 0; i <= n; ++i) {
-            for (Index k = j; k < j_end; ++k) {
-                by_head[i * stride + k + 1] = by_dependent[k * (n + 1) + i];
-            }
+            copy_column(by_head + i * stride + j + 1, from + i, n + 1, count);
         }
     }
 }

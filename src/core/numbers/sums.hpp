@@ -10,22 +10,25 @@ namespace arborand {
 namespace ARBORAND_ISA {
 
 // Eight running sums: a fixed order that every vector width can follow.
-inline double sum(const double* x, Index count) {
+ARBORAND_INLINE double sum(const double* x, Index count) {
     FourDoubles low = broadcast(0.0), high = broadcast(0.0);
     Index i = 0;
     for (; i + 2 * vector_length <= count; i += 2 * vector_length) {
         low += load(x + i);
         high += load(x + i + vector_length);
     }
-    FourDoubles* last = &low;
+    const auto last = [&]() {
+        const Index left = count - i;
+        return FourDoubles{left > 0 ? x[i] : 0.0, left > 1 ? x[i + 1] : 0.0,
+                           left > 2 ? x[i + 2] : 0.0, 0.0};
+    };
     if (i + vector_length <= count) {
         low += load(x + i);
         i += vector_length;
-        last = &high;
+        high += last();
+    } else {
+        low += last();
     }
-    const Index left = count - i;
-    *last += FourDoubles{left > 0 ? x[i] : 0.0, left > 1 ? x[i + 1] : 0.0,
-                         left > 2 ? x[i + 2] : 0.0, 0.0};
     const FourDoubles both = low + high;
     return (both[0] + both[2]) + (both[1] + both[3]);
 }

@@ -108,7 +108,7 @@ struct TangentOf<double> {
     }
 };
 
-// ---- C += A * B ---------------------------------------------------------------------------------
+// ---- C = D + A * B -----------------------------------------------------------------------------
 //
 // A sliver of B is taken apart once into values and tangents, so that the inner loop is three
 // products of doubles: value += a b, tangent += a b' + a' b.
@@ -204,10 +204,11 @@ inline void few_rows(DoubleWithTangent* c, Index c_stride, Strided<DoubleWithTan
 
 }  // namespace tangent_product_detail
 
-inline void add_product(DoubleWithTangent* c, Index c_stride, Strided<DoubleWithTangent> a,
-                        const DoubleWithTangent* b, Index b_stride, Index rows, Index depth,
-                        Index columns) {
+inline void set_to_product(DoubleWithTangent* c, Index c_stride, Addend<DoubleWithTangent> d,
+                           Strided<DoubleWithTangent> a, const DoubleWithTangent* b, Index b_stride,
+                           Index rows, Index depth, Index columns) {
     using namespace tangent_product_detail;
+    set_to_addend(c, c_stride, d, rows, columns);
     constexpr Index few = 4;
     if (rows < few) return few_rows(c, c_stride, a, b, b_stride, rows, depth, columns);
     for (Index k = 0; k < depth; k += depth_block) {

@@ -13,6 +13,7 @@
 #include "border/kernels.hpp"
 #include "python/calls.hpp"
 #include "python/inspection.hpp"
+#include "python/scores.hpp"
 #include "python/suspicion.hpp"
 
 namespace arborand {
@@ -207,6 +208,37 @@ void log_partition(LogWeights log_weights, Lengths lengths, bool single_root, in
         part[3] = output.root_shift;
         return status;
     });
+}
+
+// log Z and marginals, or the entropy and its gradient, of scores as they come (python/scores.hpp).
+template <class Number>
+bool log_partition_of_scores(Array<const Number, 3> scores, Lengths lengths, bool single_root,
+                             int workers, Array<Number, 1> values, Array<Number, 3> marginals) {
+    return solve_scores(
+        scores, lengths, single_root, workers, values, marginals,
+        [](const Graph& graph, Workspace& workspace, const Interrupt& interrupt, double& value,
+           double* gradient) {
+            // Nobody asks for the shifts.
+            Scratch& shifts = workspace.prepared.laps;
+            const std::size_t bytes = static_cast<std::size_t>(graph.stride) * sizeof(double);
+            if (!shifts.reserve(bytes)) return Status::no_memory;
+            PartitionOutput output{0, 0, 0, 0, reinterpret_cast<double*>(shifts.memory())};
+            const Status status = kernels->log_partition(graph, workspace.scratch, interrupt,
+                                                         output, gradient, graph.stride);
+            value = output.log_partition;
+            return status;
+        });
+}
+
+template <class Number>
+bool entropy_of_scores(Array<const Number, 3> scores, Lengths lengths, bool single_root,
+                       int workers, Array<Number, 1> values, Array<Number, 3> gradients) {
+    return solve_scores(scores, lengths, single_root, workers, values, gradients,
+                        [](const Graph& graph, Workspace& workspace, const Interrupt& interrupt,
+                           double& value, double* gradient) {
+                            return kernels->entropy_gradient(graph, workspace.scratch, interrupt,
+                                                             gradient, graph.stride, &value);
+                        });
 }
 
 // out[tree, graph] for heads[tree, graph, node].  The index of the first entry of `out` whose heads
@@ -645,6 +677,16 @@ NB_MODULE(_core, m) {
     m.def("log_partition", &log_partition, nb::arg("log_weights"), nb::arg("lengths"),
           nb::arg("single_root"), nb::arg("workers"), nb::arg("parts"), nb::arg("column_shift"),
           nb::arg("marginals") = nb::none());
+    m.def("log_partition_of_scores", &log_partition_of_scores<double>, nb::arg("scores"),
+          nb::arg("lengths"), nb::arg("single_root"), nb::arg("workers"), nb::arg("values"),
+          nb::arg("marginals"));
+    m.def("log_partition_of_scores", &log_partition_of_scores<float>, nb::arg("scores"),
+          nb::arg("lengths"), nb::arg("single_root"), nb::arg("workers"), nb::arg("values"),
+          nb::arg("marginals"));
+    m.def("entropy_of_scores", &entropy_of_scores<double>, nb::arg("scores"), nb::arg("lengths"),
+          nb::arg("single_root"), nb::arg("workers"), nb::arg("values"), nb::arg("gradients"));
+    m.def("entropy_of_scores", &entropy_of_scores<float>, nb::arg("scores"), nb::arg("lengths"),
+          nb::arg("single_root"), nb::arg("workers"), nb::arg("values"), nb::arg("gradients"));
     m.def("log_prob", &log_prob, nb::arg("log_weights"), nb::arg("lengths"), nb::arg("single_root"),
           nb::arg("parts"), nb::arg("column_shift"), nb::arg("heads"), nb::arg("out"));
     m.def("arc_marginals", &arc_marginals, nb::arg("log_weights"), nb::arg("lengths"),

@@ -18,6 +18,7 @@
 #include "numbers/exactly_scaled.hpp"
 #include "numbers/exponential.hpp"
 #include "numbers/four_doubles.hpp"
+#include "numbers/moves.hpp"
 #include "numbers/unbounded_double.hpp"
 #include "types/graph.hpp"
 #include "walk/shift.hpp"
@@ -56,6 +57,11 @@ inline FourDoubles convert(FourDoubles scores, DifferenceOf<FourDoubles> d,
     return select(fits, weights, broadcast(0.0));
 }
 
+inline double highest_of(FourDoubles x) {
+    const double first = x[0] > x[1] ? x[0] : x[1], second = x[2] > x[3] ? x[2] : x[3];
+    return first > second ? first : second;
+}
+
 // The weights of all arcs that leave one head: `count` of them, from node 1 on.
 template <bool is_root>
 inline double convert_row(const double* scores, const Shift& shift, Index count, double* weights) {
@@ -66,23 +72,11 @@ inline double convert_row(const double* scores, const Shift& shift, Index count,
                        highest_lost);
     };
     const double* column = shift.column + 1;
-    Index j = 0;
-    for (; j + vector_length <= count; j += vector_length) {
-        store(weights + j, convert_four(load(scores + j), load(column + j)));
-    }
-    if (j < count && count >= vector_length) {  // the last vector, some of it for the second time
-        j = count - vector_length;
-        store(weights + j, convert_four(load(scores + j), load(column + j)));
-    } else {
-        for (; j < count; ++j) {
-            weights[j] = convert_four(broadcast(scores[j]), broadcast(column[j]))[0];
-        }
-    }
-    double highest = highest_lost[0];
-    for (Index l = 1; l < vector_length; ++l) {
-        if (highest_lost[l] > highest) highest = highest_lost[l];
-    }
-    return highest;
+    in_vectors(
+        count,
+        [&](Index j) { store(weights + j, convert_four(load(scores + j), load(column + j))); },
+        [&](Index j) { weights[j] = convert_four(broadcast(scores[j]), broadcast(column[j]))[0]; });
+    return highest_of(highest_lost);
 }
 
 template <bool is_root>
@@ -107,6 +101,44 @@ inline double convert_row(const double* scores, const Shift&, Index count, Exact
         weights[j] = scores[j] == -HUGE_VAL ? ExactlyScaled() : ExactlyScaled::exp_of(scores[j]);
     }
     return none_lost;
+}
+
+// The weights of all arcs between nodes, into rows[dependent * stride + head].  `buffer` has room
+// for one of the rows' columns.
+template <class Scalar>
+inline double convert_nodes(const Graph& graph, const Shift& shift, Scalar* rows, Index stride,
+                            Scalar* buffer) {
+    const Index n = graph.num_words;
+    double highest_lost = none_lost;
+    for (Index i = 0; i < n; ++i) {
+        const double* scores = graph.log_weights + (i + 1) * graph.stride + 1;
+        const double lost_here = convert_row<false>(scores, shift, n, buffer);
+        highest_lost = lost_here > highest_lost ? lost_here : highest_lost;
+        for (Index j = 0; j < n; ++j) rows[j * stride + i] = buffer[j];
+    }
+    return highest_lost;
+}
+
+// Row by row, four heads at a time.
+inline double convert_nodes(const Graph& graph, const Shift& shift, double* rows, Index stride,
+                            double*) {
+    const Index n = graph.num_words;
+    FourDoubles highest_lost = broadcast(none_lost);
+    for (Index j = 0; j < n; ++j) {
+        const double* scores = graph.log_weights + graph.stride + j + 1;
+        const FourDoubles column = broadcast(shift.column[j + 1]);
+        const auto convert_four = [&](FourDoubles score) {
+            return convert(score, exact_difference(score, column), highest_lost);
+        };
+        double* row = rows + j * stride;
+        in_vectors(
+            n,
+            [&](Index i) {
+                store(row + i, convert_four(load_column(scores + i * graph.stride, graph.stride)));
+            },
+            [&](Index i) { row[i] = convert_four(broadcast(scores[i * graph.stride]))[0]; });
+    }
+    return highest_of(highest_lost);
 }
 
 // Whether scores may be so far apart that only ExactlyScaled holds them.  No: UnboundedDouble does.
@@ -144,11 +176,7 @@ double fill_walk(const Graph& graph, const Shift& shift, Scalar* rows, Scalar* b
     const auto note = [&](double score) {
         highest_lost = score > highest_lost ? score : highest_lost;
     };
-    for (Index i = 1; i <= n; ++i) {
-        const double* scores = graph.log_weights + i * graph.stride;
-        note(convert_row<false>(scores + 1, shift, n, buffer));
-        for (Index j = 0; j < n; ++j) rows[j * stride + i - 1] = buffer[j];
-    }
+    note(convert_nodes(graph, shift, rows, stride, buffer));
     note(convert_row<true>(graph.log_weights + 1, shift, n, buffer));
     for (Index j = 0; j < n; ++j) {
         Scalar* root = rows + j * stride + n;

@@ -8,6 +8,7 @@
 #include <cmath>
 
 #include "numbers/exact_difference.hpp"
+#include "numbers/moves.hpp"
 #include "types/graph.hpp"
 
 namespace arborand {
@@ -24,13 +25,25 @@ struct Shift {
 inline void compute_shift(const Graph& graph, Shift& shift) {
     const Index n = graph.num_words;
     shift.column[0] = 0.0;
-    for (Index j = 1; j <= n; ++j) shift.column[j] = -HUGE_VAL;
-    for (Index i = graph.single_root ? 1 : 0; i <= n; ++i) {
-        const double* scores = graph.log_weights + i * graph.stride;
-        for (Index j = 1; j <= n; ++j) {
-            shift.column[j] = scores[j] > shift.column[j] ? scores[j] : shift.column[j];
-        }
-    }
+    const Index first_head = graph.single_root ? 1 : 0;
+    in_vectors(
+        n,
+        [&](Index j) {
+            FourDoubles highest = broadcast(-HUGE_VAL);
+            for (Index i = first_head; i <= n; ++i) {
+                const FourDoubles scores = load(graph.log_weights + i * graph.stride + j + 1);
+                highest = select(scores > highest, scores, highest);
+            }
+            store(shift.column + j + 1, highest);
+        },
+        [&](Index j) {
+            double highest = -HUGE_VAL;
+            for (Index i = first_head; i <= n; ++i) {
+                const double score = graph.score(i, j + 1);
+                highest = score > highest ? score : highest;
+            }
+            shift.column[j + 1] = highest;
+        });
     shift.root = shift.root_rest = 0.0;
     if (!graph.single_root) return;
     shift.root = -HUGE_VAL;
