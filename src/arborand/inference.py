@@ -44,19 +44,6 @@ def normalise(graphs: Graphs, workers: int = 1) -> Normaliser:
     return answer
 
 
-def log_partition_and_marginals(
-    graphs: Graphs, workers: int = 1
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Compute log Z and its gradient, for less than the time of both."""
-    count, size = len(graphs.lengths), graphs.size
-    normaliser = Normaliser(np.empty((count, 4)), np.zeros((count, size)))
-    marginals = np.zeros(graphs.log_weights.shape)
-    _core.log_partition(
-        graphs.log_weights, graphs.lengths, graphs.single_root, workers, *normaliser, marginals
-    )
-    return log_partition(graphs, normaliser), marginals.reshape(*graphs.batch_shape, size, size)
-
-
 def log_partition(graphs: Graphs, normaliser: Normaliser) -> NDArray[np.float64]:
     """Take log Z out of it, in the shape of the batch."""
     return normaliser.parts[:, 0].copy().reshape(graphs.batch_shape)[()]
@@ -160,19 +147,6 @@ def entropy_gradient(graphs: Graphs, workers: int = 1) -> NDArray[np.float64]:
     answer = np.zeros(graphs.log_weights.shape)
     _core.entropy_gradient(graphs.log_weights, graphs.lengths, graphs.single_root, workers, answer)
     return answer.reshape(*graphs.batch_shape, graphs.size, graphs.size)
-
-
-def entropy_and_gradient(
-    graphs: Graphs, workers: int = 1
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Compute the entropy and its gradient, for less than the time of both."""
-    gradient = np.zeros(graphs.log_weights.shape)
-    answer = np.empty(len(graphs.lengths))
-    _core.entropy_gradient(
-        graphs.log_weights, graphs.lengths, graphs.single_root, workers, gradient, answer
-    )
-    shape = (*graphs.batch_shape, graphs.size, graphs.size)
-    return answer.reshape(graphs.batch_shape)[()], gradient.reshape(shape)
 
 
 def log_num_trees(graphs: Graphs, workers: int = 1) -> NDArray[np.float64]:

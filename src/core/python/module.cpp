@@ -190,17 +190,14 @@ std::optional<nb::ndarray<nb::numpy, const double>> sound_copy(nb::handle values
     return nb::ndarray<nb::numpy, const double>(copy.release(), {1, m, m}, owner);
 }
 
-// parts[graph]: log Z, and the numbers of PartitionOutput that log_prob needs.  Marginals as well,
-// if there is room for them.
+// parts[graph]: log Z, and the numbers of PartitionOutput that log_prob needs.
 void log_partition(LogWeights log_weights, Lengths lengths, bool single_root, int workers,
-                   Array<double, 2> parts, Array<double, 2> column_shift,
-                   std::optional<Array<double, 3>> marginals) {
+                   Array<double, 2> parts, Array<double, 2> column_shift) {
     const Batch batch(log_weights, lengths, single_root);
     run(batch.count, workers, [&](Index g, Workspace& workspace, const Interrupt& interrupt) {
         PartitionOutput output{0, 0, 0, 0, column_shift.data() + g * batch.size};
-        double* arcs = marginals ? marginals->data() + g * batch.size * batch.size : nullptr;
-        const Status status = kernels->log_partition(batch[g], workspace.scratch, interrupt, output,
-                                                     arcs, batch.size);
+        const Status status =
+            kernels->log_partition(batch[g], workspace.scratch, interrupt, output, nullptr, 0);
         double* part = parts.data() + g * 4;
         part[0] = output.log_partition;
         part[1] = output.reduced;
@@ -350,14 +347,13 @@ void entropy_gradient_tangents(LogWeights log_weights, Lengths lengths, bool sin
     });
 }
 
-// The entropy as well, if there is room for it.
 void entropy_gradient(LogWeights log_weights, Lengths lengths, bool single_root, int workers,
-                      Array<double, 3> out, std::optional<Array<double, 1>> entropy) {
+                      Array<double, 3> out) {
     const Batch batch(log_weights, lengths, single_root);
     run(batch.count, workers, [&](Index g, Workspace& workspace, const Interrupt& interrupt) {
         return kernels->entropy_gradient(batch[g], workspace.scratch, interrupt,
                                          out.data() + g * batch.size * batch.size, batch.size,
-                                         entropy ? entropy->data() + g : nullptr);
+                                         nullptr);
     });
 }
 
@@ -675,8 +671,7 @@ NB_MODULE(_core, m) {
     m.def("frozen", &frozen<double>, nb::arg("array"));
     m.def("frozen", &frozen<std::int32_t>, nb::arg("array"));
     m.def("log_partition", &log_partition, nb::arg("log_weights"), nb::arg("lengths"),
-          nb::arg("single_root"), nb::arg("workers"), nb::arg("parts"), nb::arg("column_shift"),
-          nb::arg("marginals") = nb::none());
+          nb::arg("single_root"), nb::arg("workers"), nb::arg("parts"), nb::arg("column_shift"));
     m.def("log_partition_of_scores", &log_partition_of_scores<double>, nb::arg("scores"),
           nb::arg("lengths"), nb::arg("single_root"), nb::arg("workers"), nb::arg("values"),
           nb::arg("marginals"));
@@ -709,8 +704,7 @@ NB_MODULE(_core, m) {
           nb::arg("lengths"), nb::arg("single_root"), nb::arg("workers"), nb::arg("direction"),
           nb::arg("out"));
     m.def("entropy_gradient", &entropy_gradient, nb::arg("log_weights"), nb::arg("lengths"),
-          nb::arg("single_root"), nb::arg("workers"), nb::arg("out"),
-          nb::arg("entropy") = nb::none());
+          nb::arg("single_root"), nb::arg("workers"), nb::arg("out"));
     m.def("joint_marginals", &joint_marginals, nb::arg("log_weights"), nb::arg("lengths"),
           nb::arg("single_root"), nb::arg("out"));
     m.def("mean_hitting_time", &mean_hitting_time, nb::arg("log_weights"), nb::arg("lengths"),
