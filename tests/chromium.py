@@ -252,6 +252,30 @@ class Browser:
                 raise BrowserError(f"did not happen in {PATIENCE} s")
             self.settle()
 
+    def told(self, role: str) -> list[tuple[str, str, str]]:
+        """Read what a screen reader is told: role, name and description of everything.
+
+        The browser makes this list behind the page.  It is complete when something of the `role` is
+        there, and nothing comes any more.
+        """
+        last: list[tuple[str, str, str]] = []
+
+        def is_complete() -> bool:
+            before = last.copy()
+            last[:] = [
+                (
+                    node["role"]["value"],
+                    node.get("name", {}).get("value", ""),
+                    node.get("description", {}).get("value", ""),
+                )
+                for node in self.call("Accessibility.getFullAXTree")["nodes"]
+                if not node.get("ignored")
+            ]
+            return last == before and any(found == role for found, _, _ in last)
+
+        self.wait_for(is_complete)
+        return last
+
     def screenshot(self, path: Path, *, full: bool = True) -> None:
         """Save what the page looks like, for a person to look at."""
         answer = self.call("Page.captureScreenshot", captureBeyondViewport=full)

@@ -860,12 +860,7 @@ def test_a_choice_is_said_aloud(browser, corpus_page):
     )
     push(browser, "forbid", 2)
     assert text(browser, "#s1 .status").endswith("The best tree stays the same.")
-    nodes = browser.call("Accessibility.getFullAXTree")["nodes"]
-    names = {
-        (node["role"]["value"], node.get("name", {}).get("value", ""))
-        for node in nodes
-        if not node.get("ignored")
-    }
+    names = {(role, name) for role, name, _ in browser.told("dialog")}
     assert ("dialog", "Heads of brush") in names
     assert any(role == "button" and name.startswith("Free: brush depends on boat, 25.2")
                for role, name in names)  # fmt: skip
