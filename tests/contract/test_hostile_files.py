@@ -16,9 +16,9 @@ import pyarrow.parquet
 import pytest
 from safetensors.numpy import save_file
 
+from arborand.corpus.creating import write_output, written_aside
 from arborand.formats import FormatError, OutputError, SentenceError, read_scores, read_trees
 from arborand.formats.characters import visible
-from arborand.formats.creating import write_aside, written_aside
 from arborand.formats.outputs import FORMATS
 from arborand.formats.rows import ENTROPY, LOG_PARTITION, TREES, Rows, scores_layout
 from tests import fuzz_files
@@ -499,12 +499,12 @@ def test_a_page_is_not_written_through_a_link(ending, arborand, tmp_path):
 def test_names_beside_a_file_cannot_be_foreseen(tmp_path, monkeypatch):
     seen = []
 
-    def write(file):
+    def parts():
         seen.append({path.name for path in tmp_path.iterdir()})
-        file.write(b"x")
+        yield b"x"
 
-    write_aside(tmp_path / "out", write)
-    write_aside(tmp_path / "out", write)
+    write_output(tmp_path / "out", parts())
+    write_output(tmp_path / "out", parts())
     first, second = seen[0], seen[1] - {"out"}
     assert len(first) == len(second) == 1
     assert first != second

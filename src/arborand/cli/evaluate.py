@@ -12,16 +12,16 @@ from rich.markup import escape
 
 from arborand.cli import options
 from arborand.cli.messages import list_skipped, note, progress, say_written
-from arborand.cli.streams import NoOutput, check_streams, chosen_format, write_output
+from arborand.cli.streams import check_streams, chosen_format
 from arborand.cli.tables import console, new_table, plain_percent
 from arborand.corpus import computing
+from arborand.corpus.creating import check_target, is_stream, write_output
 from arborand.corpus.folders import is_remote
+from arborand.corpus.passing import NoOutput
+from arborand.corpus.provenance import as_comment
 from arborand.corpus.running import is_folder, open_inputs, run_to_file, run_to_writer
 from arborand.corpus.work import Work
-from arborand.formats.creating import check_target
-from arborand.formats.inputs import FormatError
-from arborand.formats.outputs import is_stream
-from arborand.formats.provenance import as_comment
+from arborand.errors import FormatError
 from arborand.formats.rows import EVALUATION
 
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ def evaluate(
 
     with (
         open_inputs(scores, conllu) as inputs,
-        progress("evaluate", inputs.num_sentences, 0, quiet=False) as advance,
+        progress("evaluate", inputs.num_sentences) as advance,
     ):
         skip = on_error == "skip"
         if output is None or chosen in _WHOLE:

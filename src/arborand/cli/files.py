@@ -2,33 +2,29 @@
 
 from __future__ import annotations
 
-from hashlib import blake2b
-from itertools import chain
 from typing import TYPE_CHECKING, Annotated
 
-import numpy as np
 import typer
 from rich.markup import escape
 
 from arborand.cli import options
 from arborand.cli.jobs import write
 from arborand.cli.messages import by_reason, progress
-from arborand.cli.streams import NoOutput, check_streams
+from arborand.cli.streams import check_streams
 from arborand.cli.tables import console, new_table
 from arborand.corpus import computing
+from arborand.corpus.checking import check_corpus
 from arborand.corpus.plan import open_shard
-from arborand.corpus.running import open_inputs, run_to_writer
+from arborand.corpus.running import open_inputs
 from arborand.corpus.state import read_status
-from arborand.corpus.work import Work, make_work
+from arborand.corpus.work import make_work
 from arborand.formats.characters import visible
-from arborand.formats.rows import LOG_PARTITION
 from arborand.formats.scores import open_scores
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from arborand.corpus.plan import Shard
-    from arborand.formats.rows import Rows
 
 # How many sentences with the same id are listed.
 _LISTED_NUMBERS = 5
@@ -76,21 +72,6 @@ def convert(
         write(make_work("convert"), inputs, source, output, running)
 
 
-class _Tally(NoOutput):
-    """Counts what passes."""
-
-    def __init__(self) -> None:
-        self.sentences = self.words = self.longest = 0
-        self.shortest: int | None = None
-
-    def write(self, rows: Rows) -> None:
-        lengths = rows.lengths.tolist()
-        self.sentences += len(lengths)
-        self.words += sum(lengths)
-        self.longest = max(self.longest, *lengths)
-        self.shortest = min([*lengths, *([] if self.shortest is None else [self.shortest])])
-
-
 def check(
     scores: options.Corpus,
     trees: options.Trees = "dependency",
@@ -111,29 +92,21 @@ def check(
       [cyan]arborand check scores.parquet --conllu corpus.conllu --trees spanning[/cyan]
     """
     check_streams(scores, conllu)
-    tally = _Tally()
     with open_inputs(scores, conllu) as inputs:
-        gate = computing.Gate(computing.Setting(trees == "dependency", weights, 1))
-        work = Work("check", gate, LOG_PARTITION, {})
-        with progress("check", inputs.num_sentences, 0, quiet=False) as advance:
-            problems = run_to_writer(
-                work,
-                inputs,
-                lambda layout, record: tally,
-                skip=True,
-                may_skip_all=True,
-                advance=advance,
-            )
+        setting = computing.Setting(trees == "dependency", weights, 1)
+        with progress("check", inputs.num_sentences) as advance:
+            found = check_corpus(inputs, setting, advance)
         table = new_table(show_header=False)
         table.add_column()
         table.add_column(overflow="fold")
         for name, value in _described(inputs.shards):
             table.add_row(name, escape(value))
-        doubled = _doubled_ids(inputs.shards)
-    total = inputs.num_sentences
-    if tally.sentences:
-        mean = tally.words / tally.sentences
-        table.add_row("words per sentence", f"{tally.shortest} to {tally.longest}, mean {mean:.1f}")
+    total, problems, doubled = inputs.num_sentences, found.problems, found.doubled_ids
+    if found.lengths:
+        words = sum(length * count for length, count in found.lengths.items())
+        mean = words / sum(found.lengths.values())
+        spread = f"{min(found.lengths)} to {max(found.lengths)}, mean {mean:.1f}"
+        table.add_row("words per sentence", spread)
     table.add_row("sentence ids", "no (numbered from 1)" if doubled is None else "yes")
     out = console()
     out.print(table)
@@ -167,38 +140,6 @@ def _described(shards: list[Shard]) -> Iterator[tuple[str, str]]:
         else:
             yield "files", f"{len(shards)}, the first of them {file.name} {kind}"
     yield "sentences", str(sum(shard.num_sentences for shard in shards))
-
-
-def _all_ids(shards: list[Shard]) -> Iterator[str]:
-    for shard in shards:
-        with open_shard(shard) as file, open_scores(file) as scores:
-            if scores.has_sent_ids:
-                yield from chain.from_iterable(scores.sent_ids())
-            else:  # their numbers, which nothing else has
-                yield from (f"\0{shard.first + i}" for i in range(scores.num_sentences))
-
-
-def _doubled_ids(shards: list[Shard]) -> dict[str, list[int]] | None:
-    """Find the ids that several sentences share, in 16 bytes of memory per sentence.
-
-    None if no sentence has an id.
-    """
-    digests = bytearray()
-    has_ids = False
-    for sent_id in _all_ids(shards):
-        has_ids = has_ids or not sent_id.startswith("\0")
-        digests += blake2b(sent_id.encode(), digest_size=16).digest()
-    if not has_ids:
-        return None
-    halves = np.frombuffer(bytes(digests), dtype=np.uint64).reshape(-1, 2)
-    order = np.lexsort(halves.T)
-    is_same = (halves[order[1:]] == halves[order[:-1]]).all(axis=1)
-    shared = {*order[1:][is_same].tolist(), *order[:-1][is_same].tolist()}
-    found: dict[str, list[int]] = {}
-    for index, sent_id in enumerate(_all_ids(shards) if shared else ()):
-        if index in shared:
-            found.setdefault(sent_id, []).append(index + 1)
-    return found
 
 
 def status(

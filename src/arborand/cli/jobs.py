@@ -70,7 +70,7 @@ def write(
         )
     skip = running.on_error == "skip"
     if not is_folder(output):
-        with progress(work.command, inputs.num_sentences, 0, quiet=False) as advance:
+        with progress(work.command, inputs.num_sentences) as advance:
             skipped = run_to_file(
                 work, inputs, output, chosen, skip=skip, workers=running.workers, advance=advance
             )
@@ -89,7 +89,7 @@ def _run_into_folder(
 ) -> Status:
     passed: dict[str, int] = {}
     total = 0
-    with progress(work.command, inputs.num_sentences, 0, quiet=False) as advance:
+    with progress(work.command, inputs.num_sentences) as advance:
 
         def began(status: Status) -> None:
             nonlocal total

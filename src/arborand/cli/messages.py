@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 from rich.markup import escape
 
+from arborand.corpus.creating import is_stream
 from arborand.formats.characters import visible
-from arborand.formats.outputs import is_stream
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -64,9 +64,9 @@ def by_reason(problems: Sequence[Sequence[Any]]) -> list[str]:
 
 
 @contextmanager
-def progress(what: str, total: int, done: int, *, quiet: bool) -> Iterator[Callable[[int], Any]]:
+def progress(what: str, total: int) -> Iterator[Callable[[int], Any]]:
     """Show how far a run has come, with its rate and the time left; not in a pipe."""
-    if quiet or not sys.stderr.isatty():
+    if not sys.stderr.isatty():
         yield lambda _: None
         return
     from rich.progress import (
@@ -96,5 +96,5 @@ def progress(what: str, total: int, done: int, *, quiet: bool) -> Iterator[Calla
         console=Console(stderr=True),
         transient=True,
     ) as bar:
-        task = bar.add_task(what, total=total or None, completed=done)  # None: nobody knows
+        task = bar.add_task(what, total=total or None)  # None: nobody knows
         yield lambda finished: bar.update(task, completed=finished)

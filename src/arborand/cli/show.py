@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import shlex
-from itertools import chain, groupby
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from arborand.cli import options
-from arborand.cli.choosing import Choice, Order, all_sentences, gold_heads, parse_condition
 from arborand.cli.messages import by_reason, list_skipped, note, progress, say_written
-from arborand.cli.streams import NoOutput, check_streams, write_output
+from arborand.cli.streams import check_streams
 from arborand.corpus import computing
-from arborand.corpus.passing import Passage, pass_over
-from arborand.corpus.reading import chosen_sentences, open_corpus
-from arborand.errors import ArborandError
-from arborand.formats.inputs import SentenceError
-from arborand.formats.provenance import as_comment, provenance
+from arborand.corpus.choosing import Choice, Order, chosen_sentences, parse_condition
+from arborand.corpus.comparing import compare_corpus
+from arborand.corpus.creating import write_output
+from arborand.corpus.provenance import as_comment, provenance
+from arborand.corpus.reading import open_corpus
+from arborand.errors import ArborandError, SentenceError
 from arborand.methods import DEFAULT_WITHOUT_REPLACEMENT
 
 if TYPE_CHECKING:
@@ -26,11 +26,9 @@ if TYPE_CHECKING:
 
     from arborand.corpus.reading import Corpus
     from arborand.evaluation import Summary
-    from arborand.formats.conllu import Annotation
     from arborand.formats.sentences import Sentences
 
 _DIAGRAMS = ("svg", "png", "pdf")
-_UPOS, _HEAD, _DEPREL = 3, 6, 7  # columns of a CoNLL-U file
 
 
 def show(
@@ -134,6 +132,7 @@ def show(
     """
     from arborand.pictures import Picture, arc_diagram, page
     from arborand.pictures.figures import check_figures, figure
+    from arborand.pictures.sentences import picture_of
 
     check_streams(scores, conllu, output)
     options.check_keep_heads(conllu, keep_heads=keep_heads)
@@ -173,13 +172,13 @@ def show(
             if not wanted:
                 selection = choice.describe(min(total, max_sentences), total)
         else:
-            chosen, met = choice.choose(all_sentences(corpus.runs()), setting, fault)
+            chosen, met = choice.choose(corpus, setting, fault)
             selection = choice.describe(len(chosen), met)
 
         def pictures() -> Iterator[Picture]:
             for run in chosen:
                 try:
-                    yield _picture(run, setting, num_draws, seed)
+                    yield picture_of(run, setting, num_draws, seed)
                 except (ArborandError, MemoryError) as error:
                     fault(run, error)
 
@@ -255,65 +254,10 @@ def _sample_command(scores: str, trees: str, *, weights: bool) -> str | None:
     return shlex.join(words)
 
 
-def _picture(run: Sentences, setting: computing.Setting, num_draws: int, seed: int) -> Any:
-    from arborand.pictures import Picture
-
-    if run.faults:
-        raise SentenceError(run.sent_ids[0], run.first, run.faults[0])
-    distribution = setting.distribution(run)[0]
-    draws = distribution.sample_without_replacement(num_draws, rng=seed, first_graph=run.first)
-    tokens = run.tokens[0] or [str(i) for i in range(1, int(run.lengths[0]) + 1)]
-    annotation = run.annotations[0] if run.annotations else None
-    gold = gold_heads(run)
-    return Picture(
-        distribution=distribution,
-        tokens=tokens,
-        sent_id=run.sent_ids[0],
-        draws=draws,
-        marginals=distribution.arc_marginals(),
-        text=annotation.comment("text") if annotation else None,
-        gold_heads=None if gold is None or setting.keep_heads else gold.tolist(),
-        parts_of_speech=_column(annotation, _UPOS),
-        relations=_column(annotation, _DEPREL),
-    )
-
-
 def _evaluation(corpus: Corpus, setting: computing.Setting) -> Summary | None:
     """Compare all sentences of a corpus that have gold heads, shown or not; None if none has."""
-    if corpus.annotations is None:
-        return None
-    comparison, passage = computing.Comparison(setting), Passage()
-    total = corpus.scores.num_sentences
-    with (
-        open_corpus(corpus.scores.file, corpus.annotations.file) as again,
-        progress("compare with gold", total, 0, quiet=False) as advance,
-    ):
-        runs = _with_gold(again.runs())
-        pass_over(runs, comparison, NoOutput(), passage, skip=True, advance=advance)
-    if passage.skipped:
-        lines = by_reason(passage.skipped)
-        note("\n".join(["the comparison with gold leaves these out:", *lines]))
-    return comparison.summary if comparison.summary.num_words else None
-
-
-def _with_gold(runs: Iterable[Sentences]) -> Iterator[Sentences]:
-    """Leave out sentences without a gold head: all that is asked about gold would be empty."""
-
-    def has_gold(annotation: Annotation | None) -> bool:
-        return annotation is not None and any(line[_HEAD] != "_" for line in annotation.words)
-
-    for run in runs:
-        start = 0
-        for is_kept, same in groupby(run.annotations, has_gold):
-            stop = start + len(list(same))
-            if is_kept:
-                yield run.part(start, stop)
-            start = stop
-
-
-def _column(annotation: Annotation | None, column: int) -> list[str] | None:
-    """Read a column of a CoNLL-U file, if anything is in it."""
-    if annotation is None:
-        return None
-    values = [line[column] for line in annotation.words]
-    return values if any(value != "_" for value in values) else None
+    with progress("compare with gold", corpus.scores.num_sentences) as advance:
+        summary, skipped = compare_corpus(corpus, setting, advance)
+    if skipped:
+        note("\n".join(["the comparison with gold leaves these out:", *by_reason(skipped)]))
+    return summary

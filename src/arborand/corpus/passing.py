@@ -10,8 +10,7 @@ from collections import deque
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, NamedTuple
 
-from arborand.errors import ArborandError
-from arborand.formats.inputs import SentenceError
+from arborand.errors import ArborandError, SentenceError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -33,6 +32,19 @@ class Skipped(NamedTuple):
     sent_id: str
     number: int
     reason: str
+
+
+class NoOutput:
+    """Takes rows and keeps nothing of them; see :class:`arborand.formats.outputs.Writer`."""
+
+    def write(self, rows: Rows) -> None:
+        """Let rows pass."""
+
+    def close(self) -> None:
+        """Nothing to complete."""
+
+    def discard(self) -> None:
+        """Nothing to give up."""
 
 
 class Passage:
@@ -128,8 +140,7 @@ def _usable(
             return
     for one in run.one_by_one():
         try:
-            if one.faults:
-                raise SentenceError(one.sent_ids[0], one.first, one.faults[0])
+            one.check_usable()
             yield from compute(one)
         except (ArborandError, MemoryError) as error:
             reason = error.reason if isinstance(error, SentenceError) else str(error)

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from arborand.corpus.plan import open_shard
 from arborand.formats.conllu import open_annotations
-from arborand.formats.inputs import FormatError
 from arborand.formats.scores import open_scores
 
 if TYPE_CHECKING:
@@ -92,22 +91,3 @@ def part_runs(
                 yield from Corpus(scores, annotations).runs(
                     part.start, stop, before=part.shard.first, num_trees=num_trees, scale=scale
                 )
-
-
-def chosen_sentences(corpus: Corpus, wanted: list[str], most: int) -> Iterator[Sentences]:
-    """Read some sentences, one by one: the wanted ones, or the first ones if none are named."""
-    left = set(wanted)
-    count = 0
-    for run in corpus.runs():
-        for one in run.one_by_one():
-            if wanted and one.sent_ids[0] not in left:
-                continue
-            left.discard(one.sent_ids[0])
-            yield one
-            count += 1
-            if (wanted and not left) or (not wanted and count == most):
-                return
-    if left:
-        raise FormatError(
-            f"{corpus.scores.file.name} has no sentence {', '.join(map(repr, sorted(left)))}"
-        )

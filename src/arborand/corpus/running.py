@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from arborand import __version__
 from arborand.arguments import check_choice, check_count, check_workers
+from arborand.corpus.creating import is_stream, remove_orphans, written_aside
 from arborand.corpus.engines import (
     ENGINES,
     Passed,
@@ -36,10 +37,9 @@ from arborand.corpus.state import begin, finish, job_digest, recorded_seed
 from arborand.corpus.task import Done, Failed, Job, described
 from arborand.corpus.work import make_work
 from arborand.corpus.writing import write_rows
-from arborand.errors import ArborandError
-from arborand.formats.creating import OutputError, remove_orphans, written_aside
-from arborand.formats.inputs import FormatError, SentenceError, open_input
-from arborand.formats.outputs import has_known_ending, is_stream, open_writer, output_format
+from arborand.errors import ArborandError, FormatError, OutputError, SentenceError
+from arborand.formats.inputs import open_input
+from arborand.formats.outputs import has_known_ending, open_writer, output_format
 from arborand.formats.rows import TREES, scores_layout
 from arborand.formats.scores import open_scores
 

@@ -4,8 +4,7 @@ Streams throughout: memory does not grow with the corpus.  A leaf of the package
 command line imports it.  What it needs beyond NumPy comes with ``pip install 'arborand[cli]'``.
 """
 
-from arborand.formats.creating import OutputError
-from arborand.formats.inputs import FormatError, SentenceError
+from arborand.errors import FormatError, OutputError, SentenceError
 from arborand.formats.scores import read_scores
 from arborand.formats.sentences import Sentence
 from arborand.formats.trees import Trees, read_trees

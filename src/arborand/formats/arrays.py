@@ -15,7 +15,8 @@ from typing import IO, TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from arborand.formats.inputs import FormatError, damaged, describe, required
+from arborand.errors import FormatError
+from arborand.formats.inputs import damaged, describe, required
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

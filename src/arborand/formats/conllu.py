@@ -14,7 +14,8 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import IO, TYPE_CHECKING
 
-from arborand.formats.inputs import FormatError, open_input, parse_json
+from arborand.errors import FormatError
+from arborand.formats.inputs import open_input, parse_json
 from arborand.formats.limits import max_characters, too_many_characters
 
 if TYPE_CHECKING:
@@ -23,8 +24,8 @@ if TYPE_CHECKING:
 
     from arborand.formats.inputs import InputFile
 
-_COLUMNS = 10
-_FORM, _HEAD, _DEPREL = 1, 6, 7
+_COLUMNS = ("ID", "FORM", "LEMMA", "UPOS", "XPOS", "FEATS", "HEAD", "DEPREL", "DEPS", "MISC")
+_HEAD, _DEPREL = _COLUMNS.index("HEAD"), _COLUMNS.index("DEPREL")
 # A word, a multiword token or an empty node.
 _ID = re.compile(r"[0-9]+([-.][0-9]+)?")
 # A sent_id that a comment cannot hold as it is, such as one with a line end, follows as JSON.
@@ -61,10 +62,14 @@ class Annotation:
         """The lines of the words, without multiword tokens and empty nodes."""
         return [line for line in self.lines if _is_number(line[0])]
 
+    def column(self, name: str) -> list[str]:
+        """Read a column of the words, such as ``UPOS``."""
+        return [line[_COLUMNS.index(name)] for line in self.words]
+
     @property
     def tokens(self) -> list[str]:
         """The word forms."""
-        return [line[_FORM] for line in self.words]
+        return self.column("FORM")
 
     @property
     def heads(self) -> list[int]:
@@ -89,7 +94,7 @@ class Annotation:
         FormatError
             If a head is something else, or not there.
         """
-        heads = [line[_HEAD] for line in self.words]
+        heads = self.column("HEAD")
         for word, head in enumerate(heads, 1):
             is_possible = _is_number(head) and len(head) <= 9 and int(head) <= len(heads)
             if head != "_" and not (is_possible and int(head) != word):
@@ -254,15 +259,15 @@ def parse_block(block: list[bytes], name: str) -> Annotation:
         raise FormatError(f"{where} is not CoNLL-U: {error}") from error
     columns = [line.strip(" \t").split("\t") for line in lines if not line.startswith("#")]
     for row in columns:
-        if not _ID.fullmatch(row[0]) or not 2 <= len(row) <= _COLUMNS:
+        if not _ID.fullmatch(row[0]) or not 2 <= len(row) <= len(_COLUMNS):
             raise FormatError(
                 f"{where} is not CoNLL-U: {' '.join(row)!r:.60} has {len(row)} columns, where a "
-                f"number and up to {_COLUMNS - 1} others are expected, between tabs"
+                f"number and up to {len(_COLUMNS) - 1} others are expected, between tabs"
             )
     answer = Annotation(
         _sent_id(block),
         [line.rstrip() for line in lines if line.startswith("#")],
-        [row + ["_"] * (_COLUMNS - len(row)) for row in columns],
+        [row + ["_"] * (len(_COLUMNS) - len(row)) for row in columns],
     )
     ids = [line[0] for line in answer.words]
     if ids != [str(i + 1) for i in range(len(ids))]:

@@ -14,7 +14,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
-from arborand.formats.creating import OutputError
+from arborand.errors import OutputError
 from arborand.formats.provenance import as_json
 
 if TYPE_CHECKING:

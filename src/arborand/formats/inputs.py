@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from arborand.errors import ArborandError
+from arborand.errors import FormatError
 from arborand.formats.characters import visible
 
 if TYPE_CHECKING:
@@ -28,31 +28,6 @@ if TYPE_CHECKING:
 CHUNK = 1 << 20
 # The largest header that safetensors itself accepts.
 _MAX_SAFETENSORS_HEADER = 100_000_000
-
-
-class FormatError(ArborandError, ValueError):
-    """A file that does not hold what it should; the message names the file and what to do."""
-
-
-class SentenceError(ArborandError, ValueError):
-    """One sentence of a corpus that cannot be used.
-
-    Attributes
-    ----------
-    sent_id : str
-    index : int
-        The sentence's place in the corpus, from 0.
-    reason : str
-    """
-
-    def __init__(self, sent_id: str, index: int, reason: str) -> None:
-        super().__init__(f"sentence {sent_id!r} (number {index + 1}): {reason}")
-        self.sent_id = sent_id
-        self.index = index
-        self.reason = reason
-
-    def __reduce__(self) -> tuple[type, tuple[str, int, str]]:
-        return type(self), (self.sent_id, self.index, self.reason)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 
-from arborand.formats.inputs import FormatError
+from arborand.errors import FormatError
 
 WORDS_VARIABLE = "ARBORAND_MAX_WORDS"
 CHARACTERS_VARIABLE = "ARBORAND_MAX_CHARACTERS"

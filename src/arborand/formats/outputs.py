@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import os
-import stat
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Protocol
 
+from arborand.errors import OutputError
 from arborand.formats.containers import NpzWriter, SafetensorsWriter
-from arborand.formats.creating import OutputError
 from arborand.formats.parquet import ParquetWriter
 from arborand.formats.text import TEXT_FORMATS
 
@@ -128,13 +126,3 @@ def formats_of(layout: Layout) -> tuple[str, ...]:
         "evaluation": ("json", "html", "jsonl", "csv", "tsv"),
     }
     return (*texts.get(layout.name, ("jsonl", "csv", "tsv")), "parquet", "npz")
-
-
-def is_stream(path: str) -> bool:
-    """Tell whether a path is no regular file: standard output, a pipe, a device."""
-    if path == "-":
-        return True
-    try:
-        return not stat.S_ISREG(os.stat(path).st_mode) and not os.path.isdir(path)
-    except (OSError, ValueError):
-        return False

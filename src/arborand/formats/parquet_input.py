@@ -9,7 +9,8 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from arborand.formats.inputs import FormatError, damaged, describe, required
+from arborand.errors import FormatError
+from arborand.formats.inputs import damaged, describe, required
 from arborand.formats.limits import (
     WORDS_VARIABLE,
     max_characters,

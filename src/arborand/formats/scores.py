@@ -19,14 +19,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
+from arborand.errors import FormatError
 from arborand.formats.arrays import open_arrays
-from arborand.formats.inputs import (
-    FormatError,
-    SentenceError,
-    describe,
-    open_input,
-    parse_json,
-)
+from arborand.formats.inputs import describe, open_input, parse_json
 from arborand.formats.limits import max_words, too_many_words
 from arborand.formats.scores_parquet import ParquetScores
 from arborand.formats.sentences import (
@@ -90,8 +85,7 @@ def read_scores(source: str | os.PathLike[str]) -> Iterator[Sentence]:
     with open_scores(source) as scores:
         for run in scores.runs():
             for one in run.one_by_one():
-                if one.faults:
-                    raise SentenceError(one.sent_ids[0], one.first, one.faults[0])
+                one.check_usable()
                 size = int(one.lengths[0]) + 1
                 yield Sentence(one.sent_ids[0], one.scores.reshape(size, size), one.tokens[0])
 

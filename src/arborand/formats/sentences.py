@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from arborand.errors import FormatError, SentenceError
 from arborand.formats.characters import is_text
-from arborand.formats.inputs import FormatError
 from arborand.formats.limits import max_characters, too_many_characters
 
 if TYPE_CHECKING:
@@ -102,6 +102,11 @@ class Sentences:
         """Split the run into runs of one sentence."""
         for i in range(len(self)):
             yield self.part(i, i + 1)
+
+    def check_usable(self) -> None:
+        """Raise a ``SentenceError`` if a sentence has a fault."""
+        for i, reason in self.faults.items():
+            raise SentenceError(self.sent_ids[i], self.first + i, reason)
 
     def annotated(self, file: AnnotationFile) -> Sentences:
         """Add what a CoNLL-U file says about these sentences."""

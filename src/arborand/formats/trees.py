@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
-from arborand.errors import InvalidTreeError
+from arborand.errors import FormatError, InvalidTreeError, SentenceError
 from arborand.formats.arrays import open_arrays
 from arborand.formats.conllu import read_annotations
-from arborand.formats.inputs import FormatError, SentenceError, damaged, open_input, parse_json
+from arborand.formats.inputs import damaged, open_input, parse_json
 from arborand.formats.limits import max_words, too_many_words
 from arborand.formats.parquet_input import ParquetInput
 from arborand.formats.provenance import checked_provenance, read_provenance

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import tempfile
-from operator import methodcaller
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -14,10 +13,10 @@ from arborand.cli import options
 from arborand.cli.messages import note, say_written
 from arborand.cli.streams import check_streams
 from arborand.corpus import computing
-from arborand.corpus.reading import chosen_sentences, open_corpus
-from arborand.errors import ArborandError
-from arborand.formats.creating import OutputError, write_aside
-from arborand.formats.inputs import FormatError, SentenceError
+from arborand.corpus.choosing import chosen_sentences
+from arborand.corpus.creating import write_output
+from arborand.corpus.reading import open_corpus
+from arborand.errors import ArborandError, FormatError, OutputError, SentenceError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -143,8 +142,7 @@ def illustrate(
         sentence = next(chosen_sentences(corpus, [sent_id] if sent_id else [], 1), None)
         if sentence is None:
             raise FormatError(f"{corpus.scores.file.name} has no sentences")
-        if sentence.faults:
-            raise SentenceError(sentence.sent_ids[0], sentence.first, sentence.faults[0])
+        sentence.check_usable()
         labels = sentence.tokens[0] or None
         try:
             distribution = setting.distribution(sentence)[0]
@@ -169,7 +167,7 @@ def illustrate(
         if also:
             files[f"{name.removesuffix('.svg')}.{also}"] = figure(files[name].decode(), also)
     for name, content in files.items():
-        write_aside(output / name, methodcaller("write", content))
+        write_output(output / name, [content])
         say_written(output / name)
 
 
