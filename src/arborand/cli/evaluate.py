@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 from rich.markup import escape
@@ -32,35 +32,25 @@ if TYPE_CHECKING:
 _WHOLE = ("json", "html")
 
 
+@options.command(
+    conllu=options.option(
+        "The right heads: its HEAD column, matched by sent_id (in order, where scores have no "
+        "ids). Words whose HEAD is '_' are not counted.",
+        "Scores",
+        metavar="GOLD",
+    ),
+    plot=options.option("A picture of the calibration (.svg).", "Output", metavar="FILE"),
+)
 def evaluate(
-    scores: options.Corpus,
-    conllu: Annotated[
-        str,
-        typer.Option(
-            "--conllu",
-            metavar="GOLD",
-            help="The right heads: its HEAD column, matched by sent_id (in order, where scores "
-            "have no ids). Words whose HEAD is '_' are not counted.",
-            rich_help_panel="Scores",
-            show_default=False,
-        ),
-    ],
-    trees: options.Trees = "dependency",
-    weights: options.Weights = False,
-    output: options.Out = None,
-    format_: options.OutFormat = None,
-    plot: Annotated[
-        str | None,
-        typer.Option(
-            "--plot",
-            metavar="FILE",
-            help="A picture of the calibration (.svg).",
-            rich_help_panel="Output",
-            show_default=False,
-        ),
-    ] = None,
-    workers: options.Workers = 1,
-    on_error: options.OnBad = "stop",
+    scores: list[str],
+    conllu: str,
+    trees: options.TreeKind = "dependency",
+    weights: bool = False,
+    output: str | None = None,
+    format_: options.Format | None = None,
+    plot: str | None = None,
+    workers: int = 1,
+    on_error: options.OnError = "stop",
 ) -> None:
     r"""Compare scores with gold trees: how right they are, and whether they are too sure.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 from rich.markup import escape
@@ -30,27 +30,16 @@ if TYPE_CHECKING:
 _LISTED_NUMBERS = 5
 
 
-@options.spread
+@options.command(
+    source=options.argument(
+        "IN", "Files of scores or of trees, folders or patterns; '-' reads standard input."
+    ),
+    output=options.argument(
+        "OUT", "Where to: a file, whose ending tells the format, or a folder (OUT/) of parts."
+    ),
+)
 def convert(
-    source: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="IN",
-            help="Files of scores or of trees, folders or patterns; '-' reads standard input.",
-            show_default=False,
-        ),
-    ],
-    output: Annotated[
-        str,
-        typer.Argument(
-            metavar="OUT",
-            help="Where to: a file, whose ending tells the format, or a folder (OUT/) of parts.",
-            show_default=False,
-        ),
-    ],
-    conllu: options.Conllu = None,
-    *,
-    running: options.Running,
+    source: list[str], output: str, conllu: str | None = None, *, running: options.Running
 ) -> None:
     """Convert scores or trees from one format to another.
 
@@ -72,11 +61,12 @@ def convert(
         write(make_work("convert"), inputs, source, output, running)
 
 
+@options.command()
 def check(
-    scores: options.Corpus,
-    trees: options.Trees = "dependency",
-    weights: options.Weights = False,
-    conllu: options.Conllu = None,
+    scores: list[str],
+    trees: options.TreeKind = "dependency",
+    weights: bool = False,
+    conllu: str | None = None,
 ) -> None:
     """Check a file of scores, and say what is wrong where.
 
@@ -142,12 +132,8 @@ def _described(shards: list[Shard]) -> Iterator[tuple[str, str]]:
     yield "sentences", str(sum(shard.num_sentences for shard in shards))
 
 
-def status(
-    folder: Annotated[
-        str,
-        typer.Argument(metavar="FOLDER", help="The output folder of a job.", show_default=False),
-    ],
-) -> None:
+@options.command(folder=options.argument("FOLDER", "The output folder of a job."))
+def status(folder: str) -> None:
     """Say how far a job is, what failed and what was skipped.
 
     The exit status is 0 if the job is complete, and 1 if something is left to do.

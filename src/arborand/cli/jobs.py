@@ -30,22 +30,16 @@ if TYPE_CHECKING:
     from arborand.corpus.work import Work
 
 
-def go_through(
-    command: str,
-    scores: Sequence[str],
-    conllu: str | None,
-    run: options.Run,
-    *,
-    keep_heads: bool = False,
-    **others: Any,
-) -> None:
+def go_through(command: str, scores: Sequence[str], run: options.Run, **others: Any) -> None:
     """Compute something for every sentence of a corpus, and write it or print it."""
-    options.check_keep_heads(conllu, keep_heads=keep_heads)
-    work = make_work(command, trees=run.trees, weights=run.weights, keep_heads=keep_heads, **others)
-    check_streams(scores, conllu, run.output)
+    options.check_keep_heads(run.conllu, keep_heads=run.keep_heads)
+    work = make_work(
+        command, trees=run.trees, weights=run.weights, keep_heads=run.keep_heads, **others
+    )
+    check_streams(scores, run.conllu, run.output)
     if work.layout is not None:
         chosen_format(run.output, run, work.layout)
-    with open_inputs(scores, conllu) as inputs:
+    with open_inputs(scores, run.conllu) as inputs:
         if run.output is None:
             skipped = run_to_writer(
                 work, inputs, TableOutput, skip=run.on_error == "skip", workers=run.workers

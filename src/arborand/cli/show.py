@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -31,87 +31,63 @@ if TYPE_CHECKING:
 _DIAGRAMS = ("svg", "png", "pdf")
 
 
+@options.command(
+    scores=options.ONE_FILE,
+    output=options.option(
+        "Where to: a page (.html), or the diagram of one sentence (.svg, .png, .pdf). "
+        "'-' is standard output.",
+        None,
+        "-o",
+        metavar="OUT",
+    ),
+    sent_id=options.option(
+        "The sentences to show; may be given more than once. Default: the first ones.",
+        metavar="ID",
+    ),
+    max_sentences=options.option("How many sentences at most.", min=1),
+    sort=options.option(
+        "Which sentences come first: as in the file, the most uncertain, the longest, or those "
+        "whose best tree differs most from the gold tree of --conllu.",
+    ),
+    filter_=options.option(
+        "Only sentences such as 'entropy > 2', 'length <= 40', 'disagreement >= 1' or "
+        "'word = saw'; may be given more than once.",
+        metavar="CONDITION",
+    ),
+    explore=options.option(
+        "Whether readers of the page may fix and forbid heads. It then contains the scores.",
+        None,
+        "--explore/--no-explore",
+    ),
+    evaluate=options.option(
+        "Whether the page says how well the whole corpus agrees with the gold heads of --conllu. "
+        "All its sentences are then read.",
+        None,
+        "--evaluate/--no-evaluate",
+    ),
+    num_draws=options.number_of_trees(
+        "Distinct trees to draw for each sentence, to see how much they cover.", "Drawing"
+    ),
+    title=options.option("The page's title. Default: the file's name."),
+    seed=options.option("The same seed gives the same trees.", "Random trees", min=0),
+)
 def show(
-    scores: options.Scores,
-    output: Annotated[
-        str,
-        typer.Option(
-            "--output",
-            "-o",
-            metavar="OUT",
-            help="Where to: a page (.html), or the diagram of one sentence (.svg, .png, .pdf). "
-            "'-' is standard output.",
-            show_default=False,
-        ),
-    ],
-    sent_id: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--sent-id",
-            metavar="ID",
-            help="The sentences to show; may be given more than once. Default: the first ones.",
-            show_default=False,
-        ),
-    ] = None,
-    max_sentences: Annotated[
-        int, typer.Option("--max-sentences", min=1, help="How many sentences at most.")
-    ] = 20,
-    sort: Annotated[
-        Order,
-        typer.Option(
-            "--sort",
-            help="Which sentences come first: as in the file, the most uncertain, the longest, or "
-            "those whose best tree differs most from the gold tree of --conllu.",
-        ),
-    ] = "file",
-    filter_: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--filter",
-            metavar="CONDITION",
-            help="Only sentences such as 'entropy > 2', 'length <= 40', 'disagreement >= 1' or "
-            "'word = saw'; may be given more than once.",
-            show_default=False,
-        ),
-    ] = None,
-    explore: Annotated[
-        bool,
-        typer.Option(
-            "--explore/--no-explore",
-            help="Whether readers of the page may fix and forbid heads. It then contains the "
-            "scores.",
-        ),
-    ] = True,
-    evaluate: Annotated[
-        bool,
-        typer.Option(
-            "--evaluate/--no-evaluate",
-            help="Whether the page says how well the whole corpus agrees with the gold heads of "
-            "--conllu. All its sentences are then read.",
-        ),
-    ] = True,
-    num_draws: Annotated[
-        int,
-        typer.Option(
-            "--num-draws",
-            min=1,
-            max=options.MOST_TREES,
-            help="Distinct trees to draw for each sentence, to see how much they cover.",
-            rich_help_panel="Drawing",
-        ),
-    ] = 50,
-    title: Annotated[
-        str | None,
-        typer.Option(
-            "--title", help="The page's title. Default: the file's name.", show_default=False
-        ),
-    ] = None,
-    seed: options.FixedSeed = 0,
-    trees: options.Trees = "dependency",
-    weights: options.Weights = False,
-    conllu: options.Conllu = None,
-    keep_heads: options.KeepHeads = False,
-    on_error: options.OnBad = "stop",
+    scores: str,
+    output: str,
+    sent_id: list[str] | None = None,
+    max_sentences: int = 20,
+    sort: Order = "file",
+    filter_: list[str] | None = None,
+    explore: bool = True,
+    evaluate: bool = True,
+    num_draws: int = 50,
+    title: str | None = None,
+    seed: int = 0,
+    trees: options.TreeKind = "dependency",
+    weights: bool = False,
+    conllu: str | None = None,
+    keep_heads: bool = False,
+    on_error: options.OnError = "stop",
 ) -> None:
     """Draw pictures of what the scores are unsure of: one self-contained page.
 
