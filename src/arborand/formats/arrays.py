@@ -16,7 +16,8 @@ from typing import IO, TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from arborand.errors import FormatError
-from arborand.formats.inputs import damaged, describe, required
+from arborand.formats.inputs import damaged, describe, reading, required
+from arborand.formats.limits import max_words, too_many_words
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -29,6 +30,10 @@ _SKIP_BYTES = 1 << 20
 # The longest header that NumPy itself trusts; and how many bytes its length takes, by version.
 _MAX_HEADER = 10_000
 _LENGTH_BYTES = {1: 2, 2: 4}
+# How many lengths, numbers of trees and sentence ids are read at a time.
+PIECE = 4096
+# The types of lists, as NumPy's letters; a sentence id may be bytes or an integer.
+_KINDS = {"integers": "iu", "numbers": "iuf", "strings": "UiuS"}
 # The types of a safetensors file that NumPy has too.
 _TENSOR_TYPES = {
     **{f"I{8 * size}": f"i{size}" for size in (1, 2, 4, 8)},
@@ -92,7 +97,7 @@ class NpyStream:
         view = answer.reshape(-1).view(np.uint8).data
         filled = 0
         while filled < len(view):
-            with _reading(self._name):
+            with reading(self._name, MemoryError):
                 step = self._file.readinto(view[filled:])  # type: ignore[attr-defined]
             if not step:
                 raise damaged(self._name)
@@ -104,7 +109,7 @@ class NpyStream:
         self._take(count)
         left = count * math.prod(self.shape[1:]) * self.dtype.itemsize
         while left:
-            with _reading(self._name):
+            with reading(self._name, MemoryError):
                 step = len(self._file.read(min(left, _SKIP_BYTES)))
             if not step:
                 raise damaged(self._name)
@@ -117,14 +122,14 @@ class NpyStream:
 
     def read_text(self) -> str:
         """Read a single string, an array without axes."""
-        with _reading(self._name):
+        with reading(self._name, MemoryError):
             data = self._file.read(self.dtype.itemsize)
             encoding = "utf-32-be" if self.dtype.str[0] == ">" else "utf-32-le"
             return data.decode(encoding).rstrip("\0")
 
     def end(self) -> None:
         """Make sure that there is nothing left; this is when an archive compares its checksum."""
-        with _reading(self._name):
+        with reading(self._name, MemoryError):
             rest = self._file.read(1)
         if rest:
             raise FormatError(f"{self._name} goes on after its last number: is it damaged?")
@@ -132,7 +137,7 @@ class NpyStream:
 
 def _read_header(file: IO[bytes], name: str) -> tuple[tuple[int, ...], bool, np.dtype[Any], int]:
     """Read shape, whether the order is Fortran's, type, and how many bytes came before the rest."""
-    with _reading(name):
+    with reading(name, MemoryError):
         magic = file.read(8)
         length_bytes = _LENGTH_BYTES.get(magic[6]) if len(magic) == 8 else None
         if magic[:6] != b"\x93NUMPY" or length_bytes is None:
@@ -156,7 +161,7 @@ def _read_header(file: IO[bytes], name: str) -> tuple[tuple[int, ...], bool, np.
         if min(shape, default=0) < 0:
             raise ValueError(f"the shape {shape} is negative")
     except Exception as error:  # whatever a parser of Python's syntax makes of damaged text
-        raise FormatError(f"{name} has no readable NumPy header: {_reason(error)}") from error
+        raise FormatError(f"{name} has no readable NumPy header: {error}") from error
     return shape, fortran_order, dtype, len(magic) + length_bytes + size
 
 
@@ -164,7 +169,7 @@ class TensorStream:
     """A tensor of a safetensors file."""
 
     def __init__(self, file: Any, tensor: str, name: str) -> None:
-        with _reading(name):
+        with reading(name, MemoryError):
             self._slice = file.get_slice(tensor)
             self.shape = tuple(self._slice.get_shape())
             kind = self._slice.get_dtype()
@@ -184,7 +189,7 @@ class TensorStream:
         self._position += count
         if not count:
             return np.empty((0, *self.shape[1:]), dtype=self.dtype)
-        with _reading(self._name):
+        with reading(self._name, MemoryError):
             return np.asarray(self._slice[start : self._position])
 
     def skip(self, count: int) -> None:
@@ -217,26 +222,37 @@ class ArrayFile:
         """Start to read an array."""
         return self._open(array)
 
-    def integers(self, array: str) -> Any:
-        """Start to read a list of integers."""
-        return self._vector(array, "iu", "integers")
-
-    def numbers(self, array: str) -> Any:
-        """Start to read a list of real numbers."""
-        return self._vector(array, "iuf", "numbers")
-
-    def sent_ids(self) -> Any:
-        """Start to read the sentence ids: strings, bytes or integers."""
-        return self._vector("sent_ids", "UiuS", "strings")
-
-    def _vector(self, array: str, kinds: str, what: str) -> Any:
+    def vector(self, array: str, what: str = "integers", size: int | None = None) -> Any:
+        """Start to read a list of integers, numbers or strings, of this size if one is given."""
         stream = self._open(array)
-        if stream.dtype.kind not in kinds or len(stream.shape) != 1:
+        if stream.dtype.kind not in _KINDS[what] or len(stream.shape) != 1:
             raise FormatError(
                 f"{self.name}: {array} must be a list of {what}, but is {stream.dtype} of shape "
                 f"{stream.shape}"
             )
+        if size is not None and stream.shape[0] != size:
+            raise FormatError(
+                f"{self.name}: {array} has {stream.shape[0]} entries, where the other arrays ask "
+                f"for {size}"
+            )
         return stream
+
+    def counts(self, array: str, of: str) -> Iterator[NDArray[Any]]:
+        """Read numbers of words or of trees, in pieces."""
+        stream, start = self.vector(array), 0
+        while start < stream.shape[0]:
+            piece = stream.read(min(PIECE, stream.shape[0] - start))
+            wrong = np.flatnonzero((piece < 0) | ((piece > max_words()) & (of == "words")))
+            if wrong.size:
+                index, found = start + int(wrong[0]), piece[wrong[0]]
+                raise FormatError(
+                    f"{self.name}: {array}[{index}] is {found}, which is no number of {of}"
+                    if found < 0
+                    else f"{self.name}, sentence number {index + 1}: {too_many_words(found)}"
+                )
+            yield piece
+            start += len(piece)
+        stream.end()
 
     def require(self, *arrays: str) -> None:
         """Raise an error if some array is missing."""
@@ -263,20 +279,20 @@ def open_arrays(file: InputFile) -> Iterator[ArrayFile]:
     elif file.kind == "npz":
         # A handle of our own: a member that is still open would keep the archive's from closing.
         with file.path.open("rb") as handle:
-            with _reading(name):
+            with reading(name, MemoryError):
                 archive = zipfile.ZipFile(handle)
             members = _members(archive, name)
 
             def open_member(array: str) -> NpyStream:
                 info = members[array]
-                with _reading(f"{name}: {array}"):
+                with reading(f"{name}: {array}", MemoryError):
                     member = archive.open(info)
                 return NpyStream(member, f"{name}: {array}", info.file_size)
 
             yield ArrayFile(name, list(members), {}, open_member)
     else:
         safetensors = required("safetensors", "reading a .safetensors file")
-        with _reading(name):
+        with reading(name, MemoryError):
             # The library maps the file: that takes addresses, but no memory of its own.
             opened = safetensors.safe_open(file.path, "numpy")
         with opened as tensors:
@@ -303,18 +319,3 @@ def _members(archive: zipfile.ZipFile, name: str) -> dict[str, zipfile.ZipInfo]:
             )
         members[array] = info
     return members
-
-
-@contextmanager
-def _reading(name: str) -> Iterator[None]:
-    """Turn whatever a damaged file does to the libraries that read it into one error."""
-    try:
-        yield
-    except (FormatError, MemoryError):
-        raise
-    except Exception as error:
-        raise damaged(name, _reason(error)) from error
-
-
-def _reason(error: Exception) -> str:
-    return str(error) or type(error).__name__

@@ -157,6 +157,17 @@ def damaged(name: str, reason: object = "it ends too early") -> FormatError:
     return FormatError(f"{name} is truncated or damaged: {text}")
 
 
+@contextmanager
+def reading(name: str, *passed_on: type[Exception]) -> Iterator[None]:
+    """Turn whatever a damaged file does to the libraries that read it into one error."""
+    try:
+        yield
+    except Exception as error:
+        if isinstance(error, (FormatError, *passed_on)):
+            raise
+        raise damaged(name, error) from error
+
+
 def describe(names: Any) -> str:
     """List names for a message."""
     return ", ".join(map(repr, names)) or "nothing"

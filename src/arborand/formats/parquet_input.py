@@ -6,11 +6,10 @@ with what it takes in the file, before it is read.
 
 from __future__ import annotations
 
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from arborand.errors import FormatError
-from arborand.formats.inputs import damaged, describe, required
+from arborand.formats.inputs import damaged, describe, reading, required
 from arborand.formats.limits import (
     WORDS_VARIABLE,
     max_characters,
@@ -21,6 +20,7 @@ from arborand.formats.parquet_sizes import check_pages, read_row_groups
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from contextlib import AbstractContextManager
 
 # How much larger a row group may be in memory than in the file, beyond what a sentence may take.
 _MAX_RATIO = 256
@@ -89,15 +89,12 @@ class ParquetInput:
                 raise FormatError(f"{name} has {names.count(column)} columns {column!r}: keep one")
             self._check_type(column, schema.field(column).type, columns[column])
 
-    @contextmanager
-    def reading(self) -> Iterator[None]:
-        """Turn whatever a damaged file does to the library that reads it into one error."""
-        try:
-            yield
-        except FormatError:
-            raise
-        except Exception as error:  # an impossible size makes the library run out of memory, too
-            raise damaged(self.name, error) from error
+    def reading(self) -> AbstractContextManager[None]:
+        """Turn whatever a damaged file does to the library that reads it into one error.
+
+        An impossible size makes the library run out of memory, too.
+        """
+        return reading(self.name)
 
     def _check_type(self, column: str, found: Any, kind: str) -> None:
         types, inner = self._arrow.types, found

@@ -5,22 +5,15 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from arborand.formats.inputs import parse_json
 
-
-def read_provenance(text: str | bytes) -> dict[str, Any]:
-    """Read a record that an output says about itself.
+def checked_provenance(record: object) -> dict[str, Any]:
+    """Make sure that a record can be written into another output.
 
     Raises
     ------
     ValueError
-        If it is not a record, or one that could not be passed on.
+        If it is no record, or one that could not be passed on.
     """
-    return checked_provenance(parse_json(text))
-
-
-def checked_provenance(record: object) -> dict[str, Any]:
-    """Make sure that a record can be written into another output."""
     if not isinstance(record, dict):
         raise ValueError(f"the provenance is a {type(record).__name__}, not an object")
     try:

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from arborand.errors import FormatError
-from arborand.formats.arrays import open_arrays
+from arborand.formats.arrays import PIECE, open_arrays
 from arborand.formats.inputs import describe, open_input, parse_json
 from arborand.formats.limits import max_words, too_many_words
 from arborand.formats.scores_parquet import ParquetScores
@@ -42,9 +42,6 @@ if TYPE_CHECKING:
 
     from arborand.formats.arrays import ArrayFile
     from arborand.formats.inputs import InputFile
-
-# How many lengths and sentence ids are read at a time.
-_PIECE = 4096
 
 
 class ScoresFile(Protocol):
@@ -162,55 +159,34 @@ class ArrayScores:
                 "'log_weights'"
             )
         self._arrays.require("lengths")
-        lengths = self._arrays.integers("lengths")
-        num_sentences, expected = lengths.shape[0], 0
-        for start in range(0, num_sentences, _PIECE):
-            piece = lengths.read(min(_PIECE, num_sentences - start))
-            wrong = np.flatnonzero((piece < 0) | (piece > max_words()))
-            if wrong.size:
-                found, where = piece[wrong[0]], f"lengths[{start + wrong[0]}] is {piece[wrong[0]]}"
-                raise FormatError(
-                    f"{self.file.name}: {where}, which is no number of words"
-                    if found < 0
-                    else f"{self.file.name}, sentence number {start + wrong[0] + 1}: "
-                    f"{too_many_words(found)}"
-                )
-            expected += int(matrix_sizes(piece).sum())
+        num_sentences = expected = 0
+        for lengths in self._arrays.counts("lengths", "words"):
+            num_sentences += len(lengths)
+            expected += int(matrix_sizes(lengths).sum())
         if expected != shape[0]:
             raise FormatError(
                 f"{self.file.name}: the lengths ask for {expected} scores, (n + 1) ** 2 for each "
                 f"sentence of n words, but there are {shape[0]}"
             )
-        return int(num_sentences)
+        return num_sentences
 
     def _check_lengths_and_ids(self) -> None:
         if "lengths" in self._arrays:
-            lengths = self._arrays.integers("lengths")
-            if lengths.shape[0] != self.num_sentences:
-                raise FormatError(
-                    f"{self.file.name}: {lengths.shape[0]} lengths for {self.num_sentences} "
-                    "matrices"
-                )
+            self._arrays.vector("lengths", size=self.num_sentences)
         self.has_sent_ids = "sent_ids" in self._arrays or "sent_ids" in self._arrays.metadata
         # A safetensors file has no strings: its ids are a list in the metadata.
         self._listed_ids: list[str] | None = None
-        count = self.num_sentences
         if "sent_ids" in self._arrays:
-            count = self._arrays.sent_ids().shape[0]
+            self._arrays.vector("sent_ids", "strings", self.num_sentences)
         elif self.has_sent_ids:
             self._listed_ids = self._ids_of_metadata()
-            count = len(self._listed_ids)
-        if count != self.num_sentences:
-            raise FormatError(
-                f"{self.file.name}: {count} sent_ids for {self.num_sentences} sentences"
-            )
 
     def _ids_of_metadata(self) -> list[str]:
         name = self.file.name
         try:
             listed = parse_json(self._arrays.metadata["sent_ids"])
-            if not isinstance(listed, list):
-                raise ValueError(f"it is a {type(listed).__name__}")
+            if not isinstance(listed, list) or len(listed) != self.num_sentences:
+                raise ValueError(f"it is not a list of {self.num_sentences} ids")
         except ValueError as error:
             raise FormatError(
                 f"{name}: the metadata's sent_ids must be a JSON list: {error}"
@@ -219,9 +195,9 @@ class ArrayScores:
 
     def sent_ids(self) -> Iterator[list[str]]:
         """Read the ids alone; they are numbers where the file has none."""
-        ids = self._arrays.sent_ids() if "sent_ids" in self._arrays else None
-        for index in range(0, self.num_sentences, _PIECE):
-            yield self._ids(ids, index, min(_PIECE, self.num_sentences - index))
+        ids = self._arrays.vector("sent_ids", "strings") if "sent_ids" in self._arrays else None
+        for index in range(0, self.num_sentences, PIECE):
+            yield self._ids(ids, index, min(PIECE, self.num_sentences - index))
 
     def _ids(self, stream: Any, index: int, count: int) -> list[str]:
         if stream is not None:
@@ -234,11 +210,11 @@ class ArrayScores:
         """Read the sentences from `first` on, in runs whose size is bounded."""
         values = self._arrays.stream(self._values)
         lengths = self._arrays.stream("lengths") if "lengths" in self._arrays else None
-        ids = self._arrays.sent_ids() if "sent_ids" in self._arrays else None
+        ids = self._arrays.vector("sent_ids", "strings") if "sent_ids" in self._arrays else None
         self._skip(first, values, lengths, ids)
         index = first
         while index < self.num_sentences:
-            count = min(_PIECE, self.num_sentences - index)
+            count = min(PIECE, self.num_sentences - index)
             piece = lengths.read(count) if lengths is not None else np.full(count, self._size - 1)
             piece_ids = self._ids(ids, index, count)
             stored = piece if self.layout == "ragged" else np.full(count, self._size - 1)
@@ -252,8 +228,8 @@ class ArrayScores:
 
     def _skip(self, first: int, values: Any, lengths: Any, ids: Any) -> None:
         if self.layout == "ragged":
-            for start in range(0, first, _PIECE):
-                piece = lengths.read(min(_PIECE, first - start))
+            for start in range(0, first, PIECE):
+                piece = lengths.read(min(PIECE, first - start))
                 values.skip(int(matrix_sizes(piece).sum()))
         elif first:
             values.skip(self._size if self._is_single else first)
