@@ -11,7 +11,7 @@ import io
 import math
 import zipfile
 from contextlib import contextmanager
-from typing import IO, TYPE_CHECKING, Any, Protocol
+from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -40,19 +40,6 @@ _TENSOR_TYPES = {
     **{f"U{8 * size}": f"u{size}" for size in (1, 2, 4, 8)},
     **{f"F{8 * size}": f"f{size}" for size in (2, 4, 8)},
 }
-
-
-class ArrayStream(Protocol):
-    """An array of which the next rows can be read."""
-
-    dtype: np.dtype[Any]
-    shape: tuple[int, ...]
-
-    def read(self, count: int) -> NDArray[Any]:
-        """Read the next `count` rows: shape (count, *shape[1:])."""
-
-    def skip(self, count: int) -> None:
-        """Pass over the next `count` rows."""
 
 
 class NpyStream:
@@ -128,11 +115,9 @@ class NpyStream:
             return data.decode(encoding).rstrip("\0")
 
     def end(self) -> None:
-        """Make sure that there is nothing left; this is when an archive compares its checksum."""
+        """Read on after the last number: this is when an archive compares its checksum."""
         with reading(self._name, MemoryError):
-            rest = self._file.read(1)
-        if rest:
-            raise FormatError(f"{self._name} goes on after its last number: is it damaged?")
+            self._file.read(1)
 
 
 def _read_header(file: IO[bytes], name: str) -> tuple[tuple[int, ...], bool, np.dtype[Any], int]:
