@@ -53,14 +53,18 @@ def by_reason(problems: Sequence[Sequence[Any]]) -> list[str]:
         found.setdefault(reason, []).append(sent_id)
     lines = []
     for reason, sent_ids in list(found.items())[:_LISTED]:
-        names = ", ".join(map(visible, sent_ids[:_NAMED]))
-        if len(sent_ids) > 1:
-            more = ", ..." if len(sent_ids) > _NAMED else ""
-            names = f"{len(sent_ids)} sentences ({names}{more})"
+        names = listed(sent_ids) if len(sent_ids) > 1 else visible(sent_ids[0])
         lines.append(f"  {names}: {visible(reason)}")
     return lines + (
         [f"  ... and {len(found) - _LISTED} other reasons"] if len(found) > _LISTED else []
     )
+
+
+def listed(sent_ids: Sequence[str], count: int | None = None) -> str:
+    """Name the first of so many sentences."""
+    count = len(sent_ids) if count is None else count
+    names = ", ".join(map(visible, sent_ids[:_NAMED])) + (", ..." if count > _NAMED else "")
+    return f"{count} sentence{'s' if count > 1 else ''} ({names})"
 
 
 @contextmanager

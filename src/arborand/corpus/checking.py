@@ -51,7 +51,7 @@ def check_corpus(inputs: Inputs, setting: Setting, advance: Callable[[int], obje
     problems = run_to_writer(
         Work("check", Gate(setting), LOG_PARTITION, {}),
         inputs,
-        lambda layout, record: tally,
+        tally.begin,
         skip=True,
         may_skip_all=True,
         advance=advance,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from arborand.errors import ArborandError, SentenceError
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from concurrent.futures import Future
 
     from arborand.formats.outputs import Writer
-    from arborand.formats.rows import Rows
+    from arborand.formats.rows import Layout, Rows
     from arborand.formats.sentences import Sentences
 
     Computation = Callable[[Sentences], Iterator[Rows]]
@@ -36,6 +36,12 @@ class Skipped(NamedTuple):
 
 class NoOutput:
     """Takes rows and keeps nothing of them; see :class:`arborand.formats.outputs.Writer`."""
+
+    def begin(self, layout: Layout, provenance: dict[str, Any]) -> NoOutput:
+        """Keep where the rows come from."""
+        del layout
+        self.provenance = provenance
+        return self
 
     def write(self, rows: Rows) -> None:
         """Let rows pass."""
