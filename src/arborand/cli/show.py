@@ -13,7 +13,7 @@ from arborand.cli import options
 from arborand.cli.messages import by_reason, list_skipped, note, progress, say_written
 from arborand.cli.streams import check_streams
 from arborand.corpus import computing
-from arborand.corpus.choosing import Choice, Order, chosen_sentences, parse_condition
+from arborand.corpus.choosing import Choice, Order, parse_condition
 from arborand.corpus.comparing import compare_corpus
 from arborand.corpus.creating import write_output
 from arborand.corpus.provenance import as_comment, provenance
@@ -120,8 +120,7 @@ def show(
         )
     if kind in ("png", "pdf"):
         check_figures()
-    wanted = list(dict.fromkeys(sent_id or ()))
-    choice = _choice(max_sentences, sort, filter_ or (), wanted, conllu)
+    choice = _choice(max_sentences, sort, filter_ or (), sent_id or (), conllu)
     skipped: list[list[str]] = []
     setting = computing.Setting(trees == "dependency", weights, 1, keep_heads)
 
@@ -135,21 +134,13 @@ def show(
 
     with open_corpus(scores, conllu) as corpus:
         total = corpus.scores.num_sentences
-        if kind in _DIAGRAMS and len(wanted) != 1 and total != 1:
+        if kind in _DIAGRAMS and len(choice.wanted) != 1 and total != 1:
             raise typer.BadParameter(
                 f"a .{kind} shows one sentence, and {corpus.scores.file.name} has {total}: name "
                 "one with --sent-id, or write a page (.html)",
                 param_hint="--output",
             )
-        selection = None
-        chosen: Iterable[Sentences]
-        if wanted or choice.is_plain:
-            chosen = chosen_sentences(corpus, wanted, max_sentences)
-            if not wanted:
-                selection = choice.describe(min(total, max_sentences), total)
-        else:
-            chosen, met = choice.choose(corpus, setting, fault)
-            selection = choice.describe(len(chosen), met)
+        chosen, selection = choice.choose(corpus, setting, fault)
 
         def pictures() -> Iterator[Picture]:
             for run in chosen:
@@ -185,7 +176,7 @@ def show(
             else:
                 parts = (figure(svg, kind) for svg in diagrams)
         else:
-            is_compared = evaluate and not (wanted or keep_heads)
+            is_compared = evaluate and not (choice.wanted or keep_heads)
             document = page(
                 pictures(),
                 title=title or corpus.scores.file.name,
@@ -202,15 +193,15 @@ def show(
 
 
 def _choice(
-    most: int, order: Order, filters: Iterable[str], wanted: list[str], conllu: str | None
+    most: int, order: Order, filters: Iterable[str], wanted: Iterable[str], conllu: str | None
 ) -> Choice:
     """Settle which sentences are shown, before anything is read."""
     try:
         conditions = tuple(map(parse_condition, filters))
     except ValueError as error:
         raise typer.BadParameter(str(error), param_hint="--filter") from None
-    choice = Choice(most, order, conditions)
-    if wanted and not choice.is_plain:
+    choice = Choice(most, order, conditions, tuple(dict.fromkeys(wanted)))
+    if choice.wanted and not choice.is_plain:
         raise typer.BadParameter(
             "sentences are either named or chosen by --sort and --filter", param_hint="--sent-id"
         )

@@ -13,7 +13,7 @@ from arborand.corpus.comparing import gold_heads
 from arborand.errors import ArborandError, FormatError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Collection, Iterable, Iterator
 
     from arborand.corpus.computing import Setting
     from arborand.corpus.reading import Corpus
@@ -77,11 +77,12 @@ def parse_condition(text: str) -> Condition:
 
 @dataclass(frozen=True)
 class Choice:
-    """Which sentences to show: those that meet all conditions, the first `most` in an order."""
+    """Which sentences to show: those `wanted`, or the first in an order that meet conditions."""
 
     most: int
     order: Order = "file"
     conditions: tuple[Condition, ...] = ()
+    wanted: tuple[str, ...] = ()
 
     @property
     def needs_gold(self) -> bool:
@@ -99,10 +100,11 @@ class Choice:
         corpus: Corpus,
         setting: Setting,
         fault: Callable[[Sentences, Exception], None],
-    ) -> tuple[list[Sentences], int]:
-        """Choose among sentences, and count those that meet the conditions.
+    ) -> tuple[Iterable[Sentences], str | None]:
+        """Choose among the sentences of a corpus, as runs of one, and say which ones they are.
 
-        No more than `most` sentences are held at a time.
+        No more than `most` sentences are held at a time.  Nothing is said where sentences were
+        named, or all are shown in their order.
 
         Parameters
         ----------
@@ -110,6 +112,13 @@ class Choice:
         fault : function
             Is told of sentences that cannot be used.
         """
+        if self.wanted:
+            return chosen_sentences(corpus, self.wanted, self.most), None
+        if self.is_plain:
+            total = corpus.scores.num_sentences
+            shown = min(total, self.most)
+            selection = None if shown == total else self._described(shown, total)
+            return chosen_sentences(corpus, (), self.most), selection
         kept: list[tuple[float, int, Sentences]] = []
         count = 0
         for one in chain.from_iterable(run.one_by_one() for run in corpus.runs()):
@@ -127,12 +136,9 @@ class Choice:
             if len(kept) > self.most:
                 heapq.heappop(kept)
         kept.sort(key=lambda item: (-item[0], -item[1]))
-        return [one for _, _, one in kept], count
+        return [one for _, _, one in kept], self._described(len(kept), count)
 
-    def describe(self, shown: int, count: int) -> str | None:
-        """Say which sentences a page shows; nothing where it shows all in their order."""
-        if self.is_plain and shown == count:
-            return None
+    def _described(self, shown: int, count: int) -> str:
         met = " and ".join(map(str, self.conditions))
         which = f" with {met}" if met else ""
         return f"{shown} of {count} sentences{which}, {_FIRST[self.order]}"
@@ -165,7 +171,7 @@ class _Measured:
         return float((best[: len(gold)] != gold).sum())
 
 
-def chosen_sentences(corpus: Corpus, wanted: list[str], most: int) -> Iterator[Sentences]:
+def chosen_sentences(corpus: Corpus, wanted: Collection[str], most: int) -> Iterator[Sentences]:
     """Read some sentences, one by one: the wanted ones, or the first ones if none are named."""
     sentences = chain.from_iterable(run.one_by_one() for run in corpus.runs())
     if not wanted:
