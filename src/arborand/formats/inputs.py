@@ -26,8 +26,20 @@ if TYPE_CHECKING:
 
 # How many bytes are read at a time.
 CHUNK = 1 << 20
-# The largest header that safetensors itself accepts.
-_MAX_SAFETENSORS_HEADER = 100_000_000
+# What files begin with.  Safetensors accepts headers of up to 100 MB.  torch.save writes a zip file
+# around a pickle.
+_STARTS = {
+    kind: re.compile(start, re.DOTALL)
+    for kind, start in {
+        "npy": rb"\x93NUMPY",
+        "safetensors": rb".{3}[\0-\x05]\0{4}\{",
+        "pickle": rb"\x80[\x02-\x05]|PK\x03\x04.*/data\.pkl",
+        "npz": rb"PK(\x03\x04|\x05\x06)",
+        "parquet": rb"PAR1",
+        "jsonl": rb"[\xef\xbb\xbf \t\r\n]*\{",
+        "conllu": rb"[\xef\xbb\xbf \t\r\n]*(#|\d+([-.]\d+)?\t)",
+    }.items()
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,38 +116,16 @@ def kind_of(start: bytes, name: str) -> str:
     FormatError
         If it is empty or a pickle.
     """
-    kind = _kind(start)
-    if kind == "empty":
+    if not start:
         raise FormatError(f"{name} is empty")
+    begins = (kind for kind, start_of in _STARTS.items() if start_of.match(start[:4096]))
+    kind = next(begins, "unknown")
     if kind == "pickle":
         raise FormatError(
             f"{name} is a pickle, which can run any code when it is opened and is therefore "
             "refused: save the arrays with numpy.savez or safetensors instead"
         )
     return kind
-
-
-def _kind(start: bytes) -> str:
-    text = start[:4096].lstrip(b"\xef\xbb\xbf \t\r\n")
-    answer = "unknown"
-    if not start:
-        answer = "empty"
-    elif start.startswith(b"\x93NUMPY"):
-        answer = "npy"
-    elif start.startswith((b"PK\x03\x04", b"PK\x05\x06")):
-        # torch.save writes a zip file around a pickle.
-        answer = "pickle" if b"/data.pkl" in start[:4096] else "npz"
-    elif start.startswith(b"PAR1"):
-        answer = "parquet"
-    elif start[8:9] == b"{" and int.from_bytes(start[:8], "little") <= _MAX_SAFETENSORS_HEADER:
-        answer = "safetensors"
-    elif start[:1] == b"\x80" and start[1:2] in b"\x02\x03\x04\x05":
-        answer = "pickle"
-    elif text.startswith(b"{"):
-        answer = "jsonl"
-    elif text.startswith(b"#") or re.match(rb"\d+([-.]\d+)?\t", text):
-        answer = "conllu"
-    return answer
 
 
 def required(module: str, purpose: str) -> ModuleType:

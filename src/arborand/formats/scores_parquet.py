@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from arborand.formats.limits import max_words, too_many_words
+from arborand.formats.limits import max_characters, max_words, too_many_words
 from arborand.formats.parquet_input import ParquetInput
 from arborand.formats.sentences import (
     Sentences,
@@ -57,7 +57,13 @@ class ParquetScores:
         if not self.has_sent_ids:
             return [str(index + i + 1) for i in range(batch.num_rows)]
         values = batch.column("sent_id").to_pylist()
-        return [sentence_id(value, self.file.name, index + i) for i, value in enumerate(values)]
+        longest = max_characters()
+        return [
+            value
+            if type(value) is str and len(value) <= longest and value.isascii()
+            else sentence_id(value, self.file.name, index + i)
+            for i, value in enumerate(values)
+        ]
 
     def runs(self, first: int = 0, *, num_trees: int = 0, scale: int = 1) -> Iterator[Sentences]:
         """Read the sentences from `first` on, in runs whose size is bounded."""

@@ -163,8 +163,6 @@ def sentence_id(value: object, name: str, index: int, unit: str = "sentence numb
     FormatError
         If it is something else, or too long; naming the file and the sentence.
     """
-    if isinstance(value, str) and value.isascii() and len(value) <= max_characters():
-        return value  # nearly all are
     reason = ""
     if isinstance(value, bytes):
         try:
