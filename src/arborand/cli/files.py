@@ -5,13 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import typer
-from rich.markup import escape
 
 from arborand.cli import options
 from arborand.cli.jobs import write
 from arborand.cli.messages import by_reason, progress
 from arborand.cli.streams import check_streams
-from arborand.cli.tables import console, new_table
+from arborand.cli.tables import print_facts, print_lines
 from arborand.corpus import computing
 from arborand.corpus.checking import check_corpus
 from arborand.corpus.plan import open_shard
@@ -86,33 +85,26 @@ def check(
         setting = computing.Setting(trees == "dependency", weights, 1)
         with progress("check", inputs.num_sentences) as advance:
             found = check_corpus(inputs, setting, advance)
-        table = new_table(show_header=False)
-        table.add_column()
-        table.add_column(overflow="fold")
-        for name, value in _described(inputs.shards):
-            table.add_row(name, escape(value))
+        facts = dict(_described(inputs.shards))
     total, problems, doubled = inputs.num_sentences, found.problems, found.doubled_ids
     if found.lengths:
         words = sum(length * count for length, count in found.lengths.items())
         mean = words / sum(found.lengths.values())
         spread = f"{min(found.lengths)} to {max(found.lengths)}, mean {mean:.1f}"
-        table.add_row("words per sentence", spread)
-    table.add_row("sentence ids", "no (numbered from 1)" if doubled is None else "yes")
-    out = console()
-    out.print(table)
+        facts["words per sentence"] = spread
+    facts["sentence ids"] = "no (numbered from 1)" if doubled is None else "yes"
+    print_facts(facts)
     if problems:
-        out.print(f"{len(problems)} of {total} sentences cannot be used:")
-        for line in by_reason(problems):
-            out.print(escape(line), soft_wrap=True)
+        print_lines(f"{len(problems)} of {total} sentences cannot be used:", *by_reason(problems))
     else:
-        out.print(f"all sentences have {trees} trees")
+        print_lines(f"all sentences have {trees} trees")
     if doubled:
-        out.print(f"{len(doubled)} sent_ids stand for more than one sentence:")
+        print_lines(f"{len(doubled)} sent_ids stand for more than one sentence:")
         for sent_id, numbers in doubled.items():
             more = len(numbers) - _LISTED_NUMBERS
             listed = ", ".join(map(str, numbers[:_LISTED_NUMBERS]))
             listed += f" and {more} more" if more > 0 else ""
-            out.print(escape(f"  {visible(sent_id)}: sentences number {listed}"), soft_wrap=True)
+            print_lines(f"  {visible(sent_id)}: sentences number {listed}")
     if problems or doubled:
         raise typer.Exit(1)
 
@@ -145,30 +137,26 @@ def status(folder: str) -> None:
       [cyan]arborand status s3://bucket/trees/[/cyan]
     """
     found = read_status(folder)
-    out = console()
-    table = new_table(show_header=False)
-    table.add_column()
-    table.add_column(overflow="fold")
-    for name, value in found.identity.items():
-        shown = value if not isinstance(value, dict) else f"{value['files']} files"
-        table.add_row(escape(visible(str(name))), escape(visible(str(shown))))
-    table.add_row("parts", f"{len(found.done):,} of {found.num_parts:,}")
+    facts = {
+        visible(name): value if not isinstance(value, dict) else f"{value['files']} files"
+        for name, value in found.identity.items()
+    }
+    facts["parts"] = f"{len(found.done):,} of {found.num_parts:,}"
     # Sentences of trees are not known before they are read.
     total = max(found.num_sentences, found.num_sentences_done)
-    table.add_row("sentences", f"{found.num_sentences_done:,} of {total:,}")
-    table.add_row("rows", f"{found.num_rows:,}")
-    out.print(table)
+    facts["sentences"] = f"{found.num_sentences_done:,} of {total:,}"
+    facts["rows"] = f"{found.num_rows:,}"
+    print_facts(facts)
     for part, reason in found.failed.items():
-        out.print(escape(f"failed: {visible(part)}: {visible(reason)}"), soft_wrap=True)
+        print_lines(f"failed: {visible(part)}: {visible(reason)}")
     if found.skipped:
-        out.print(f"{len(found.skipped)} sentences skipped:")
+        print_lines(f"{len(found.skipped)} sentences skipped:")
         for sent_id, number, reason in found.skipped:
-            text = f"  {visible(sent_id)} (number {number}): {visible(reason)}"
-            out.print(escape(text), soft_wrap=True)
+            print_lines(f"  {visible(sent_id)} (number {number}): {visible(reason)}")
     if found.is_complete:
-        out.print("complete")
+        print_lines("complete")
         return
     if found.has_writers:
-        out.print("a run is at work on it")
-    out.print("not complete: the command that began it goes on with it")
+        print_lines("a run is at work on it")
+    print_lines("not complete: the command that began it goes on with it")
     raise typer.Exit(1)
