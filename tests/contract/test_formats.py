@@ -19,6 +19,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from safetensors.numpy import save_file
 
+from arborand.corpus.creating import output_format
 from arborand.formats import (
     FormatError,
     OutputError,
@@ -30,7 +31,7 @@ from arborand.formats import parquet as parquet_out
 from arborand.formats import sentences as runs
 from arborand.formats.conllu import open_annotations
 from arborand.formats.inputs import open_input
-from arborand.formats.outputs import open_writer, output_format
+from arborand.formats.outputs import open_writer
 from arborand.formats.rows import ENTROPY, MARGINALS, TREES, Layout, Rows, scores_layout
 from arborand.formats.scores import open_scores
 from tests.command_line import Corpus, conllu_of, random_corpus, save_rows

@@ -217,7 +217,7 @@ def test_a_header_may_not_promise_more_than_there_is(tmp_path):
         list(read_scores(tmp_path / "s.npy"))
     content = b"\x93NUMPY\x02\x00" + (1 << 31).to_bytes(4, "little")
     (tmp_path / "s.npy").write_bytes(content + bytes(128))
-    with pytest.raises(FormatError, match="said to have 2147483648 bytes"):
+    with pytest.raises(FormatError, match="no readable NumPy header: it begins with"):
         list(read_scores(tmp_path / "s.npy"))
 
 

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from arborand.corpus.creating import output_format
 from arborand.corpus.running import is_folder
 from arborand.errors import OutputError
-from arborand.formats.outputs import output_format
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

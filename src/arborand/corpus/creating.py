@@ -1,4 +1,4 @@
-"""Where an output goes: into a pipe, or into a file that appears when it is complete.
+"""Where an output goes, and as what: into a pipe, or a file that appears when it is complete.
 
 Such a file is written aside, then given its name.
 
@@ -20,14 +20,46 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
 from arborand.errors import OutputError
+from arborand.formats.outputs import FORMATS, formats_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+
+    from arborand.formats.rows import Layout
 
 # The machine, the process, and what nobody can guess.
 _ASIDE = re.compile(r"\.arborand-([0-9a-f]{8})-([0-9]+)-[0-9a-f]{16}")
 # What this process is writing aside.
 _own: set[Path] = set()
+
+
+def output_format(path: str | None, chosen: str | None, layout: Layout) -> str:
+    """Choose the format: as asked for, or by the name's ending.
+
+    Raises
+    ------
+    OutputError
+        If there is no such format, or none for this kind of rows.
+    """
+    allowed = formats_of(layout)
+    name = chosen or _ending(path or "")
+    if name not in FORMATS:
+        raise OutputError(
+            f"no format can be told from the name {path!r}: use --format with one of "
+            f"{', '.join(allowed)}, or end the name with / for a folder of parts"
+        )
+    if name not in allowed:
+        raise OutputError(f"{layout.name} cannot be written as {name}: use {', '.join(allowed)}")
+    return name
+
+
+def has_known_ending(path: str) -> bool:
+    """Tell whether the ending of a name tells a format."""
+    return _ending(path) in FORMATS
+
+
+def _ending(path: str) -> str:
+    return Path(path).suffix.lower().removeprefix(".")
 
 
 def check_target(path: Path) -> None:

@@ -12,7 +12,13 @@ from typing import TYPE_CHECKING, Any
 
 from arborand import __version__
 from arborand.arguments import check_choice, check_count, check_workers
-from arborand.corpus.creating import is_stream, remove_orphans, written_aside
+from arborand.corpus.creating import (
+    has_known_ending,
+    is_stream,
+    output_format,
+    remove_orphans,
+    written_aside,
+)
 from arborand.corpus.engines import (
     ENGINES,
     Passed,
@@ -39,7 +45,7 @@ from arborand.corpus.work import make_work
 from arborand.corpus.writing import write_rows
 from arborand.errors import ArborandError, FormatError, OutputError, SentenceError
 from arborand.formats.inputs import open_input
-from arborand.formats.outputs import has_known_ending, open_writer, output_format
+from arborand.formats.outputs import open_writer
 from arborand.formats.rows import TREES, scores_layout
 from arborand.formats.scores import open_scores
 

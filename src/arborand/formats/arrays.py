@@ -7,7 +7,6 @@ the file.
 
 from __future__ import annotations
 
-import io
 import math
 import zipfile
 from contextlib import contextmanager
@@ -27,9 +26,9 @@ if TYPE_CHECKING:
     from arborand.formats.inputs import InputFile
 
 _SKIP_BYTES = 1 << 20
-# The longest header that NumPy itself trusts; and how many bytes its length takes, by version.
+# What NumPy's own files begin with: name and version; and the longest header that NumPy trusts.
+_NPY_START = b"\x93NUMPY\x01\x00"
 _MAX_HEADER = 10_000
-_LENGTH_BYTES = {1: 2, 2: 4}
 # How many lengths, numbers of trees and sentence ids are read at a time.
 PIECE = 4096
 # The types of lists, as NumPy's letters; a sentence id may be bytes or an integer.
@@ -57,7 +56,7 @@ class NpyStream:
     def __init__(self, file: IO[bytes], name: str, size: int) -> None:
         self._file = file
         self._name = name
-        self.shape, fortran_order, self.dtype, header_size = _read_header(file, name)
+        self.shape, fortran_order, self.dtype = _read_header(file, name)
         if self.dtype.hasobject:
             raise FormatError(
                 f"{name} holds Python objects, which are pickled and therefore refused: save plain "
@@ -68,7 +67,7 @@ class NpyStream:
             raise FormatError(
                 f"{name} is stored in Fortran order: save numpy.ascontiguousarray(...) of it"
             )
-        promised = header_size + math.prod(self.shape) * self.dtype.itemsize
+        promised = file.tell() + math.prod(self.shape) * self.dtype.itemsize
         if promised > size:
             raise damaged(name)
         if promised < size:
@@ -120,34 +119,22 @@ class NpyStream:
             self._file.read(1)
 
 
-def _read_header(file: IO[bytes], name: str) -> tuple[tuple[int, ...], bool, np.dtype[Any], int]:
-    """Read shape, whether the order is Fortran's, type, and how many bytes came before the rest."""
+def _read_header(file: IO[bytes], name: str) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
+    """Read shape, whether the order is Fortran's, and type."""
     with reading(name, MemoryError):
-        magic = file.read(8)
-        length_bytes = _LENGTH_BYTES.get(magic[6]) if len(magic) == 8 else None
-        if magic[:6] != b"\x93NUMPY" or length_bytes is None:
-            raise FormatError(
-                f"{name} has no readable NumPy header: it begins with {magic!r}, where an array "
-                "saved by numpy.save has its magic bytes and the version 1.0 or 2.0"
-            )
-        length = file.read(length_bytes)
-        size = int.from_bytes(length, "little")
-        if size > _MAX_HEADER:
-            raise FormatError(
-                f"{name} has no readable NumPy header: it is said to have {size} bytes, where "
-                f"plain arrays of numbers need less than {_MAX_HEADER}"
-            )
-        text = io.BytesIO(length + file.read(size))
-    read = np.lib.format.read_array_header_1_0
-    if length_bytes == 4:
-        read = np.lib.format.read_array_header_2_0
+        start = file.read(len(_NPY_START))
+    if start != _NPY_START:  # later versions allow for headers that no array of numbers has
+        raise FormatError(
+            f"{name} has no readable NumPy header: it begins with {start!r}, where an array "
+            f"saved by numpy.save begins with {_NPY_START!r}"
+        )
     try:
-        shape, fortran_order, dtype = read(text)
-        if min(shape, default=0) < 0:
-            raise ValueError(f"the shape {shape} is negative")
+        header = np.lib.format.read_array_header_1_0(file, max_header_size=_MAX_HEADER)
+        if min(header[0], default=0) < 0:
+            raise ValueError(f"the shape {header[0]} is negative")
     except Exception as error:  # whatever a parser of Python's syntax makes of damaged text
         raise FormatError(f"{name} has no readable NumPy header: {error}") from error
-    return shape, fortran_order, dtype, len(magic) + length_bytes + size
+    return header
 
 
 class TensorStream:

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from arborand.errors import OutputError
 from arborand.formats.containers import NpzWriter, SafetensorsWriter
 from arborand.formats.parquet import ParquetWriter
 from arborand.formats.text import CommasWriter, ConlluWriter, JsonLinesWriter, TabsWriter
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     from arborand.formats.rows import Layout, Rows
 
@@ -67,30 +66,6 @@ def open_writer(
     return _WRITERS[name](file, layout, provenance, spool)
 
 
-def output_format(path: str | None, chosen: str | None, layout: Layout) -> str:
-    """Choose the format: as asked for, or by the name's ending.
-
-    Raises
-    ------
-    OutputError
-        If there is no such format, or none for this kind of rows.
-    """
-    allowed = _FORMATS_OF.get(layout.name, _NUMBERS)
-    name = chosen or _ending(path or "")
-    if name not in FORMATS:
-        raise OutputError(
-            f"no format can be told from the name {path!r}: use --format with one of "
-            f"{', '.join(allowed)}, or end the name with / for a folder of parts"
-        )
-    if name not in allowed:
-        raise OutputError(f"{layout.name} cannot be written as {name}: use {', '.join(allowed)}")
-    return name
-
-
-def has_known_ending(path: str) -> bool:
-    """Tell whether the ending of a name tells a format."""
-    return _ending(path) in FORMATS
-
-
-def _ending(path: str) -> str:
-    return Path(path).suffix.lower().removeprefix(".")
+def formats_of(layout: Layout) -> tuple[str, ...]:
+    """List the formats in which such rows can be written."""
+    return _FORMATS_OF.get(layout.name, _NUMBERS)

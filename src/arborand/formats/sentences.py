@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from arborand.formats.conllu import Annotation, AnnotationFile
+    from arborand.formats.conllu import Annotation
 
 # How many numbers a run of sentences may need, padded matrices and drawn trees together: 2 MB,
 # about what fits into the cache of one core.  A single sentence may need more.
@@ -107,26 +107,6 @@ class Sentences:
         """Raise a ``SentenceError`` if a sentence has a fault."""
         for i, reason in self.faults.items():
             raise SentenceError(self.sent_ids[i], self.first + i, reason)
-
-    def annotated(self, file: AnnotationFile) -> Sentences:
-        """Add what a CoNLL-U file says about these sentences."""
-        sent_ids, tokens = list(self.sent_ids), list(self.tokens)
-        annotations: list[Annotation | None] = []
-        faults = dict(self.faults)
-        for i, sent_id in enumerate(self.sent_ids):
-            try:
-                annotation = file.find(sent_id, self.first + i, int(self.lengths[i]))
-            except FormatError as error:
-                faults.setdefault(i, str(error))
-                annotations.append(None)
-                continue
-            annotations.append(annotation)
-            tokens[i] = annotation.tokens
-            if annotation.sent_id is not None:
-                sent_ids[i] = annotation.sent_id
-        return Sentences(
-            self.first, sent_ids, self.lengths, self.scores, tokens, annotations, faults
-        )
 
 
 def run_values(scale: int = 1) -> int:
