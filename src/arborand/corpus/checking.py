@@ -4,21 +4,23 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from hashlib import blake2b
-from itertools import chain
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from arborand.corpus.computing import Gate
 from arborand.corpus.passing import NoOutput
-from arborand.corpus.plan import open_shard
+from arborand.corpus.plan import Part, open_shard
+from arborand.corpus.reading import part_runs
 from arborand.corpus.running import run_to_writer
 from arborand.corpus.work import Work
 from arborand.formats.rows import LOG_PARTITION
 from arborand.formats.scores import open_scores
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
+
+    from numpy.typing import NDArray
 
     from arborand.corpus.computing import Setting
     from arborand.corpus.passing import Skipped
@@ -56,44 +58,51 @@ def check_corpus(inputs: Inputs, setting: Setting, advance: Callable[[int], obje
         may_skip_all=True,
         advance=advance,
     )
-    return Findings(problems, tally.lengths, _doubled_ids(inputs.shards))
+    doubled_ids = None
+    if any(map(_has_ids, inputs.shards)):
+        bad = np.array([problem.number for problem in problems], dtype=np.int64)
+        good = np.setdiff1d(np.arange(1, inputs.num_sentences + 1), bad, assume_unique=True)
+        tally.add_ids([problem.sent_id for problem in problems])
+        doubled_ids = _named(inputs.shards, _shared(tally.digests, np.concatenate([good, bad])))
+    return Findings(problems, tally.lengths, doubled_ids)
 
 
 class _Tally(NoOutput):
-    """Counts sentences by their lengths."""
+    """Counts sentences by their lengths, and keeps 16 bytes of each for its id."""
 
     def __init__(self) -> None:
         self.lengths: dict[int, int] = {}
+        self.digests = bytearray()
 
     def write(self, rows: Rows) -> None:
         for length in rows.lengths.tolist():
             self.lengths[length] = self.lengths.get(length, 0) + 1
+        self.add_ids(rows.sent_ids)
+
+    def add_ids(self, sent_ids: list[str]) -> None:
+        for sent_id in sent_ids:
+            self.digests += blake2b(sent_id.encode(), digest_size=16).digest()
 
 
-def _all_ids(shards: list[Shard]) -> Iterator[str]:
-    for shard in shards:
-        with open_shard(shard) as file, open_scores(file) as scores:
-            if scores.has_sent_ids:
-                yield from chain.from_iterable(scores.sent_ids())
-            else:  # their numbers, which nothing else has
-                yield from (f"\0{shard.first + i}" for i in range(scores.num_sentences))
+def _has_ids(shard: Shard) -> bool:
+    with open_shard(shard) as file, open_scores(file) as scores:
+        return scores.has_sent_ids
 
 
-def _doubled_ids(shards: list[Shard]) -> dict[str, list[int]] | None:
-    """Find the ids that several sentences share, in 16 bytes of memory per sentence."""
-    digests = bytearray()
-    has_ids = False
-    for sent_id in _all_ids(shards):
-        has_ids = has_ids or not sent_id.startswith("\0")
-        digests += blake2b(sent_id.encode(), digest_size=16).digest()
-    if not has_ids:
-        return None
+def _shared(digests: bytearray, numbers: NDArray[np.int64]) -> set[int]:
+    """Find the numbers of the sentences whose id another one has, too."""
     halves = np.frombuffer(bytes(digests), dtype=np.uint64).reshape(-1, 2)
     order = np.lexsort(halves.T)
     is_same = (halves[order[1:]] == halves[order[:-1]]).all(axis=1)
-    shared = {*order[1:][is_same].tolist(), *order[:-1][is_same].tolist()}
+    return {*numbers[order[1:][is_same]].tolist(), *numbers[order[:-1][is_same]].tolist()}
+
+
+def _named(shards: list[Shard], numbers: set[int]) -> dict[str, list[int]]:
+    """Look up the ids of sentences: the numbers of those of each id."""
     found: dict[str, list[int]] = {}
-    for index, sent_id in enumerate(_all_ids(shards) if shared else ()):
-        if index in shared:
-            found.setdefault(sent_id, []).append(index + 1)
+    parts = [Part("", shard, 0, shard.num_sentences) for shard in shards] if numbers else []
+    for run in part_runs(parts, None, None):
+        for number, sent_id in enumerate(run.sent_ids, run.first + 1):
+            if number in numbers:
+                found.setdefault(sent_id, []).append(number)
     return found

@@ -53,9 +53,6 @@ class ScoresFile(Protocol):
     num_sentences: int
     has_sent_ids: bool
 
-    def sent_ids(self) -> Iterator[list[str]]:
-        """Read the ids alone, in portions; they are numbers where the file has none."""
-
     def runs(self, first: int = 0, *, num_trees: int = 0, scale: int = 1) -> Iterator[Sentences]:
         """Read the sentences from `first` on, in runs whose size is bounded."""
 
@@ -192,12 +189,6 @@ class ArrayScores:
                 f"{name}: the metadata's sent_ids must be a JSON list: {error}"
             ) from error
         return [sentence_id(value, name, i) for i, value in enumerate(listed)]
-
-    def sent_ids(self) -> Iterator[list[str]]:
-        """Read the ids alone; they are numbers where the file has none."""
-        ids = self._arrays.vector("sent_ids", "strings") if "sent_ids" in self._arrays else None
-        for index in range(0, self.num_sentences, PIECE):
-            yield self._ids(ids, index, min(PIECE, self.num_sentences - index))
 
     def _ids(self, stream: Any, index: int, count: int) -> list[str]:
         if stream is not None:
