@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from arborand.errors import ArborandError, SentenceError
 
@@ -37,7 +37,7 @@ class Skipped(NamedTuple):
 class NoOutput:
     """Takes rows and keeps nothing of them; see :class:`arborand.formats.outputs.Writer`."""
 
-    def begin(self, layout: Layout, provenance: dict[str, Any]) -> NoOutput:
+    def begin(self, layout: Layout, provenance: dict[str, object]) -> NoOutput:
         """Keep where the rows come from."""
         del layout
         self.provenance = provenance
