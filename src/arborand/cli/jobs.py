@@ -23,10 +23,8 @@ from arborand.corpus.work import make_work
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from arborand.corpus.engines import Passed
     from arborand.corpus.running import Inputs
     from arborand.corpus.state import Status
-    from arborand.corpus.task import Done, Failed
     from arborand.corpus.work import Work
 
 
@@ -81,29 +79,16 @@ def write(
 def _run_into_folder(
     work: Work, inputs: Inputs, output: str, chosen: str, skip: bool, running: options.Running
 ) -> Status:
-    passed: dict[str, int] = {}
-    total = 0
+    def began(status: Status) -> None:
+        if status.has_writers and running.engine != "array":
+            note(
+                f"another run is writing to {output}: that does no harm, both write the same "
+                "bytes, and neither makes a part that the other has finished"
+            )
+        if status.done:
+            note(f"{len(status.done)} of {status.num_parts} parts are there already")
+
     with progress(work.command, inputs.num_sentences) as advance:
-
-        def began(status: Status) -> None:
-            nonlocal total
-            total = status.num_sentences_done
-            advance(total)
-            if status.has_writers and running.engine != "array":
-                note(
-                    f"another run is writing to {output}: that does no harm, both write the same "
-                    "bytes, and neither makes a part that the other has finished"
-                )
-            if status.done:
-                note(f"{len(status.done)} of {status.num_parts} parts are there already")
-
-        def tell(event: Passed | Done | Failed) -> None:
-            nonlocal total
-            count = event.num_sentences
-            total += count - passed.get(event.part, 0)
-            passed[event.part] = count
-            advance(total)
-
         try:
             return run_job(
                 work,
@@ -118,8 +103,8 @@ def _run_into_folder(
                 address=running.address,
                 part_sentences=running.part_sentences,
                 restart=running.restart,
-                tell=tell,
                 began=began,
+                advance=advance,
             )
         except KeyboardInterrupt:
             note("interrupted; what is finished is kept: the same command goes on from there")

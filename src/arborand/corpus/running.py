@@ -267,8 +267,12 @@ def run_job(
     restart: bool = False,
     tell: Callable[[Passed | Done | Failed], object] = lambda event: None,
     began: Callable[[Status], object] = lambda status: None,
+    advance: Callable[[int], object] = lambda count: None,
 ) -> Status:
-    """Run a job into a folder; see :func:`run`.  `began` is told what was done before."""
+    """Run a job into a folder; see :func:`run`.
+
+    `began` is told what was done before, and `advance` how many sentences have passed so far.
+    """
     if engine not in ENGINES:
         raise ArborandError(f"there is no engine {engine!r}: use {', '.join(ENGINES)}")
     chosen = output_format(output, format_ or "parquet", chosen_layout(work, inputs.shards[0]))
@@ -290,14 +294,21 @@ def run_job(
         with open_shard(inputs.shards[0], digest=True) as file:
             mine = [replace(p, shard=replace(p.shard, sha256=file.sha256)) for p in mine]
     began(status)
+    passed: dict[str, int] = {}
+    total = status.num_sentences_done
+    advance(total)
     left = [part for part in mine if part.name not in status.done]
     failures: list[Failed] = []
 
     def listen(event: Passed | Done | Failed) -> None:
+        nonlocal total
         if isinstance(event, Failed):
             failures.append(event)
         if isinstance(event, Done):
             status.done[event.part] = event.marker
+        total += event.num_sentences - passed.get(event.part, 0)
+        passed[event.part] = event.num_sentences
+        advance(total)
         tell(event)
 
     if left:
