@@ -1,7 +1,7 @@
-"""Files: scores in, trees out, CoNLL-U, provenance, and outputs that are never half-made.
+"""Files: scores in, trees out, CoNLL-U.
 
-Streams throughout: memory does not grow with the corpus.  A leaf of the package: nothing but the
-command line imports it.  What it needs beyond NumPy comes with ``pip install 'arborand[cli]'``.
+Streams throughout: memory does not grow with the corpus.  It knows nothing of jobs.  What it needs
+beyond NumPy comes with ``pip install 'arborand[cli]'``.
 """
 
 from arborand.errors import FormatError, OutputError, SentenceError
