@@ -128,7 +128,10 @@ GOOD = {
         ({"heads": np.array([2, 0, 0])}, "heads has 3 entries.* ask for 4"),
         ({"log_prob": np.zeros((3, 1))}, r"log_prob must be a list .* of shape \(3, 1\)"),
         ({"sent_ids": np.array("a")}, r"sent_ids must be a list .* of shape \(\)"),
-        ({"sent_ids": np.array([b"\xff", b"b"])}, "sent_id of sentence number 1 is not UTF-8"),
+        (
+            {"sent_ids": np.array([b"\xff", b"b"])},
+            "sent_id of sentence number 1 is not valid Unicode",
+        ),
         ({"provenance": np.array(7)}, "provenance must be one string"),
         ({"provenance": np.array("[1]")}, "provenance is a list, not an object"),
     ],

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from arborand.errors import FormatError, SentenceError
-from arborand.formats.characters import is_text
 from arborand.formats.limits import max_characters, too_many_characters
 
 if TYPE_CHECKING:
@@ -143,22 +142,19 @@ def sentence_id(value: object, name: str, index: int, unit: str = "sentence numb
     FormatError
         If it is something else, or too long; naming the file and the sentence.
     """
-    reason = ""
-    if isinstance(value, bytes):
-        try:
-            value = value.decode()
-        except UnicodeDecodeError as error:
-            reason = f"is not UTF-8: {error}"
-    if isinstance(value, int) and not isinstance(value, bool):
-        value = str(value)
-    if not isinstance(value, str):
-        reason = reason or f"is {value!r:.60}: expected a string"
-    elif len(value) > max_characters():
-        reason = f"is {too_many_characters(len(value))}"
-    elif not is_text(value):
-        reason = f"is {value!r:.60}, which is not valid Unicode"
-    else:
-        return value
+    try:
+        text = value.decode() if isinstance(value, bytes) else value
+        if isinstance(text, int) and not isinstance(text, bool):
+            text = str(text)
+        if not isinstance(text, str):
+            reason = f"is {value!r:.60}: expected a string"
+        elif len(text) > max_characters():
+            reason = f"is {too_many_characters(len(text))}"
+        else:
+            text.encode()  # fails for half of a surrogate pair
+            return text
+    except UnicodeError as error:
+        reason = f"is not valid Unicode: {error}"
     raise FormatError(f"{name}: the sent_id of {unit} {index + 1} {reason}")
 
 
