@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
-from itertools import islice
+from itertools import chain, islice
 from operator import mul
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
@@ -190,7 +190,7 @@ class TreesFile:
                 np.array([len(tree.heads) for tree in firsts], dtype=np.int32),
                 num_rows,
                 {"log_prob": np.array([tree.log_prob for tree in trees], dtype=np.float64)},
-                np.array([head for tree in trees for head in tree.heads], dtype=np.int32),
+                np.fromiter(chain.from_iterable(tree.heads for tree in trees), dtype=np.int32),
                 count if goes_on else 0,
                 [None if note is None else note.tokens for note in notes],
                 notes,
@@ -329,13 +329,13 @@ def _array_trees(arrays: ArrayFile) -> Iterator[_Tree]:
             portion = max(1, _PORTION_HEADS // max(1, length))
             for start in range(0, count, portion):
                 size = min(portion, count - start)
-                trees = heads.read(size * length).reshape(size, length).tolist()
-                numbers = log_prob.read(size).tolist()
-                for number, (probability, tree) in enumerate(zip(numbers, trees, strict=True), 1):
-                    try:
-                        yield _Tree(sent_id, start + number, float(probability), _heads(tree))
-                    except ValueError as error:
-                        raise SentenceError(sent_id, index, str(error)) from error
+                trees = heads.read(size * length).reshape(size, length)
+                for row, word in np.argwhere((trees < 0) | (trees > length))[:1].tolist():
+                    wrong = _wrong_head(word + 1, trees[row, word], length)
+                    raise SentenceError(sent_id, index, wrong)
+                rows = zip(log_prob.read(size).tolist(), trees.tolist(), strict=True)
+                for number, (probability, tree) in enumerate(rows, start + 1):
+                    yield _Tree(sent_id, number, float(probability), tree)
             index += 1
     for stream in (ids, log_prob, heads):
         stream.end()
@@ -363,10 +363,16 @@ def _heads(values: object) -> list[int]:
     """Read the heads of the words 1 to n."""
     if not isinstance(values, list):
         raise ValueError(f"heads is {values!r:.60}: expected a list of integers")
+    if {*map(type, values)} == {int} and min(values) >= 0 and max(values) <= len(values):
+        return values  # found out at once
     for word, head in enumerate(values, 1):
         if not 0 <= _integer(f"the head of word {word}", head) <= len(values):
-            raise ValueError(
-                f"the head of word {word} is {head}: expected 0 for the root, or a word from 1 to "
-                f"{len(values)}"
-            )
+            raise ValueError(_wrong_head(word, head, len(values)))
     return values
+
+
+def _wrong_head(word: int, head: int, num_words: int) -> str:
+    return (
+        f"the head of word {word} is {head}: expected 0 for the root, or a word from 1 to "
+        f"{num_words}"
+    )
