@@ -753,6 +753,19 @@ def test_check_finds_ids_that_several_sentences_share(kind, arborand, tmp_path):
     assert "s-0" not in text
 
 
+def test_check_finds_shared_ids_of_sentences_that_cannot_be_used(arborand, tmp_path):
+    lengths, ids = [1, 0, 1, 0, 1, 1], ["a", "b", "c", "c", "d", "b"]
+    sizes = sum((length + 1) ** 2 for length in lengths)
+    np.savez(tmp_path / "s.npz", lengths=lengths, scores=np.zeros(sizes), sent_ids=ids)
+    result = arborand("check", tmp_path / "s.npz")
+    assert result.status == 1
+    text = result.out.decode()
+    assert "2 of 6 sentences cannot be used:" in text
+    assert "2 sent_ids stand for more than one sentence:" in text
+    assert "  b: sentences number 2, 6\n" in text
+    assert "  c: sentences number 3, 4\n" in text
+
+
 def test_check_knows_no_shared_ids_where_there_are_none(arborand, tmp_path):
     corpus = random_corpus(4)
     np.savez(tmp_path / "s.npz", lengths=corpus.lengths, scores=corpus.flat)
