@@ -175,7 +175,7 @@ def test_trees_without_a_walk_are_those_of_colbourn(kind, scores):
 def test_flat_graphs_are_walked_as_ever(kind, num_words):
     scores = dense_scores(num_words, num_words)
     graphs = kind(scores)._graphs
-    for options in ({"jumps": "never"}, {"remembers": False}):
+    for options in ({"jumps": "never"}, {"pops": "never"}, {"remembers": False}):
         plain, _ = sampling.sample(graphs, 100, key=stream_key(1), **options)
         np.testing.assert_array_equal(plain, sampling.sample(graphs, 100, key=stream_key(1))[0])
     assert counts_of(kind, scores).ancestral == 0
