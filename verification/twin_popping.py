@@ -10,6 +10,10 @@ Whether a draw pops or walks depends on the graph alone.
 
 from __future__ import annotations
 
+from bisect import bisect_right
+from dataclasses import dataclass
+from itertools import accumulate
+
 import numpy as np
 
 from verification.laws import FloatArray
@@ -19,6 +23,28 @@ from verification.twin_numbers import DOUBLE, Stream
 from verification.twin_walks import AliasTable, BudgetSpentError, Method
 
 HALF = 1 << 63  # of the numbers of a stream; and 1 in the chances below
+
+
+@dataclass(frozen=True)
+class OtherSteps:
+    """The steps of a node but for the heaviest, by their chances added up.
+
+    Attributes
+    ----------
+    up_to : list of int
+        In units of 2^-63.
+    """
+
+    up_to: list[int]
+
+    @classmethod
+    def of(cls, weights: FloatArray, total: float) -> OtherSteps:
+        """Round the chances down, and add them up."""
+        return cls(list(accumulate(int(float(weight) / total * HALF) for weight in weights)))
+
+    def draw(self, number: int) -> int:
+        """Let 64 random bits choose."""
+        return bisect_right(self.up_to, number * self.up_to[-1] >> 64)
 
 
 class PoppingSampler(JumpingSampler):
@@ -44,6 +70,7 @@ class PoppingSampler(JumpingSampler):
     ) -> None:
         self.pops = pops
         self.heaviest: dict[int, int] = {}
+        self.surprising: dict[int, OtherSteps] = {}
         super().__init__(
             log_weights,
             single_root=single_root,
@@ -67,12 +94,16 @@ class PoppingSampler(JumpingSampler):
             self.heaviest[node] = head
             self.surprise[node] = int(others / total * HALF) if total > 0 else 0
             if others > 0:
-                self.others[node] = AliasTable.of(self.other_steps(node, head))
+                self.surprising[node] = OtherSteps.of(self.other_steps(node, head), others)
+        self.cycles = self.find_cycles_of_heaviest_steps()
+        if self.pops != "always" and len(self.cycles) > 1 + self.num_nodes // 16:
+            self.heaviest = {}
+            super().prepare(jumps, is_sharp=is_sharp)
+            return
         self.usual_child = 0
         if self.single_root:
             self.usual_child = int(np.argmax(root_child_marginals(self.log_weights)))
         self.segments = self.find_segments()
-        self.cycles = self.find_cycles_of_heaviest_steps()
         if jumps != "never":
             for cycle in self.cycles:
                 weights = self.exit_weights(cycle)
@@ -149,7 +180,7 @@ class PoppingSampler(JumpingSampler):
             target = stream.next() >> 1
             while target < by_end:
                 node, by = next(pair for pair in segment if target < pair[1])
-                heads[node] = self.others[node].draw(stream.next())
+                heads[node] = self.surprising[node].draw(stream.next())
                 surprised.append(node)
                 if by == by_end:
                     break
@@ -165,7 +196,7 @@ class PoppingSampler(JumpingSampler):
     def step_again(self, node: int, stream: Stream) -> int:
         """Draw a step of a node."""
         if stream.next() >> 1 < self.surprise[node]:
-            return self.others[node].draw(stream.next())
+            return self.surprising[node].draw(stream.next())
         return self.heaviest[node]
 
     def follow(
@@ -197,7 +228,7 @@ class PoppingSampler(JumpingSampler):
             self.pay(len(cycle))
             return cycle
         place = self.exits[lap[0]].draw(stream.next())
-        heads[lap[place]] = self.others[lap[place]].draw(stream.next())
+        heads[lap[place]] = self.surprising[lap[place]].draw(stream.next())
         for node in lap[place + 1 :]:
             heads[node] = self.step_again(node, stream)
         return list(lap[place:])

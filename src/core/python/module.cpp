@@ -216,7 +216,7 @@ bool log_partition_of_scores(Array<const Number, 3> scores, Lengths lengths, boo
         [](const Graph& graph, Workspace& workspace, const Interrupt& interrupt, double& value,
            double* gradient) {
             // Nobody asks for the shifts.
-            Scratch& shifts = workspace.prepared.laps;
+            Scratch& shifts = workspace.prepared.steps;
             const std::size_t bytes = static_cast<std::size_t>(graph.stride) * sizeof(double);
             if (!shifts.reserve(bytes)) return Status::no_memory;
             PartitionOutput output{0, 0, 0, 0, reinterpret_cast<double*>(shifts.memory())};

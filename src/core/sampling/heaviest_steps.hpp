@@ -27,10 +27,11 @@ struct Steps {
     Index heaviest_of(Index node, double* others, double& weight) const {
         of(node, others);
         Index heaviest = 0;
+        weight = others[0];
         for (Index i = 1; i <= num_words; ++i) {
-            if (others[i] > others[heaviest]) heaviest = i;
+            heaviest = others[i] > weight ? i : heaviest;
+            weight = others[i] > weight ? others[i] : weight;
         }
-        weight = others[heaviest];
         others[heaviest] = 0.0;
         return heaviest;
     }

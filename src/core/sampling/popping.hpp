@@ -20,17 +20,22 @@
 #include "randomness/philox.hpp"
 #include "sampling/heaviest_steps.hpp"
 #include "sampling/wilson.hpp"
+#include "types/draws.hpp"
+#include "types/scratch.hpp"
 
 namespace arborand {
 namespace ARBORAND_ISA {
 
-// What is prepared of a graph.  Chances are in units of 2^-63, rounded down: as alias tables do it.
+// What is prepared of a graph.  Chances are integers, in units of 2^-63, rounded down: as alias
+// tables do it.
 struct FirstSteps {
     Index num_segments = 0;                // 0: draws walk
     std::int32_t* heads = nullptr;         // [node]: where the heaviest step leads; -1 for the root
     std::uint64_t* surprise = nullptr;     // [node]: the chance of another step
     std::uint64_t* surprise_by = nullptr;  // [node]: that of any in its segment, from its start on
     std::int32_t* ends = nullptr;          // [segment]: the node after its last one
+    // [node][head]: the chance that a step which surprises leads to this head or one before it.
+    std::uint64_t* others_by = nullptr;
     // The likeliest child of the root, which then has no use for its step; 0 if the child is not
     // drawn first.
     Index usual_child = 0;
@@ -44,61 +49,78 @@ struct FirstSteps {
 
     static constexpr std::uint64_t one = std::uint64_t{1} << 63;
 
-    static std::size_t room(Index num_nodes) {
-        return 4 * Arena::rounded<std::int32_t>(num_nodes) +
-               2 * Arena::rounded<std::uint64_t>(num_nodes) +
-               2 * Arena::rounded<double>(num_nodes) + Arena::rounded<const Slot*>(num_nodes) +
-               Arena::rounded<Slot>(num_nodes);
-    }
-
     // Whether the heaviest steps are a tree once a node hangs from the root; 0: if none does.
     // The node breaks the cycle that it is on.
     bool are_tree(Index child) const {
         return num_cycles == 0 || (num_cycles == 1 && cycle[child] != 0);
     }
 
-    // The table of a node, of num_nodes slots, will draw the steps that surprise.
-    void prepare(const Steps& steps, const double* child_chance, Jumps jumps, Arena& arena,
-                 double* weights, Slot* slots, AliasWorkspace workspace) {
+    // There are no segments if popping does not pay.  False: no memory.
+    bool prepare(const Steps& steps, const double* child_chance, const DrawRule& rule,
+                 Scratch& memory, double* weights, AliasWorkspace workspace) {
         const Index num_nodes = steps.num_words + 1;
+        Arena arena(memory);
+        if (!arena.reserve(4 * Arena::rounded<std::int32_t>(num_nodes) +
+                           2 * Arena::rounded<std::uint64_t>(num_nodes) +
+                           2 * Arena::rounded<double>(num_nodes) +
+                           Arena::rounded<const Slot*>(num_nodes) +
+                           Arena::rounded<Slot>(num_nodes) +
+                           Arena::rounded<std::uint64_t>(num_nodes * num_nodes))) {
+            return false;
+        }
         heads = arena.take<std::int32_t>(num_nodes);
         ends = arena.take<std::int32_t>(num_nodes);
-        cycle = arena.take<std::int32_t>(num_nodes);
         cycles = arena.take<std::int32_t>(num_nodes);
+        cycle = arena.take<std::int32_t>(num_nodes);
         surprise = arena.take<std::uint64_t>(num_nodes);
         surprise_by = arena.take<std::uint64_t>(num_nodes);
-        exits = arena.take<const Slot*>(num_nodes);
         double* along = arena.take<double>(num_nodes);
         double* off = arena.take<double>(num_nodes);
-        usual_child = 0;
-        for (Index j = 1; j < num_nodes && child_chance != nullptr; ++j) {
-            if (child_chance[j] > child_chance[usual_child]) usual_child = j;
-        }
+        exits = arena.take<const Slot*>(num_nodes);
+        Slot* slots = arena.take<Slot>(num_nodes);
+        others_by = arena.take<std::uint64_t>(num_nodes * num_nodes);
+
         heads[0] = -1;
         for (Index j = 1; j < num_nodes; ++j) {
             double step;
             heads[j] = static_cast<std::int32_t>(steps.heaviest_of(j, weights, step));
-            const double others = sum(weights, num_nodes);
-            const double total = step + others;
+            const double others = sum(weights, num_nodes), total = step + others;
             along[j] = total > 0 ? step / total : 1.0;
             off[j] = total > 0 ? others / total : 0.0;
             // Below 1, because no other step is heavier.
-            surprise[j] = static_cast<std::uint64_t>(off[j] * static_cast<double>(one));
-            build_alias(weights, num_nodes, slots + j * num_nodes, workspace);
+            surprise[j] = to_integer(off[j]);
+            std::uint64_t by = 0;
+            for (Index i = 0; i < num_nodes; ++i) {
+                by += others > 0 ? to_integer(weights[i] / others) : 0;
+                others_by[j * num_nodes + i] = by;
+            }
+        }
+        find_cycles(num_nodes, workspace);
+        // Where many cycles must be popped in every draw, walks that jump are faster.
+        if (rule.pops != Pops::always && num_cycles > 1 + num_nodes / 16) return true;
+        for (Index c = 0; c < num_cycles; ++c) {
+            slots = build_exits(cycles[c], along, off, rule.jumps, weights, slots, workspace);
+        }
+        usual_child = 0;
+        for (Index j = 1; j < num_nodes && child_chance != nullptr; ++j) {
+            if (child_chance[j] > child_chance[usual_child]) usual_child = j;
         }
         find_segments(num_nodes);
-        find_cycles(num_nodes, along, off, jumps, weights, arena.take<Slot>(num_nodes), workspace);
+        return true;
     }
 
   private:
     // Below this, the weights of exits may be lost in double.
     static constexpr double least_leaving = 1e-280;
 
+    static std::uint64_t to_integer(double chance) {
+        return static_cast<std::uint64_t>(chance * static_cast<double>(one));
+    }
+
     // A segment goes on while it is likely to have no surprise.  So what is rounded in units of
     // 2^-63 of its start is at most twice as much in units of its end.
     void find_segments(Index num_nodes) {
         std::uint64_t before = 0;
-        num_segments = 0;
         for (Index j = 1; j < num_nodes; ++j) {
             const std::uint64_t chance = j == usual_child ? 0 : surprise[j];
             const UInt128 here = static_cast<UInt128>(one - before) * chance;
@@ -112,30 +134,35 @@ struct FirstSteps {
         ends[num_segments++] = static_cast<std::int32_t>(num_nodes);
     }
 
-    void find_cycles(Index num_nodes, const double* along, const double* off, Jumps jumps,
-                     double* weights, Slot* slots, AliasWorkspace workspace) {
-        num_cycles = 0;
-        for_each_cycle(
-            heads, num_nodes, reinterpret_cast<std::int32_t*>(workspace.stack),
-            [&](Index first) { cycles[num_cycles++] = static_cast<std::int32_t>(first); });
+    void find_cycles(Index num_nodes, AliasWorkspace workspace) {
         for (Index j = 0; j < num_nodes; ++j) cycle[j] = 0;
-        for (Index c = 0; c < num_cycles; ++c) {
-            const std::int32_t first = cycles[c];
-            Index length = 0;
-            double leaving = 0.0, reached = 1.0;
-            std::int32_t j = first;
-            do {
-                cycle[j] = first;
-                weights[length] = reached * off[j];
-                leaving += weights[length++];
-                reached *= along[j];
-                j = heads[j];
-            } while (j != first);
-            const bool jumps_over = jumps != Jumps::never && leaving >= least_leaving;
-            exits[first] = jumps_over ? slots : nullptr;
-            if (jumps_over) build_alias(weights, length, slots, workspace);
-            slots += length;
-        }
+        for_each_cycle(heads, num_nodes, reinterpret_cast<std::int32_t*>(workspace.stack),
+                       [&](Index first) {
+                           cycles[num_cycles++] = static_cast<std::int32_t>(first);
+                           Index j = first;
+                           do {
+                               cycle[j] = static_cast<std::int32_t>(first);
+                               j = heads[j];
+                           } while (j != first);
+                       });
+    }
+
+    Slot* build_exits(Index first, const double* along, const double* off, Jumps jumps,
+                      double* weights, Slot* slots, AliasWorkspace workspace) {
+        Index length = 0;
+        double leaving = 0.0, reached = 1.0;
+        Index j = first;
+        do {
+            weights[length] = reached * off[j];
+            leaving += weights[length++];
+            reached *= along[j];
+            j = heads[j];
+        } while (j != first);
+        exits[first] = nullptr;
+        if (jumps == Jumps::never || !(leaving >= least_leaving)) return slots;
+        build_alias(weights, length, slots, workspace);
+        exits[first] = slots;
+        return slots + length;
     }
 };
 
@@ -147,19 +174,19 @@ class Popping {
         return 2 * static_cast<std::size_t>(num_nodes) * sizeof(std::int32_t);
     }
 
-    Popping(const WalkTables& tables, const FirstSteps& first, Stream& stream, std::int32_t* heads,
+    Popping(const FirstSteps& first, Index num_nodes, Stream& stream, std::int32_t* heads,
             char* room, std::int64_t budget)
-        : tables_(tables),
-          first_(first),
+        : first_(first),
+          num_nodes_(num_nodes),
           stream_(stream),
           heads_(heads),
           to_follow_(reinterpret_cast<std::int32_t*>(room)),
-          mark_(to_follow_ + tables.num_nodes),
+          mark_(to_follow_ + num_nodes),
           left_(budget) {}
 
     // `child`, if there is one, hangs from the root.
     WalkEnd draw(Index child) {
-        left_ -= tables_.num_nodes - 1 - (child > 0 ? 1 : 0);
+        left_ -= num_nodes_ - 1 - (child > 0 ? 1 : 0);
         if (left_ < 0) return WalkEnd::budget_spent;
         take_first_steps(child);
         // Every cycle has a node that surprised, or is one of heaviest steps.
@@ -167,13 +194,13 @@ class Popping {
             for (Index c = 0; c < first_.num_cycles; ++c) will_follow(first_.cycles[c]);
         }
         if (num_to_follow_ == 0) return WalkEnd::tree;
-        for (Index j = 0; j < tables_.num_nodes; ++j) mark_[j] = unseen;
+        for (Index j = 0; j < num_nodes_; ++j) mark_[j] = unseen;
         mark_[0] = root;
         for (Index k = 0; k < num_to_follow_ && k < most_to_follow(); ++k) {
             if (!follow(to_follow_[k])) return WalkEnd::budget_spent;
         }
         if (num_to_follow_ <= most_to_follow()) return WalkEnd::tree;
-        for (Index j = 1; j < tables_.num_nodes; ++j) {
+        for (Index j = 1; j < num_nodes_; ++j) {
             if (!follow(j)) return WalkEnd::budget_spent;
         }
         return WalkEnd::tree;
@@ -186,7 +213,7 @@ class Popping {
     static constexpr std::int32_t unseen = 0, root = -1;
 
     // More are not noted: then all nodes are followed.
-    Index most_to_follow() const { return tables_.num_nodes; }
+    Index most_to_follow() const { return num_nodes_; }
 
     void will_follow(Index node) {
         if (num_to_follow_ < most_to_follow()) {
@@ -197,7 +224,7 @@ class Popping {
 
     void take_first_steps(Index child) {
         std::memcpy(heads_, first_.heads,
-                    static_cast<std::size_t>(tables_.num_nodes) * sizeof(std::int32_t));
+                    static_cast<std::size_t>(num_nodes_) * sizeof(std::int32_t));
         const Index usual = first_.usual_child;
         if (child != usual) {
             heads_[usual] = step_again(usual);
@@ -223,8 +250,17 @@ class Popping {
     }
 
     std::int32_t surprising_step(Index node) {
-        const std::uint64_t count = static_cast<std::uint64_t>(tables_.num_nodes);
-        return static_cast<std::int32_t>(draw_alias(tables_.of(node), count, stream_.next()));
+        const std::uint64_t* by = first_.others_by + node * num_nodes_;
+        const UInt128 product = static_cast<UInt128>(stream_.next()) * by[num_nodes_ - 1];
+        const std::uint64_t target = high_half(product);
+        // Without a branch: no processor could predict it.
+        Index head = 0;
+        for (Index count = num_nodes_; count > 1;) {
+            const Index half = count / 2;
+            head += half & -static_cast<Index>(by[head + half - 1] <= target);
+            count -= half;
+        }
+        return static_cast<std::int32_t>(head);
     }
 
     std::int32_t step_again(Index node) {
@@ -291,8 +327,8 @@ class Popping {
         return true;
     }
 
-    const WalkTables& tables_;
     const FirstSteps& first_;
+    Index num_nodes_;
     Stream& stream_;
     std::int32_t* heads_;
     std::int32_t* to_follow_;  // nodes

@@ -44,9 +44,8 @@ struct Sampler {
     EnoughFor enough_for;
     Laps laps;               // no cycles: walks do not jump
     FirstSteps first_steps;  // no segments: they are not taken at once
-    // num_nodes tables of num_nodes slots, of all steps, or of those that surprise
-    // (sampling/popping.hpp); that of node 0 draws the root's child.  Null for colbourn, which has
-    // no use for them.
+    // num_nodes tables of num_nodes slots; that of node 0 draws the root's child, the others the
+    // steps of walks.  Null for colbourn, which has no use for them.
     Slot* slots;
 
     static const Sampler& in(const Prepared& memory) {
@@ -75,7 +74,7 @@ struct Sampler {
     void find_what_double_is_enough_for(double log_sums);
     bool walks_fast(double* escapes) const;
     bool is_sharp(double log_sums) const;
-    bool pops(double log_sums) const;
+    bool may_pop(double log_sums) const;
 };
 
 // The law of the root's child, or Z alone: in double also where numbers too small for it were lost,
@@ -145,7 +144,7 @@ inline bool Sampler::is_sharp(double log_sums) const {
 // The chance that all nodes take their heaviest step is 1 over the product of the column sums.  On
 // flat graphs its logarithm is about -n; there, and where a walk takes no more than two steps, to
 // look for surprises would not pay.
-inline bool Sampler::pops(double log_sums) const {
+inline bool Sampler::may_pop(double log_sums) const {
     if (rule.pops != Pops::where_they_pay) return rule.pops == Pops::always;
     return log_sums <= 0.25 * static_cast<double>(graph.num_words - 2);
 }
@@ -180,7 +179,7 @@ inline Status Sampler::prepare(const Graph& graph, Method method, const DrawRule
     Arena arena(memory.tables);
     if (!arena.reserve(Arena::rounded<Sampler>(1) + Arena::rounded<double>(n * stride) +
                        4 * Arena::rounded<double>(num_nodes) + Arena::rounded<UInt128>(num_nodes) +
-                       Arena::rounded<std::uint32_t>(num_nodes) + FirstSteps::room(num_nodes) +
+                       Arena::rounded<std::uint32_t>(num_nodes) +
                        (walks ? Arena::rounded<Slot>(num_nodes * num_nodes) : 0))) {
         return Status::no_memory;
     }
@@ -223,21 +222,21 @@ inline Status Sampler::prepare(const Graph& graph, Method method, const DrawRule
     sampler.find_what_double_is_enough_for(log_sums);
     const bool may_jump = method == Method::wilson || method == Method::wilson_rc;
     const bool is_sharp = may_jump && sampler.is_sharp(log_sums);
-    const bool pops = may_jump && sampler.pops(log_sums);
+    bool has_memory = true;
+    if (may_jump && sampler.may_pop(log_sums)) {
+        has_memory = sampler.first_steps.prepare(steps, sampler.child_chance, rule, memory.steps,
+                                                 weights, room);
+    }
+    const bool pops = sampler.first_steps.num_segments > 0;
     if (is_sharp && !pops) {
         NearClosedCycles cycles(steps, rule.jumps);
-        if (!cycles.find(sampler.child_chance, work, memory.laps, room, sampler.laps)) {
-            return Status::no_memory;
-        }
+        has_memory =
+            has_memory && cycles.find(sampler.child_chance, work, memory.steps, room, sampler.laps);
     }
-    if (pops) {
-        sampler.first_steps.prepare(steps, sampler.child_chance, rule.jumps, arena, weights,
-                                    sampler.slots, room);
-    } else if (walks) {
-        for (Index j = 1; j <= n; ++j) {
-            steps.of(j, weights);
-            build_alias(weights, num_nodes, sampler.slots + j * num_nodes, room);
-        }
+    if (!has_memory) return Status::no_memory;
+    for (Index j = 1; j <= n && walks && !pops; ++j) {
+        steps.of(j, weights);
+        build_alias(weights, num_nodes, sampler.slots + j * num_nodes, room);
     }
     if (!is_sharp || rule.budget >= 0 || pilots_arrive(sampler, work)) return Status::ok;
     sampler.budget = 0;

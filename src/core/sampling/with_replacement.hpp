@@ -123,7 +123,7 @@ ARBORAND_INLINE WalkEnd walk_to_tree(const Sampler& sampler, Stream& stream, std
     }
     if (sampler.first_steps.num_segments > 0) {
         ++counts.walks;
-        Popping popping(tables, sampler.first_steps, stream, heads, room, budget);
+        Popping popping(sampler.first_steps, num_nodes, stream, heads, room, budget);
         end = popping.draw(child);
         counts.steps += sampler.budget - popping.left();
         return end;
