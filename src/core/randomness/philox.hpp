@@ -26,7 +26,7 @@ class Stream {
     }
 
     std::uint64_t next() {
-        if (position_ % 4 == 2) make_block(numbers_ + (position_ ^ 6));
+        if (position_ % 4 == 3) make_block(numbers_ + (position_ ^ 7));
         const std::uint64_t number = numbers_[position_];
         position_ = (position_ + 1) % 8;
         return number;
