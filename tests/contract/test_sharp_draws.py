@@ -181,6 +181,19 @@ def test_flat_graphs_are_walked_as_ever(kind, num_words):
     assert counts_of(kind, scores).ancestral == 0
 
 
+@KINDS
+def test_words_step_at_once_where_surprises_are_rare(kind):
+    # Heads that a trained parser is nearly sure of, with a close second for some.
+    scores = dense_scores(1, 30) + 8.0 * np.eye(31, k=1)
+    scores[3:, 2] += 7.0
+    graphs = kind(scores)._graphs
+    heads, _ = sampling.sample(graphs, 300, key=stream_key(1))
+    assert len(np.unique(heads, axis=0)) > 10
+    for pops, is_same in (("always", True), ("never", False)):
+        again, _ = sampling.sample(graphs, 300, key=stream_key(1), pops=pops)
+        assert np.array_equal(again, heads) == is_same
+
+
 def test_a_prefix_is_remembered_with_its_root():
     # Word 1 hangs on the root or on word 3; what word 2 does depends on which.
     scores = np.full((4, 4), -np.inf)
