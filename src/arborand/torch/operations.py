@@ -399,24 +399,40 @@ def _no_derivative(what: str) -> NotImplementedError:
 # ---- the operations
 
 
-class _LogPartition(_Operation):
-    @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> Any:
+class _Number(_Operation):
+    """A number per graph, and the operation that is its gradient."""
+
+    gradient: ClassVar[Callable[..., Tensor]]
+
+    @classmethod
+    def backward(cls, ctx: Any, grad: Tensor) -> Any:
         log_weights, *rest = _inputs(ctx)
-        answer = _for_arcs(grad) * arc_marginals(log_weights, *rest)
+        answer = _for_arcs(grad) * cls.gradient(log_weights, *rest)
         return answer.to(log_weights.dtype), None, None, None
 
-    @staticmethod
-    def jvp(ctx: Any, *tangents: Any) -> Any:
+    @classmethod
+    def jvp(cls, ctx: Any, *tangents: Any) -> Any:
         log_weights, *rest = _inputs(ctx)
-        return _inner(arc_marginals(log_weights, *rest), tangents[0])
+        return _inner(cls.gradient(log_weights, *rest), tangents[0])
+
+
+class _LogPartition(_Number):
+    @staticmethod
+    def gradient(*arguments: Any) -> Tensor:
+        return arc_marginals(*arguments)
+
+
+class _Entropy(_Number):
+    @staticmethod
+    def gradient(*arguments: Any) -> Tensor:
+        return entropy_gradient(*arguments)
 
 
 class _WithGradient(Function):
-    """A number and its gradient, which the core finds together for less than one after the other."""
+    """A number and its gradient: the core finds both for less than one after the other."""
 
     compute: ClassVar[Callable[..., bool]]
-    gradient: ClassVar[Callable[..., Tensor]]  # once more, with derivatives of its own
+    number: ClassVar[type[_Number]]
 
     # Without a `setup_context`, which only transforms need, and which costs as much as a sentence.
     @classmethod
@@ -429,8 +445,8 @@ class _WithGradient(Function):
     @classmethod
     def backward(cls, ctx: Any, grad: Tensor) -> Any:
         log_weights, lengths, gradient = ctx.saved_tensors
-        if torch.is_grad_enabled():
-            answer = _for_arcs(grad) * cls.gradient(log_weights, lengths, *ctx.others)
+        if torch.is_grad_enabled():  # once more, with derivatives of its own
+            answer = _for_arcs(grad) * cls.number.gradient(log_weights, lengths, *ctx.others)
         elif keeps_graph() or not _have_values((grad,)):
             answer = _for_arcs(grad) * gradient
         else:  # a gradient that nobody will ask for again need not be kept
@@ -444,31 +460,40 @@ class _WithGradient(Function):
 
 class _LogPartitionWithGradient(_WithGradient):
     compute = _core.log_partition_of_scores
-
-    @staticmethod
-    def gradient(*arguments: Any) -> Tensor:
-        return arc_marginals(*arguments)
+    number = _LogPartition
 
 
 class _EntropyWithGradient(_WithGradient):
     compute = _core.entropy_of_scores
-
-    @staticmethod
-    def gradient(*arguments: Any) -> Tensor:
-        return entropy_gradient(*arguments)
+    number = _Entropy
 
 
-class _ArcMarginals(_Operation):
-    @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> Any:
+class _Gradient(_Operation):
+    """The gradient of a number per graph, and the operation that is its derivative."""
+
+    derivative: ClassVar[Callable[..., Tensor]]  # in a direction
+
+    @classmethod
+    def backward(cls, ctx: Any, grad: Tensor) -> Any:
         log_weights, *rest = _inputs(ctx)
-        answer = arc_covariances(log_weights, grad, *rest)
-        return answer.to(log_weights.dtype), None, None, None
+        return cls.derivative(log_weights, grad, *rest).to(log_weights.dtype), None, None, None
 
-    @staticmethod
-    def jvp(ctx: Any, *tangents: Any) -> Any:
+    @classmethod
+    def jvp(cls, ctx: Any, *tangents: Any) -> Any:
         log_weights, *rest = _inputs(ctx)
-        return arc_covariances(log_weights, tangents[0], *rest)
+        return cls.derivative(log_weights, tangents[0], *rest)
+
+
+class _ArcMarginals(_Gradient):
+    @staticmethod
+    def derivative(*arguments: Any) -> Tensor:
+        return arc_covariances(*arguments)
+
+
+class _EntropyGradient(_Gradient):
+    @staticmethod
+    def derivative(*arguments: Any) -> Tensor:
+        return entropy_gradient_tangents(*arguments)
 
 
 class _ArcCovariances(_Operation):
@@ -518,32 +543,6 @@ class _ArcCumulants(_Operation):
         if tangents[2] is not None:
             answer = answer + arc_cumulants(log_weights, direction, tangents[2], *rest)
         return answer
-
-
-class _Entropy(_Operation):
-    @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> Any:
-        log_weights, *rest = _inputs(ctx)
-        answer = _for_arcs(grad) * entropy_gradient(log_weights, *rest)
-        return answer.to(log_weights.dtype), None, None, None
-
-    @staticmethod
-    def jvp(ctx: Any, *tangents: Any) -> Any:
-        log_weights, *rest = _inputs(ctx)
-        return _inner(entropy_gradient(log_weights, *rest), tangents[0])
-
-
-class _EntropyGradient(_Operation):
-    @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> Any:
-        log_weights, *rest = _inputs(ctx)
-        answer = entropy_gradient_tangents(log_weights, grad, *rest)
-        return answer.to(log_weights.dtype), None, None, None
-
-    @staticmethod
-    def jvp(ctx: Any, *tangents: Any) -> Any:
-        log_weights, *rest = _inputs(ctx)
-        return entropy_gradient_tangents(log_weights, tangents[0], *rest)
 
 
 class _EntropyGradientTangents(_Operation):
