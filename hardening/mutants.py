@@ -916,7 +916,7 @@ PARTS = (
         "src/core/numbers/moves.hpp",
         "return move(count - vector_length);",
         "return move(i - vector_length);",
-        ELIMINATION,
+        NUMBERS,
     ),
     Mutant(
         "a sum tree that grows loses its last mass",
@@ -965,7 +965,7 @@ PARTS = (
         "src/core/numbers/moves.hpp",
         "        block(last_row, column);\n",
         "",
-        ELIMINATION,
+        NUMBERS,
     ),
 )
 
