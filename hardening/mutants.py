@@ -936,8 +936,8 @@ PARTS = (
     Mutant(
         "sums are added in another order",
         "src/core/numbers/sums.hpp",
-        "(both[0] + both[2]) + (both[1] + both[3])",
-        "(both[0] + both[1]) + (both[2] + both[3])",
+        "(x[0] + x[2]) + (x[1] + x[3])",
+        "(x[0] + x[1]) + (x[2] + x[3])",
         NUMBERS,
     ),
     Mutant(
@@ -959,7 +959,7 @@ PARTS = (
         "src/core/numbers/moves.hpp",
         "return move(count - vector_length);",
         "return move(i - vector_length);",
-        ELIMINATION,
+        NUMBERS,
     ),
     Mutant(
         "a sum tree that grows loses its last mass",
@@ -992,16 +992,23 @@ PARTS = (
     Mutant(
         "a pivot counts the vanishing weights",
         "src/core/elimination/censoring.hpp",
-        "Scalar pivot = sum(from, count - 1);",
-        "Scalar pivot = sum(from, count);",
+        "add(select(columns_in(0, b, last), follow(last), zero));",
+        "add(follow(last));",
         ELIMINATION,
     ),
     Mutant(
         "one entry of a row is not followed",
         "src/core/elimination/censoring.hpp",
-        "for (; k < k_end; ++k) add_multiple(j, k, k + 1, k_end);",
-        "for (; k < k_end; ++k) add_multiple(j, k, k + 2, k_end);",
+        "for (Index k = 0; k < Count; ++k) steps +=",
+        "for (Index k = 1; k < Count; ++k) steps +=",
         ELIMINATION,
+    ),
+    Mutant(
+        "the last rows of a transposed matrix are left out",
+        "src/core/numbers/moves.hpp",
+        "        block(last_row, column);\n",
+        "",
+        NUMBERS,
     ),
 )
 

@@ -13,6 +13,7 @@
 #include "numbers/exponential.hpp"
 #include "numbers/logarithm.hpp"
 #include "numbers/matrix_product.hpp"
+#include "numbers/moves.hpp"
 #include "numbers/sums.hpp"
 #include "numbers/unbounded_double.hpp"
 #include "randomness/alias_table.hpp"
@@ -175,6 +176,12 @@ void exact_products(const double* x, const double* y, Index count, double* high,
         high[i] = product.high;
         low[i] = product.low;
     }
+}
+
+void copied_row(const double* from, Index count, double* to) { copy_row(to, from, count); }
+
+void transposed(const double* from, Index rows, Index columns, double* to) {
+    copy_transposed(to, rows, from, columns, rows, columns);
 }
 
 double ordered_sum(const double* x, Index count) { return sum(x, count); }

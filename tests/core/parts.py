@@ -48,6 +48,8 @@ _SIGNATURES = {
     "logarithms_of_weights": (ctypes.c_bool, "p", "p", "i"),
     "logarithm_row": (None, "i", "p"),
     "exact_products": (None, "p", "p", "i", "p", "p"),
+    "copied_row": (None, "p", "i", "p"),
+    "transposed": (None, "p", "i", "i", "p"),
     "ordered_sum": (ctypes.c_double, "p", "i"),
     "compensated_sum": (ctypes.c_double, "p", "i"),
     "exact_sum": (None, "p", "p", "i", "p"),
@@ -200,6 +202,18 @@ class Parts:
         for index, row in enumerate(rows):
             self("logarithm_row", index, row)
         return rows
+
+    def copied_row(self, numbers):
+        """Return a copy, and what is left of a marked entry behind it."""
+        copy = np.append(np.zeros(len(numbers)), np.nan)
+        self("copied_row", numbers, len(numbers), copy)
+        return copy[:-1], copy[-1]
+
+    def transposed(self, matrix):
+        """Return a copy, and what is left of a marked entry behind it."""
+        copy = np.append(np.zeros(matrix.size), np.nan)
+        self("transposed", matrix, *matrix.shape, copy)
+        return copy[:-1].reshape(matrix.shape[::-1]), copy[-1]
 
     def ordered_sum(self, numbers):
         return self("ordered_sum", np.array(numbers, float), len(numbers))

@@ -36,6 +36,19 @@ def test_products_of_two_numbers_are_exact(parts):
         assert Fraction(high[i]) + Fraction(low[i]) == Fraction(x[i]) * Fraction(y[i])
 
 
+@pytest.mark.parametrize("count", range(14))
+def test_copies_hold_every_entry_and_nothing_behind_them(parts, count):
+    numbers = np.random.default_rng(count).normal(size=count)
+    copy, behind = parts.copied_row(numbers)
+    np.testing.assert_array_equal(copy, numbers)
+    assert np.isnan(behind)
+    for columns in range(14):
+        matrix = np.random.default_rng(columns).normal(size=(count, columns))
+        copy, behind = parts.transposed(matrix)
+        np.testing.assert_array_equal(copy, matrix.T)
+        assert np.isnan(behind)
+
+
 @pytest.mark.parametrize("count", [0, 1, 2, 3, 4, 5, 7, 8, 9, 11, 12, 13, 16, 23, 100])
 def test_sums_follow_one_order_whatever_the_vectors(parts, count):
     numbers = np.random.default_rng(count).standard_cauchy(count)

@@ -44,7 +44,7 @@ def with_gradient(compute, distribution):
     """Compute a number and its gradient in one pass, as losses in torch do."""
     graphs = distribution._graphs
     values, gradients = np.empty(len(graphs.lengths)), np.empty(graphs.log_weights.shape)
-    scores, lengths = graphs.log_weights, graphs.lengths
+    scores, lengths = graphs.log_weights, graphs.lengths.astype(np.int64)
     assert compute(scores, lengths, graphs.single_root, 1, values, gradients)
     return values[0], gradients[0]
 

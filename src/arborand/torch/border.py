@@ -67,38 +67,48 @@ def to_graphs(log_weights: Tensor, lengths: Tensor | None, single_root: bool) ->
     )
 
 
-def value_and_gradient(
+def of_scores(
     compute: Callable[..., bool],
     log_weights: Tensor,
     lengths: Tensor | None,
     single_root: bool,
     workers: int,
-) -> tuple[Tensor, Tensor]:
-    """Let the core look at scores, and compute a number per graph and its gradient, in one go.
+    *,
+    gradient: bool,
+) -> tuple[Tensor, Tensor | None]:
+    """Let the core look at scores and compute a number per graph, and its gradient, in one go.
 
     The scores are read where they are, and the answers written where they stay.  If the core finds
     anything wrong, the gate is asked what it is.
     """
-    size, dtype = log_weights.shape[-1], answer_dtype(log_weights.dtype)
-    scores = log_weights.detach().to("cpu", dtype).contiguous()
-    shape = (scores.numel() // size**2, size, size)
-    value, gradient = torch.empty(scores.shape[:-2], dtype=dtype), torch.empty_like(scores)
-    if lengths is None:
-        num_words = np.full(shape[0], size - 1, dtype=np.int32)
-    else:  # what is no length stays none
-        num_words = lengths.to("cpu", torch.int64).clamp(0, size).to(torch.int32).numpy().ravel()
+    scores = _on_cpu(log_weights, answer_dtype(log_weights.dtype))
+    slope = torch.empty_like(scores) if gradient else None
+    array = scores.numpy()
+    numbers = np.empty(array.shape[:-2], array.dtype)  # in a third of the time torch takes
     is_sound = compute(
-        scores.numpy().reshape(shape),
-        num_words,
+        array,
+        None if lengths is None else _on_cpu(lengths, torch.int64).numpy(),
         single_root,
         workers,
-        value.numpy().reshape(-1),
-        gradient.numpy().reshape(shape),
+        numbers,
+        None if slope is None else slope.numpy(),
     )
     if not is_sound:
         to_graphs(log_weights, lengths, single_root)
         raise RuntimeError("log_weights were changed while they were read")
-    return value.to(log_weights.device), gradient.to(log_weights.device)
+    value = torch.from_numpy(numbers)
+    if not log_weights.is_cpu:
+        value = value.to(log_weights.device)
+        slope = None if slope is None else slope.to(log_weights.device)
+    return value, slope
+
+
+def _on_cpu(tensor: Tensor, dtype: torch.dtype) -> Tensor:
+    """Give a tensor as the core reads it; most are such ones, and asking torch takes its time."""
+    tensor = tensor.detach()
+    if tensor.dtype != dtype or not tensor.is_cpu:
+        tensor = tensor.to("cpu", dtype)
+    return tensor.contiguous()
 
 
 def to_tensor(array: Any, like: Tensor, dtype: torch.dtype | None = None) -> Tensor:

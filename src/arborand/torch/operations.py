@@ -39,10 +39,10 @@ from arborand.torch.border import (
     answer_dtype,
     key_words,
     not_compiled,
+    of_scores,
     to_array,
     to_graphs,
     to_tensor,
-    value_and_gradient,
 )
 from arborand.trees import check_trees, num_root_arcs
 
@@ -67,9 +67,8 @@ if TYPE_CHECKING:
 def _compute_log_partition(
     log_weights: Tensor, lengths: Tensor | None, single_root: bool, workers: int
 ) -> Tensor:
-    graphs = to_graphs(log_weights, lengths, single_root)
-    answer = inference.log_partition(graphs, inference.normalise(graphs, workers))
-    return to_tensor(answer, log_weights)
+    compute = _core.log_partition_of_scores
+    return of_scores(compute, log_weights, lengths, single_root, workers, gradient=False)[0]
 
 
 def _compute_arc_marginals(
@@ -105,8 +104,8 @@ def _compute_arc_cumulants(
 def _compute_entropy(
     log_weights: Tensor, lengths: Tensor | None, single_root: bool, workers: int
 ) -> Tensor:
-    graphs = to_graphs(log_weights, lengths, single_root)
-    return to_tensor(inference.entropy(graphs, workers), log_weights)
+    compute = _core.entropy_of_scores
+    return of_scores(compute, log_weights, lengths, single_root, workers, gradient=False)[0]
 
 
 def _compute_entropy_gradient(
@@ -330,11 +329,10 @@ def _call(operation: type[_Operation], operator: Any, *arguments: Any) -> Tensor
 @not_compiled
 def _run(operation: type[_Operation], *arguments: Any) -> Tensor:
     answer: Tensor
-    if _have_values(arguments) and not _has_derivatives(arguments):
-        # What torch does around a function takes five times as long as a short sentence.
-        answer = operation.compute(*arguments)
-    else:
+    if are_transforms_active() or not _have_values(arguments) or _has_derivatives(arguments):
         answer = operation.apply(*arguments)  # type: ignore[no-untyped-call]
+    else:  # what torch does around a function takes longer than the work on a short sentence
+        answer = operation.compute(*arguments)
     return answer
 
 
@@ -343,16 +341,23 @@ def _have_values(arguments: tuple[Any, ...]) -> bool:
     if num_dispatch_modes():
         return False
     try:
-        return all(not isinstance(x, Tensor) or x.data_ptr() for x in arguments)
+        for argument in arguments:  # not `all`: this takes a tenth of a call on a short sentence
+            if isinstance(argument, Tensor) and not argument.data_ptr():
+                return False
     except RuntimeError:  # no memory behind it
         return False
+    return True
 
 
 def _has_derivatives(arguments: tuple[Any, ...]) -> bool:
-    tensors = [x for x in arguments if isinstance(x, Tensor)]
-    return (torch.is_grad_enabled() and any(x.requires_grad for x in tensors)) or any(
-        forward_ad.unpack_dual(x).tangent is not None for x in tensors
-    )
+    is_recorded = torch.is_grad_enabled()
+    for argument in arguments:
+        if isinstance(argument, Tensor) and (
+            (is_recorded and argument.requires_grad)
+            or forward_ad.unpack_dual(argument).tangent is not None
+        ):
+            return True
+    return False
 
 
 def _awaits_backward(scores: Tensor) -> bool:
@@ -367,15 +372,9 @@ def _awaits_backward(scores: Tensor) -> bool:
     )
 
 
-def _is_used_up(grad: Tensor) -> bool:
-    """Whether what was kept for this backward pass is freed after it, in plain sight of torch."""
-    return not (torch.is_grad_enabled() or keeps_graph()) and _have_values((grad,))
-
-
 @not_compiled
 def _apply_with_gradient(operation: type[_WithGradient], arguments: tuple[Any, ...]) -> Tensor:
-    answer: Tensor
-    answer, _ = operation.apply(*arguments)  # type: ignore[no-untyped-call]
+    answer: Tensor = operation.apply(*arguments)  # type: ignore[no-untyped-call]
     return answer
 
 
@@ -400,81 +399,101 @@ def _no_derivative(what: str) -> NotImplementedError:
 # ---- the operations
 
 
-class _LogPartition(_Operation):
-    @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> Any:
+class _Number(_Operation):
+    """A number per graph, and the operation that is its gradient."""
+
+    gradient: ClassVar[Callable[..., Tensor]]
+
+    @classmethod
+    def backward(cls, ctx: Any, grad: Tensor) -> Any:
         log_weights, *rest = _inputs(ctx)
-        answer = _for_arcs(grad) * arc_marginals(log_weights, *rest)
+        answer = _for_arcs(grad) * cls.gradient(log_weights, *rest)
         return answer.to(log_weights.dtype), None, None, None
 
-    @staticmethod
-    def jvp(ctx: Any, *tangents: Any) -> Any:
+    @classmethod
+    def jvp(cls, ctx: Any, *tangents: Any) -> Any:
         log_weights, *rest = _inputs(ctx)
-        return _inner(arc_marginals(log_weights, *rest), tangents[0])
+        return _inner(cls.gradient(log_weights, *rest), tangents[0])
+
+
+class _LogPartition(_Number):
+    @staticmethod
+    def gradient(*arguments: Any) -> Tensor:
+        return arc_marginals(*arguments)
+
+
+class _Entropy(_Number):
+    @staticmethod
+    def gradient(*arguments: Any) -> Tensor:
+        return entropy_gradient(*arguments)
 
 
 class _WithGradient(Function):
-    """A number and its gradient, which the core finds together for less than one after the other.
-
-    The gradient is an answer too, so that what multiplies it has derivatives of its own.
-    """
+    """A number and its gradient: the core finds both for less than one after the other."""
 
     compute: ClassVar[Callable[..., bool]]
-    second: ClassVar[Callable[..., Tensor]]  # the derivative of the gradient in a direction
+    number: ClassVar[type[_Number]]
 
     # Without a `setup_context`, which only transforms need, and which costs as much as a sentence.
     @classmethod
     def forward(cls, ctx: Any, log_weights: Tensor, lengths: Tensor | None, *others: Any) -> Any:
-        value, gradient = value_and_gradient(cls.compute, log_weights, lengths, *others)
+        value, gradient = of_scores(cls.compute, log_weights, lengths, *others, gradient=True)
         ctx.others = others
         ctx.save_for_backward(log_weights, lengths, gradient)
-        ctx.set_materialize_grads(False)
-        return value, gradient
+        return value
 
     @classmethod
-    def backward(cls, ctx: Any, grad: Tensor | None, grad_of_gradient: Tensor | None) -> Any:
+    def backward(cls, ctx: Any, grad: Tensor) -> Any:
         log_weights, lengths, gradient = ctx.saved_tensors
-        answer: Any = None
-        if grad is not None:
-            if not _is_used_up(grad):
-                answer = gradient * _for_arcs(grad)
-            else:  # a gradient that nobody will ask for again need not be kept
-                answer = gradient.detach()
-                if not (grad == 1).all():
-                    answer.mul_(_for_arcs(grad))
-        if grad_of_gradient is not None:
-            more = cls.second(log_weights, grad_of_gradient, lengths, *ctx.others)
-            answer = more if answer is None else answer + more
-        return None if answer is None else answer.to(log_weights.dtype), None, None, None
+        if torch.is_grad_enabled():  # once more, with derivatives of its own
+            answer = _for_arcs(grad) * cls.number.gradient(log_weights, lengths, *ctx.others)
+        elif keeps_graph() or not _have_values((grad,)):
+            answer = _for_arcs(grad) * gradient
+        else:  # a gradient that nobody will ask for again need not be kept
+            answer = gradient.detach()
+            if set(grad.flatten().tolist()) != {1.0}:  # it is, for a sum of losses
+                answer.mul_(_for_arcs(grad))
+        if answer.dtype != log_weights.dtype:
+            answer = answer.to(log_weights.dtype)
+        return answer, None, None, None
 
 
 class _LogPartitionWithGradient(_WithGradient):
     compute = _core.log_partition_of_scores
-
-    @staticmethod
-    def second(*arguments: Any) -> Tensor:
-        return arc_covariances(*arguments)
+    number = _LogPartition
 
 
 class _EntropyWithGradient(_WithGradient):
     compute = _core.entropy_of_scores
+    number = _Entropy
 
+
+class _Gradient(_Operation):
+    """The gradient of a number per graph, and the operation that is its derivative."""
+
+    derivative: ClassVar[Callable[..., Tensor]]  # in a direction
+
+    @classmethod
+    def backward(cls, ctx: Any, grad: Tensor) -> Any:
+        log_weights, *rest = _inputs(ctx)
+        return cls.derivative(log_weights, grad, *rest).to(log_weights.dtype), None, None, None
+
+    @classmethod
+    def jvp(cls, ctx: Any, *tangents: Any) -> Any:
+        log_weights, *rest = _inputs(ctx)
+        return cls.derivative(log_weights, tangents[0], *rest)
+
+
+class _ArcMarginals(_Gradient):
     @staticmethod
-    def second(*arguments: Any) -> Tensor:
+    def derivative(*arguments: Any) -> Tensor:
+        return arc_covariances(*arguments)
+
+
+class _EntropyGradient(_Gradient):
+    @staticmethod
+    def derivative(*arguments: Any) -> Tensor:
         return entropy_gradient_tangents(*arguments)
-
-
-class _ArcMarginals(_Operation):
-    @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> Any:
-        log_weights, *rest = _inputs(ctx)
-        answer = arc_covariances(log_weights, grad, *rest)
-        return answer.to(log_weights.dtype), None, None, None
-
-    @staticmethod
-    def jvp(ctx: Any, *tangents: Any) -> Any:
-        log_weights, *rest = _inputs(ctx)
-        return arc_covariances(log_weights, tangents[0], *rest)
 
 
 class _ArcCovariances(_Operation):
@@ -524,32 +543,6 @@ class _ArcCumulants(_Operation):
         if tangents[2] is not None:
             answer = answer + arc_cumulants(log_weights, direction, tangents[2], *rest)
         return answer
-
-
-class _Entropy(_Operation):
-    @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> Any:
-        log_weights, *rest = _inputs(ctx)
-        answer = _for_arcs(grad) * entropy_gradient(log_weights, *rest)
-        return answer.to(log_weights.dtype), None, None, None
-
-    @staticmethod
-    def jvp(ctx: Any, *tangents: Any) -> Any:
-        log_weights, *rest = _inputs(ctx)
-        return _inner(entropy_gradient(log_weights, *rest), tangents[0])
-
-
-class _EntropyGradient(_Operation):
-    @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> Any:
-        log_weights, *rest = _inputs(ctx)
-        answer = entropy_gradient_tangents(log_weights, grad, *rest)
-        return answer.to(log_weights.dtype), None, None, None
-
-    @staticmethod
-    def jvp(ctx: Any, *tangents: Any) -> Any:
-        log_weights, *rest = _inputs(ctx)
-        return entropy_gradient_tangents(log_weights, tangents[0], *rest)
 
 
 class _EntropyGradientTangents(_Operation):

@@ -35,15 +35,24 @@ bool logarithms_of_weights(const double* weights, double* logarithms, Index coun
     return take_logarithms_of_weights(weights, logarithms, count);
 }
 
-bool has_zero_or_low(const double* x, Index count, double low) {
-    const auto is_found = [low](FourDoubles numbers) {
-        return (numbers == 0.0) | ((numbers <= low) & (numbers > -HUGE_VAL));
-    };
+// Whether is_found(four numbers) is set for any number.
+template <class IsFound>
+bool any_of(const double* x, Index count, const IsFound& is_found) {
     FourIntegers found = {0, 0, 0, 0};
     Index i = 0;
     for (; i + vector_length <= count; i += vector_length) found |= is_found(load(x + i));
     for (; i < count; ++i) found |= is_found(broadcast(x[i]));
     return (found[0] | found[1] | found[2] | found[3]) != 0;
+}
+
+bool has_zero_or_low(const double* x, Index count, double low) {
+    return any_of(x, count, [low](FourDoubles numbers) {
+        return (numbers == 0.0) | ((numbers <= low) & (numbers > -HUGE_VAL));
+    });
+}
+
+bool all_below_infinity(const double* x, Index count) {
+    return !any_of(x, count, [](FourDoubles numbers) { return ~(numbers < HUGE_VAL); });
 }
 
 template <class Work>
@@ -221,6 +230,7 @@ const Kernels& kernels() {
                                   logarithms,
                                   logarithms_of_weights,
                                   has_zero_or_low,
+                                  all_below_infinity,
                                   log_partition,
                                   log_prob,
                                   arc_marginals,

@@ -34,6 +34,8 @@ struct Kernels {
     bool (*logarithms_of_weights)(const double* weights, double* logarithms, Index count);
     // Whether some number is 0, or finite and at most `low`; none is NaN.
     bool (*has_zero_or_low)(const double* x, Index count, double low);
+    // Whether all numbers are below +inf, and none is NaN.
+    bool (*all_below_infinity)(const double* x, Index count);
     // marginals[head * stride + dependent] as well, unless null
     Status (*log_partition)(const Graph&, Scratch&, const Interrupt&, PartitionOutput&,
                             double* marginals, Index stride);

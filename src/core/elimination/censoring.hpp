@@ -76,6 +76,21 @@ struct Pivots {
         product = product * to_unbounded(pivot);
         first_order += order;
     }
+
+    // The pivot of a node, or, where it vanishes, what is left to the node: then the node walks to
+    // the root at once, with certainty, and the answer is false.
+    template <class Scalar>
+    bool take(const Scalar& pivot, Scalar& at_once, Scalar& first_order_weight) {
+        if (is_positive(pivot)) {
+            multiply(pivot, 0);
+            return true;
+        }
+        multiply(first_order_weight, 1);
+        dead_end |= !is_positive(first_order_weight);
+        at_once = Scalar(1.0);
+        first_order_weight = Scalar(0.0);
+        return false;
+    }
 };
 
 namespace censoring_detail {
@@ -88,60 +103,141 @@ inline void add_multiple(Scalar* to, Scalar factor, const Scalar* from, Index be
     for (Index i = begin; i < end; ++i) to[i] += factor * from[i];
 }
 
+// The entries [k, k + base_size) of rows [j, j_end) as they are when those nodes are censored.
 template <class Scalar>
-inline void divide(Scalar* row, Scalar divisor, Index begin, Index end) {
-    for (Index i = begin; i < end; ++i) row[i] = row[i] / divisor;
-}
-
-// The same in whole vectors: `end` is a multiple of four, and what the first vector holds before
-// `begin` is left as it is.
-inline FourIntegers places_from(Index begin, Index i) {
-    return FourIntegers{i, i + 1, i + 2, i + 3} >= begin;
-}
-
-inline void add_multiple(double* to, double factor, const double* from, Index begin, Index end) {
-    Index i = begin / vector_length * vector_length;
-    if (i >= end) return;
-    const FourDoubles first = select(places_from(begin, i), load(from + i), broadcast(0.0));
-    store(to + i, load(to + i) + factor * first);
-    for (i += vector_length; i < end; i += vector_length)
-        store(to + i, load(to + i) + factor * load(from + i));
-}
-
-// Entries [begin, end) of a row += factors[k] * those of row k, for k = 0 .. count - 1; both ends
-// are multiples of four.
-template <class Scalar>
-inline void add_multiples(Scalar* to, const Scalar* factors, const Scalar* rows, Index stride,
-                          Index count, Index begin, Index end) {
-    for (Index k = 0; k < count; ++k) add_multiple(to, factors[k], rows + k * stride, begin, end);
-}
-
-template <Index Count>
-inline void add_multiples(double* to, const double* factors, const double* rows, Index stride,
-                          Index begin, Index end) {
-    FourDoubles factor[Count];
-    for (Index k = 0; k < Count; ++k) factor[k] = broadcast(factors[k]);
-    for (Index i = begin; i < end; i += vector_length) {
-        FourDoubles entries = load(to + i);
-        for (Index k = 0; k < Count; ++k) entries += factor[k] * load(rows + k * stride + i);
-        store(to + i, entries);
+void solve_rows(const Rows<Scalar>& row, Index j, Index j_end, Index k) {
+    for (; j < j_end; ++j) {
+        for (Index i = k; i < k + base_size; ++i) {
+            add_multiple(row[j], row[j][i], row[i], i + 1, k + base_size);
+        }
     }
 }
 
-inline void add_multiples(double* to, const double* factors, const double* rows, Index stride,
-                          Index count, Index begin, Index end) {
-    static_assert(base_size == 4, "one case for each number of rows");
-    if (count == 1) add_multiples<1>(to, factors, rows, stride, begin, end);
-    if (count == 2) add_multiples<2>(to, factors, rows, stride, begin, end);
-    if (count == 3) add_multiples<3>(to, factors, rows, stride, begin, end);
+// Elimination::eliminate for at most base_size rows, and Elimination::substitute.
+template <class Scalar>
+void eliminate_base(const Rows<Scalar>& row, Index begin, Index end, Pivots& pivots) {
+    for (Index j = begin; j < end; ++j) {
+        for (Index k = begin; k < j; ++k) {
+            add_multiple(row[j], row[j][k], row[k], k + 1, row.end);
+        }
+        Scalar* from = row[j] + j + 1;
+        const Index count = row.end - j - 1;
+        const Scalar pivot = sum(from, count - 1);
+        row[j][j] = pivot;
+        if (!pivots.take(pivot, from[count - 2], from[count - 1])) continue;
+        for (Index i = 0; i < count; ++i) from[i] = from[i] / pivot;
+    }
 }
 
-inline void divide(double* row, double divisor, Index begin, Index end) {
-    Index i = begin / vector_length * vector_length;
-    if (i >= end) return;
-    const FourDoubles divisors = select(places_from(begin, i), broadcast(divisor), broadcast(1.0));
-    store(row + i, load(row + i) / divisors);
-    for (i += vector_length; i < end; i += vector_length) store(row + i, load(row + i) / divisor);
+template <class Scalar>
+void substitute_base(const Rows<Scalar>& row, Index begin, Index end) {
+    for (Index j = end - 2; j >= begin; --j) {
+        for (Index k = j + 1; k < end; ++k) {
+            add_multiple(row[j], row[j][k], row[k], row.others, row.end);
+        }
+    }
+}
+
+// The same for doubles, with the same bits.  What the nodes of a base lead to among each other is
+// one vector per row and stays in registers; everything else is read and written once.
+static_assert(base_size == vector_length, "a base is as wide as a vector");
+
+// Which of the columns i .. i + 3 are in [begin, end).
+inline FourIntegers columns_in(Index begin, Index end, Index i) {
+    const FourIntegers column = {i, i + 1, i + 2, i + 3};
+    return (column >= begin) & (column < end);
+}
+
+// A row's steps to the nodes of a base, of which the first `Count` lead on to the later ones.
+template <Index Count>
+inline FourDoubles solved(FourDoubles steps, const FourDoubles* leads_to) {
+    for (Index k = 0; k < Count; ++k) steps += broadcast(steps[k]) * leads_to[k];
+    return steps;
+}
+
+inline void solve_rows(const Rows<double>& row, Index j, Index j_end, Index k) {
+    constexpr Index count = base_size - 1;
+    FourDoubles leads_to[count];
+    for (Index i = 0; i < count; ++i) {
+        const FourIntegers is_later = columns_in(k + i + 1, k + base_size, k);
+        leads_to[i] = select(is_later, load(row[k + i] + k), broadcast(0.0));
+    }
+    for (; j < j_end; ++j) store(row[j] + k, solved<count>(load(row[j] + k), leads_to));
+}
+
+// Censor a base's node number `Count`.  `leads_to` is of the nodes before it, and then of this one.
+template <Index Count>
+inline void eliminate_row(const Rows<double>& row, Index begin, FourDoubles* leads_to,
+                          Pivots& pivots) {
+    const Index j = begin + Count, rest = begin + base_size, a = row.end - 2, b = row.end - 1;
+    const FourDoubles zero = broadcast(0.0);
+    double* to = row[j];
+    FourDoubles steps = solved<Count>(load(to + begin), leads_to);
+    // The pivot in the order of `sum`, but for a rotation of the lanes that its end does not notice
+    // and for zeros that are added.
+    FourDoubles total = select(columns_in(j + 1, b, begin), steps, zero), other_total = zero;
+    const auto follow = [&](Index i) {
+        FourDoubles entries = load(to + i);
+        for (Index k = 0; k < Count; ++k) {
+            entries += broadcast(steps[k]) * load(row[begin + k] + i);
+        }
+        store(to + i, entries);
+        return entries;
+    };
+    const auto add = [&](FourDoubles entries) {
+        const FourDoubles sum = other_total + entries;
+        other_total = total;
+        total = sum;
+    };
+    const Index last = row.stride - vector_length;
+    for (Index i = rest; i < last; i += vector_length) add(follow(i));
+    if (rest <= last) add(select(columns_in(0, b, last), follow(last), zero));
+    const double pivot = sum_of(total + other_total);
+
+    const FourIntegers is_later = columns_in(j + 1, rest, begin);
+    const FourIntegers is_pivot = columns_in(j, j + 1, begin);
+    if (pivot > 0) {
+        const FourDoubles divisor = select(is_later, broadcast(pivot), broadcast(1.0));
+        steps = select(is_pivot, broadcast(pivot), steps / divisor);
+        for (Index i = rest; i <= last; i += vector_length) store(to + i, load(to + i) / pivot);
+        store(to + begin, steps);
+        pivots.multiply(pivot, 0);
+    } else {
+        store(to + begin, select(is_pivot, zero, steps));
+        pivots.take(pivot, to[a], to[b]);
+        steps = load(to + begin);
+    }
+    if (Count < base_size - 1) leads_to[Count] = select(is_later, steps, zero);
+}
+
+inline void eliminate_base(const Rows<double>& row, Index begin, Index end, Pivots& pivots) {
+    FourDoubles leads_to[base_size - 1];
+    eliminate_row<0>(row, begin, leads_to, pivots);
+    if (end - begin > 1) eliminate_row<1>(row, begin, leads_to, pivots);
+    if (end - begin > 2) eliminate_row<2>(row, begin, leads_to, pivots);
+    if (end - begin > 3) eliminate_row<3>(row, begin, leads_to, pivots);
+}
+
+template <Index Count>
+inline void substitute_rows(const Rows<double>& row, Index begin) {
+    FourDoubles step[Count][Count];
+    for (Index j = 0; j < Count; ++j) {
+        for (Index k = j + 1; k < Count; ++k) step[j][k] = broadcast(row[begin + j][begin + k]);
+    }
+    for (Index i = row.others; i < row.stride; i += vector_length) {
+        FourDoubles lands[Count];
+        for (Index j = Count - 1; j >= 0; --j) {
+            lands[j] = load(row[begin + j] + i);
+            for (Index k = j + 1; k < Count; ++k) lands[j] += step[j][k] * lands[k];
+            if (j < Count - 1) store(row[begin + j] + i, lands[j]);
+        }
+    }
+}
+
+inline void substitute_base(const Rows<double>& row, Index begin, Index end) {
+    if (end - begin == 2) substitute_rows<2>(row, begin);
+    if (end - begin == 3) substitute_rows<3>(row, begin);
+    if (end - begin == 4) substitute_rows<4>(row, begin);
 }
 
 template <class Scalar>
@@ -152,13 +248,13 @@ class Elimination {
 
     // Rows [begin, end) already carry the censoring of all nodes before `begin`.
     void eliminate(Index begin, Index end) {
-        if (end - begin <= base_size) return eliminate_base(begin, end);
+        if (end - begin <= base_size) return eliminate_base(row_, begin, end, pivots_);
         if (interrupt_.requested(end - begin)) return;
         const Index middle = begin + halved(end - begin);
         eliminate(begin, middle);
         for (Index k = begin; k < middle; k += base_size) {
-            const Index k_end = k + base_size < middle ? k + base_size : middle;
-            for (Index j = middle; j < end; ++j) solve_row(j, k, k_end);
+            const Index k_end = k + base_size;
+            solve_rows(row_, middle, end, k);
             if (k_end < middle) update(middle, end, k, k_end, k_end, middle);
         }
         update(middle, end, begin, middle, middle, row_.stride);
@@ -167,12 +263,7 @@ class Elimination {
 
     // Follow the walk of rows [begin, end) through the later of these rows until it leaves them.
     void substitute(Index begin, Index end) {
-        if (end - begin <= base_size) {
-            for (Index j = end - 2; j >= begin; --j) {
-                for (Index k = j + 1; k < end; ++k) add_multiple(j, k, row_.others, row_.stride);
-            }
-            return;
-        }
+        if (end - begin <= base_size) return substitute_base(row_, begin, end);
         if (interrupt_.requested(end - begin)) return;
         const Index middle = begin + halved(end - begin);
         substitute(middle, end);
@@ -181,52 +272,13 @@ class Elimination {
     }
 
   private:
+    // A multiple of base_size.
     static Index halved(Index size) { return (size / 2 + base_size - 1) / base_size * base_size; }
 
-    // Row j += its entry k times row k, in columns [c, c_end).
-    void add_multiple(Index j, Index k, Index c, Index c_end) {
-        censoring_detail::add_multiple(row_[j], row_[j][k], row_[k], c, c_end);
-    }
-
-    // The same for rows [j, j_end) and [k, k_end).
+    // Rows [j, j_end) += their entries [k, k_end) times rows [k, k_end), in columns [c, c_end).
     void update(Index j, Index j_end, Index k, Index k_end, Index c, Index c_end) {
         add_product(row_[j] + c, row_.stride, Strided<Scalar>{row_[j] + k, row_.stride, 1},
                     row_[k] + c, row_.stride, j_end - j, k_end - k, c_end - c, interrupt_);
-    }
-
-    // The entries [k, k_end) of row j as they are when those nodes are censored.
-    void solve_row(Index j, Index k, Index k_end) {
-        for (; k < k_end; ++k) add_multiple(j, k, k + 1, k_end);
-    }
-
-    void eliminate_base(Index begin, Index end) {
-        const Index rest = begin + base_size;
-        for (Index j = begin; j < end; ++j) {
-            // First what row j leads to among these nodes, then the same steps in all other
-            // columns.
-            for (Index k = begin; k < j; ++k) add_multiple(j, k, k + 1, rest);
-            add_multiples(row_[j], row_[j] + begin, row_[begin], row_.stride, j - begin, rest,
-                          row_.stride);
-            normalise(j);
-        }
-    }
-
-    void normalise(Index k) {
-        Scalar* from = row_[k] + k + 1;
-        const Index count = row_.end - k - 1;
-        Scalar& at_once = from[count - 2];
-        Scalar& first_order = from[count - 1];
-        const Scalar pivot = sum(from, count - 1);
-        row_[k][k] = pivot;
-        if (is_positive(pivot)) {
-            pivots_.multiply(pivot, 0);
-            divide(row_[k], pivot, k + 1, row_.stride);
-        } else {
-            pivots_.multiply(first_order, 1);
-            pivots_.dead_end |= !is_positive(first_order);
-            at_once = Scalar(1.0);
-            first_order = Scalar(0.0);
-        }
     }
 
     Rows<Scalar> row_;

@@ -26,7 +26,9 @@
 // Nodes are numbered from 0 here: node j is word j + 1, and `root` is -1.
 #pragma once
 
+#include <initializer_list>
 #include <type_traits>
+#include <utility>
 
 #include "elimination/censoring.hpp"
 #include "elimination/first_descent.hpp"
@@ -309,8 +311,9 @@ class Recursion {
             Scalar* to = kept_landing + i * stride;
             clear_row(to + before, split.censored - before);
             clear_row(to + censored_end, after - censored_end);
-            copy_column(to + split.censored, absorption + i, dropped.stride, split.num_censored);
         }
+        copy_transposed(kept_landing + split.censored, stride, absorption, dropped.stride,
+                        split.num_censored, num_places);
     }
 
     // The last levels at once: each node of a small set survives in turn.  Where visits decide

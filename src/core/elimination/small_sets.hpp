@@ -40,18 +40,9 @@ inline double part(const FourDoubles& number, Index r) { return number[r]; }
 // The first-order pivot of censoring.hpp where the one of order 0 vanishes.
 template <class Scalar>
 inline void normalise(Scalar* steps, Index count, Scalar pivot, Pivots& pivots) {
-    Scalar& at_once = steps[count - 2];
-    Scalar& first_order = steps[count - 1];
-    if (is_positive(pivot)) {
-        pivots.multiply(pivot, 0);
-        const Scalar inverse = Scalar(1.0) / pivot;
-        for (Index i = 0; i < count; ++i) steps[i] = steps[i] * inverse;
-    } else {
-        pivots.multiply(first_order, 1);
-        pivots.dead_end |= !is_positive(first_order);
-        at_once = Scalar(1.0);
-        first_order = Scalar(0.0);
-    }
+    if (!pivots.take(pivot, steps[count - 2], steps[count - 1])) return;
+    const Scalar inverse = Scalar(1.0) / pivot;
+    for (Index i = 0; i < count; ++i) steps[i] = steps[i] * inverse;
 }
 
 inline void normalise(FourDoubles* steps, Index count, FourDoubles pivot, Pivots& pivots) {

@@ -69,13 +69,10 @@ bool marginals_by_dependent(Problem<Scalar>& problem, double* marginals, Index s
 
 // From a row per dependent to [head * stride + dependent].
 inline void write_by_head(const double* by_dependent, Index n, double* by_head, Index stride) {
-    constexpr Index block = 16;  // transposed block by block, to use whole cache lines
-    for (Index j = 0; j < n; j += block) {
-        const Index count = j + block < n ? block : n - j;
-        const double* from = by_dependent + j * (n + 1);
-        for (Index i = 0; i <= n; ++i) {
-            copy_column(by_head + i * stride + j + 1, from + i, n + 1, count);
-        }
+    constexpr Index at_once = 64;  // dependents, to write whole cache lines
+    for (Index j = 0; j < n; j += at_once) {
+        copy_transposed(by_head + j + 1, stride, by_dependent + j * (n + 1), n + 1,
+                        j + at_once < n ? at_once : n - j, n + 1);
     }
 }
 

@@ -17,18 +17,55 @@ ARBORAND_INLINE void in_vectors(Index count, const Move& move, const MoveOne& mo
     for (; i < count; ++i) move_one(i);
 }
 
-// to[i] = from[i * stride]
+// The same in two dimensions: block(i, j) for the sixteen entries from there on, column by column.
+template <class Block, class MoveOne>
+ARBORAND_INLINE void in_blocks(Index rows, Index columns, const Block& block,
+                               const MoveOne& move_one) {
+    if (rows < vector_length || columns < vector_length) {
+        for (Index j = 0; j < columns; ++j) {
+            for (Index i = 0; i < rows; ++i) move_one(i, j);
+        }
+        return;
+    }
+    const Index last_row = rows - vector_length, last_column = columns - vector_length;
+    for (Index j = 0; j < columns; j += vector_length) {
+        const Index column = j < last_column ? j : last_column;
+        for (Index i = 0; i < last_row; i += vector_length) block(i, column);
+        block(last_row, column);
+    }
+}
+
+// Store the columns of a block as rows.
+ARBORAND_INLINE void store_transposed(double* to, Index stride, const FourDoubles* row) {
+    const FourDoubles even_above = __builtin_shufflevector(row[0], row[1], 0, 4, 2, 6);
+    const FourDoubles odd_above = __builtin_shufflevector(row[0], row[1], 1, 5, 3, 7);
+    const FourDoubles even_below = __builtin_shufflevector(row[2], row[3], 0, 4, 2, 6);
+    const FourDoubles odd_below = __builtin_shufflevector(row[2], row[3], 1, 5, 3, 7);
+    store(to, __builtin_shufflevector(even_above, even_below, 0, 1, 4, 5));
+    store(to + stride, __builtin_shufflevector(odd_above, odd_below, 0, 1, 4, 5));
+    store(to + 2 * stride, __builtin_shufflevector(even_above, even_below, 2, 3, 6, 7));
+    store(to + 3 * stride, __builtin_shufflevector(odd_above, odd_below, 2, 3, 6, 7));
+}
+
+// to[j * to_stride + i] = from[i * from_stride + j] for i < rows and j < columns
 template <class Scalar>
-inline void copy_column(Scalar* to, const Scalar* from, Index stride, Index count) {
-    for (Index i = 0; i < count; ++i) to[i] = from[i * stride];
+inline void copy_transposed(Scalar* to, Index to_stride, const Scalar* from, Index from_stride,
+                            Index rows, Index columns) {
+    for (Index j = 0; j < columns; ++j) {
+        for (Index i = 0; i < rows; ++i) to[j * to_stride + i] = from[i * from_stride + j];
+    }
 }
-inline FourDoubles load_column(const double* from, Index stride) {
-    return FourDoubles{from[0], from[stride], from[2 * stride], from[3 * stride]};
-}
-ARBORAND_INLINE void copy_column(double* to, const double* from, Index stride, Index count) {
-    in_vectors(
-        count, [=](Index i) { store(to + i, load_column(from + i * stride, stride)); },
-        [=](Index i) { to[i] = from[i * stride]; });
+inline void copy_transposed(double* to, Index to_stride, const double* from, Index from_stride,
+                            Index rows, Index columns) {
+    in_blocks(
+        rows, columns,
+        [=](Index i, Index j) {
+            const double* row = from + i * from_stride + j;
+            const FourDoubles block[] = {load(row), load(row + from_stride),
+                                         load(row + 2 * from_stride), load(row + 3 * from_stride)};
+            store_transposed(to + j * to_stride + i, to_stride, block);
+        },
+        [=](Index i, Index j) { to[j * to_stride + i] = from[i * from_stride + j]; });
 }
 
 template <class Scalar>

@@ -9,6 +9,8 @@
 namespace arborand {
 namespace ARBORAND_ISA {
 
+inline double sum_of(FourDoubles x) { return (x[0] + x[2]) + (x[1] + x[3]); }
+
 // Eight running sums: a fixed order that every vector width can follow.
 ARBORAND_INLINE double sum(const double* x, Index count) {
     FourDoubles low = broadcast(0.0), high = broadcast(0.0);
@@ -29,8 +31,7 @@ ARBORAND_INLINE double sum(const double* x, Index count) {
     } else {
         low += last();
     }
-    const FourDoubles both = low + high;
-    return (both[0] + both[2]) + (both[1] + both[3]);
+    return sum_of(low + high);
 }
 
 template <class Scalar>

@@ -18,6 +18,9 @@ namespace nb = nanobind;
 
 template <class Number, int Dimensions>
 using Array = nb::ndarray<Number, nb::ndim<Dimensions>, nb::c_contig, nb::device::cpu>;
+// Of any shape.
+template <class Number>
+using Contiguous = nb::ndarray<Number, nb::c_contig, nb::device::cpu>;
 
 // Looks for Ctrl-C at most twenty times a second, because that needs the GIL.
 class SignalPoll {

@@ -32,8 +32,6 @@ const Kernels& chosen_kernels() {
 
 const Kernels* kernels = &chosen_kernels();
 
-template <class Number>
-using Contiguous = nb::ndarray<Number, nb::c_contig, nb::device::cpu>;
 using LogWeights = Array<const double, 3>;
 using Lengths = Array<const std::int32_t, 1>;
 
@@ -209,10 +207,12 @@ void log_partition(LogWeights log_weights, Lengths lengths, bool single_root, in
 
 // log Z and marginals, or the entropy and its gradient, of scores as they come (python/scores.hpp).
 template <class Number>
-bool log_partition_of_scores(Array<const Number, 3> scores, Lengths lengths, bool single_root,
-                             int workers, Array<Number, 1> values, Array<Number, 3> marginals) {
+bool log_partition_of_scores(Contiguous<const Number> scores,
+                             std::optional<Contiguous<const std::int64_t>> lengths,
+                             bool single_root, int workers, Contiguous<Number> values,
+                             std::optional<Contiguous<Number>> marginals) {
     return solve_scores(
-        scores, lengths, single_root, workers, values, marginals,
+        ScoreBatch<Number>{scores, lengths, single_root, values, marginals}, workers, *kernels,
         [](const Graph& graph, Workspace& workspace, const Interrupt& interrupt, double& value,
            double* gradient) {
             // Nobody asks for the shifts.
@@ -228,14 +228,20 @@ bool log_partition_of_scores(Array<const Number, 3> scores, Lengths lengths, boo
 }
 
 template <class Number>
-bool entropy_of_scores(Array<const Number, 3> scores, Lengths lengths, bool single_root,
-                       int workers, Array<Number, 1> values, Array<Number, 3> gradients) {
-    return solve_scores(scores, lengths, single_root, workers, values, gradients,
-                        [](const Graph& graph, Workspace& workspace, const Interrupt& interrupt,
-                           double& value, double* gradient) {
-                            return kernels->entropy_gradient(graph, workspace.scratch, interrupt,
-                                                             gradient, graph.stride, &value);
-                        });
+bool entropy_of_scores(Contiguous<const Number> scores,
+                       std::optional<Contiguous<const std::int64_t>> lengths, bool single_root,
+                       int workers, Contiguous<Number> values,
+                       std::optional<Contiguous<Number>> gradients) {
+    return solve_scores(
+        ScoreBatch<Number>{scores, lengths, single_root, values, gradients}, workers, *kernels,
+        [](const Graph& graph, Workspace& workspace, const Interrupt& interrupt, double& value,
+           double* gradient) {
+            if (gradient == nullptr) {
+                return kernels->entropy(graph, workspace.scratch, interrupt, &value);
+            }
+            return kernels->entropy_gradient(graph, workspace.scratch, interrupt, gradient,
+                                             graph.stride, &value);
+        });
 }
 
 // out[tree, graph] for heads[tree, graph, node].  The index of the first entry of `out` whose heads
@@ -674,15 +680,17 @@ NB_MODULE(_core, m) {
     m.def("log_partition", &log_partition, nb::arg("log_weights"), nb::arg("lengths"),
           nb::arg("single_root"), nb::arg("workers"), nb::arg("parts"), nb::arg("column_shift"));
     m.def("log_partition_of_scores", &log_partition_of_scores<double>, nb::arg("scores"),
-          nb::arg("lengths"), nb::arg("single_root"), nb::arg("workers"), nb::arg("values"),
-          nb::arg("marginals"));
+          nb::arg("lengths").none(), nb::arg("single_root"), nb::arg("workers"), nb::arg("values"),
+          nb::arg("marginals").none());
     m.def("log_partition_of_scores", &log_partition_of_scores<float>, nb::arg("scores"),
-          nb::arg("lengths"), nb::arg("single_root"), nb::arg("workers"), nb::arg("values"),
-          nb::arg("marginals"));
-    m.def("entropy_of_scores", &entropy_of_scores<double>, nb::arg("scores"), nb::arg("lengths"),
-          nb::arg("single_root"), nb::arg("workers"), nb::arg("values"), nb::arg("gradients"));
-    m.def("entropy_of_scores", &entropy_of_scores<float>, nb::arg("scores"), nb::arg("lengths"),
-          nb::arg("single_root"), nb::arg("workers"), nb::arg("values"), nb::arg("gradients"));
+          nb::arg("lengths").none(), nb::arg("single_root"), nb::arg("workers"), nb::arg("values"),
+          nb::arg("marginals").none());
+    m.def("entropy_of_scores", &entropy_of_scores<double>, nb::arg("scores"),
+          nb::arg("lengths").none(), nb::arg("single_root"), nb::arg("workers"), nb::arg("values"),
+          nb::arg("gradients").none());
+    m.def("entropy_of_scores", &entropy_of_scores<float>, nb::arg("scores"),
+          nb::arg("lengths").none(), nb::arg("single_root"), nb::arg("workers"), nb::arg("values"),
+          nb::arg("gradients").none());
     m.def("log_prob", &log_prob, nb::arg("log_weights"), nb::arg("lengths"), nb::arg("single_root"),
           nb::arg("parts"), nb::arg("column_shift"), nb::arg("heads"), nb::arg("out"));
     m.def("arc_marginals", &arc_marginals, nb::arg("log_weights"), nb::arg("lengths"),

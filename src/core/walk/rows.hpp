@@ -119,25 +119,37 @@ inline double convert_nodes(const Graph& graph, const Shift& shift, Scalar* rows
     return highest_lost;
 }
 
-// Row by row, four heads at a time.
+// In blocks of four heads and four dependents, nearly all of which fit.
 inline double convert_nodes(const Graph& graph, const Shift& shift, double* rows, Index stride,
                             double*) {
-    const Index n = graph.num_words;
+    const double* scores = graph.log_weights + graph.stride + 1;
+    const double* column = shift.column + 1;
     FourDoubles highest_lost = broadcast(none_lost);
-    for (Index j = 0; j < n; ++j) {
-        const double* scores = graph.log_weights + graph.stride + j + 1;
-        const FourDoubles column = broadcast(shift.column[j + 1]);
-        const auto convert_four = [&](FourDoubles score) {
-            return convert(score, exact_difference(score, column), highest_lost);
-        };
-        double* row = rows + j * stride;
-        in_vectors(
-            n,
-            [&](Index i) {
-                store(row + i, convert_four(load_column(scores + i * graph.stride, graph.stride)));
-            },
-            [&](Index i) { row[i] = convert_four(broadcast(scores[i * graph.stride]))[0]; });
-    }
+    in_blocks(
+        graph.num_words, graph.num_words,
+        [&](Index i, Index j) {
+            FourDoubles score[vector_length], weights[vector_length];
+            DifferenceOf<FourDoubles> d[vector_length];
+            FourIntegers fit = {-1, -1, -1, -1};
+            for (Index k = 0; k < vector_length; ++k) {
+                score[k] = load(scores + (i + k) * graph.stride + j);
+                d[k] = exact_difference(score[k], load(column + j));
+                fit &= d[k].high >= smallest_exponent;
+            }
+            if (all(fit)) {
+                for (Index k = 0; k < vector_length; ++k) weights[k] = exp_in_range(d[k]);
+            } else {
+                for (Index k = 0; k < vector_length; ++k) {
+                    weights[k] = convert(score[k], d[k], highest_lost);
+                }
+            }
+            store_transposed(rows + j * stride + i, stride, weights);
+        },
+        [&](Index i, Index j) {
+            const FourDoubles score = broadcast(scores[i * graph.stride + j]);
+            const auto d = exact_difference(score, broadcast(column[j]));
+            rows[j * stride + i] = convert(score, d, highest_lost)[0];
+        });
     return highest_of(highest_lost);
 }
 

@@ -114,6 +114,21 @@ def test_func_third_derivatives_forwards(kind):
     assert torch.allclose(found, exact, rtol=1e-11)
 
 
+@NAMES
+@pytest.mark.parametrize("requires_grad", [False, True])
+def test_func_leaves_scores_alone_that_it_does_not_transform(name, requires_grad):
+    fixed = X.clone().requires_grad_(requires_grad)
+    expected = getattr(DependencyTrees(X, lengths=LENGTHS), name)()
+
+    def scaled(factor):
+        return factor * getattr(DependencyTrees(fixed, lengths=LENGTHS), name)()
+
+    one = torch.ones((), dtype=X.dtype)
+    assert torch.equal(func.vmap(scaled)(one[None])[0], expected)
+    assert torch.equal(func.jvp(scaled, (one,), (one,))[1], expected)
+    assert torch.equal(func.grad(lambda x: scaled(x).sum())(one), expected.sum())
+
+
 def test_func_grad_passes_through_a_condition():
     known = torch.tensor([-1, 2, -1, -1, -1])
 
