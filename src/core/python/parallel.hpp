@@ -1,14 +1,13 @@
 // Independent pieces of work on several threads, one of which is the caller's.
 //
-// Threads are made for the call and end with it: nothing that matters survives into a fork, and
-// there is no pool to configure.  Which thread does which piece never shows in the results.
+// Threads are made for the call and gone after it: nothing survives into a fork, and there is no
+// pool to configure.  Which thread does which piece never shows in the results.
 #pragma once
 
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <exception>
-#include <memory>
 #include <mutex>
 #include <thread>
 #include <vector>
@@ -32,14 +31,6 @@ struct Workspace {
 struct Outcome {
     Status status = Status::ok;
     Index index = 0;
-};
-
-// The way out of threads.  Shared, because the call does not wait until the system has cleared a
-// thread away: that takes longer than the work on a sentence.
-struct WayOut {
-    std::mutex mutex;
-    std::condition_variable finished;
-    std::atomic<int> running{0};
 };
 
 // for_each for one thread, without a single allocation: the work on one graph may take less time.
@@ -68,6 +59,8 @@ Outcome for_each(Index count, int workers, bool (*poll)(void*), void* context, c
     std::vector<Status> statuses(static_cast<std::size_t>(workers), Status::ok);
     std::vector<Index> indices(static_cast<std::size_t>(workers), count);
     std::vector<std::exception_ptr> exceptions(static_cast<std::size_t>(workers));
+    std::vector<std::thread> threads;
+    threads.reserve(static_cast<std::size_t>(workers));
 
     const auto work = [&](int worker) noexcept {
         const std::size_t place = static_cast<std::size_t>(worker);
@@ -92,32 +85,37 @@ Outcome for_each(Index count, int workers, bool (*poll)(void*), void* context, c
         }
     };
 
-    const auto way_out = std::make_shared<WayOut>();
+    std::mutex mutex;
+    std::condition_variable finished;
+    std::atomic<int> running{0};
+    const auto work_and_report = [&](int worker) noexcept {
+        work(worker);
+        const std::lock_guard<std::mutex> lock(mutex);
+        --running;
+        finished.notify_one();
+    };
+
     for (int worker = 1; worker < workers; ++worker) {
-        const std::lock_guard<std::mutex> lock(way_out->mutex);
+        const std::lock_guard<std::mutex> lock(mutex);
         try {
-            std::thread([&work, way_out, worker] {
-                work(worker);
-                const std::lock_guard<std::mutex> last(way_out->mutex);
-                --way_out->running;
-                way_out->finished.notify_one();
-            }).detach();
-            ++way_out->running;
+            threads.emplace_back(work_and_report, worker);
+            ++running;
         } catch (...) {
             break;  // no more threads, or no memory for one: those that are there do the work
         }
     }
     work(0);
     // Others finish what they have begun: often sooner than one can fall asleep and wake up.
-    for (int i = 0; i < 200 && way_out->running > 0; ++i) std::this_thread::yield();
+    for (int i = 0; i < 200 && running > 0; ++i) std::this_thread::yield();
     // The caller's thread goes on listening until then.
     const Interrupt listening{&stop, poll, context};
-    for (std::unique_lock<std::mutex> lock(way_out->mutex); way_out->running > 0;) {
-        way_out->finished.wait_for(lock, std::chrono::milliseconds(20));
+    for (std::unique_lock<std::mutex> lock(mutex); running > 0;) {
+        finished.wait_for(lock, std::chrono::milliseconds(20));
         lock.unlock();
         listening.requested();
         lock.lock();
     }
+    for (std::thread& thread : threads) thread.join();
 
     for (const std::exception_ptr& exception : exceptions) {
         if (exception) std::rethrow_exception(exception);
