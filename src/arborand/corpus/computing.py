@@ -168,7 +168,7 @@ class Sampling:
         run: Sentences,
         count: int,
         first_draw: int,
-        heads: NDArray[np.int32],
+        heads: NDArray[Any],
         log_prob: NDArray[np.float64],
     ) -> Rows:
         counts = np.full(len(run), count, dtype=np.int64)

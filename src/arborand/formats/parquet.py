@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,8 +19,12 @@ if TYPE_CHECKING:
 
 # A row group ends with the row that brings it to so many numbers: 4 MB of heads, 32 of marginals.
 ROW_GROUP_VALUES = 1 << 22
+# And so does a page, which is what is held and compressed at a time.
+_PAGE_VALUES = 1 << 20
 # What a row counts besides its list.
 _ROW_VALUES = 8
+# In the dictionary of bytes, each stands for itself.
+_BYTES = np.arange(256, dtype=np.int32)
 
 
 class ParquetWriter:
@@ -34,7 +37,9 @@ class ParquetWriter:
         arrow = required("pyarrow", "writing a .parquet file")
         self._layout = layout
         self._waiting: list[Rows] = []
-        self._num_waiting = 0
+        # In numbers: of the rows that wait for their page, and of the row group before them.
+        self._num_waiting = self._num_written = 0
+        self._codes: dict[bytes, int] = {}  # of the sentences of the row group
         columns = [Column("sent_id", "text"), Column(layout.numbering or "length", "i4")]
         columns += [Column(name, "f8") for name in layout.columns]
         if layout.values is not None:
@@ -52,15 +57,17 @@ class ParquetWriter:
         while True:
             weights = self._weights(rows)
             total = int((weights * rows.num_rows).sum())
-            if self._num_waiting + total < ROW_GROUP_VALUES:
+            left = min(_PAGE_VALUES, ROW_GROUP_VALUES - self._num_written) - self._num_waiting
+            if total < left:
                 break
             ends = np.cumsum(np.repeat(weights, rows.num_rows))
-            count = int(np.searchsorted(ends, ROW_GROUP_VALUES - self._num_waiting)) + 1
+            count = int(np.searchsorted(ends, left)) + 1
             first, rows = rows.split(count, self._layout)
-            self._keep(first)
+            self._waiting.append(first)
+            self._num_waiting += int(ends[count - 1])
             self._flush()
         if total:
-            self._keep(rows)
+            self._waiting.append(rows)
             self._num_waiting += total
 
     def _weights(self, rows: Rows) -> NDArray[np.int64]:
@@ -69,13 +76,9 @@ class ParquetWriter:
             return np.full(len(rows.lengths), _ROW_VALUES, dtype=np.int64)
         return self._layout.num_values(rows.lengths) + _ROW_VALUES
 
-    def _keep(self, rows: Rows) -> None:
-        values = rows.values
-        self._waiting.append(rows if values is None else replace(rows, values=_narrow(values)))
-
     def close(self) -> None:
         """Write what is left, and the footer."""
-        if self._waiting:
+        if self._num_waiting:
             self._flush()
         self._file.close(self._metadata)
 
@@ -83,32 +86,29 @@ class ParquetWriter:
         """Nothing is held."""
 
     def _flush(self) -> None:
-        """Write the rows that wait as one row group."""
-        waiting, layout = self._waiting, self._layout
+        """Write the rows that wait as one page of each column."""
+        waiting, layout, codes = self._waiting, self._layout, self._codes
         lengths = np.concatenate([rows.lengths for rows in waiting])
         num_rows = np.concatenate([rows.num_rows for rows in waiting])
         sent_ids = [sent_id for rows in waiting for sent_id in rows.sent_ids]
-        codes: dict[bytes, int] = {}
         code = [
             codes.setdefault(sent_id.encode(), len(codes)) if count else 0
             for sent_id, count in zip(sent_ids, num_rows.tolist(), strict=True)
         ]
-        row_codes = np.repeat(np.array(code, dtype=np.int32), num_rows)
-        ids = list(codes)
         if layout.numbering:
             numbers = np.concatenate([rows.samples() for rows in waiting])
         else:
             numbers = np.repeat(lengths, num_rows)
         columns = [
-            Values(ids, row_codes, bounds=(min(ids), max(ids))),
-            _integers(_narrow(numbers)),
-            *(
-                Values(np.concatenate([rows.columns[name] for rows in waiting]))
-                for name in layout.columns
-            ),
+            Values(np.repeat(np.array(code, dtype=np.int32), num_rows), codes),
+            _integers(numbers),
+        ]
+        columns += [
+            Values(np.concatenate([rows.columns[name] for rows in waiting]))
+            for name in layout.columns
         ]
         if layout.values is not None:
-            values = np.concatenate([rows.values for rows in waiting])
+            values: NDArray[Any] = np.concatenate([rows.values for rows in waiting])
             sizes = np.repeat(layout.num_values(lengths), num_rows)
             whole = _integers(values) if layout.dtype == "i4" else Values(values)
             columns.append(whole._replace(sizes=sizes))
@@ -122,18 +122,16 @@ class ParquetWriter:
                     sizes=np.array([-1 if words is None else len(words) for words in tokens]),
                 )
             )
-        self._file.write_group(len(row_codes), columns)
+        self._file.add_rows(int(num_rows.sum()), columns)
+        self._num_written += self._num_waiting
         self._waiting, self._num_waiting = [], 0
-
-
-def _narrow(values: NDArray[Any]) -> NDArray[Any]:
-    """Make bytes of integers that fit."""
-    is_narrow = values.dtype.kind == "i" and values.min(initial=0) >= 0 and values.max(initial=0) < 256
-    return values.astype(np.uint8) if is_narrow else values
+        if self._num_written >= ROW_GROUP_VALUES:
+            self._file.end_group()
+            self._num_written, self._codes = 0, {}
 
 
 def _integers(values: NDArray[Any]) -> Values:
-    """Store bytes as places in a dictionary in which each number stands for itself."""
-    if values.dtype == np.uint8:
-        return Values(np.arange(int(values.max(initial=0)) + 1, dtype=np.int32), values)
-    return Values(values.astype(np.int32, copy=False))
+    """Store integers as bytes if they fit: a quarter of the size before they are compressed."""
+    if values.dtype != np.uint8 and (values.min(initial=0) < 0 or values.max(initial=0) > 255):
+        return Values(values.astype(np.int32, copy=False))
+    return Values(values.astype(np.uint8, copy=False), _BYTES)

@@ -7,6 +7,7 @@ description: https://parquet.apache.org/docs/file-format/.
 
 from __future__ import annotations
 
+import functools
 import zlib
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -15,6 +16,8 @@ import numpy as np
 from arborand import __version__
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
     from numpy.typing import NDArray
 
 # How many levels a page holds at most: a megabyte of heads.
@@ -54,66 +57,98 @@ class Column(NamedTuple):
 
 
 class Values(NamedTuple):
-    """What a column holds in one row group.
+    """What a column holds in some rows.
 
     Attributes
     ----------
     plain : ndarray, or list of bytes
-        The numbers or strings; those of the dictionary, if there are codes.
-    codes : ndarray or None
-        Where each value stands in the dictionary.
+        The numbers or strings, or where they stand in the dictionary.
+    dictionary : ndarray, or dict from bytes, or None
+        May grow from rows to rows of a row group.
     sizes : ndarray or None
         How many values each row's list has; -1 where there is no list.
-    bounds : pair of bytes or None
-        The least and the greatest value.
     """
 
     plain: NDArray[Any] | list[bytes]
-    codes: NDArray[Any] | None = None
+    dictionary: NDArray[np.int32] | dict[bytes, int] | None = None
     sizes: NDArray[np.int64] | None = None
-    bounds: tuple[bytes, bytes] | None = None
+
+
+class _Chunk:
+    """One column of a row group: its pages, compressed."""
+
+    def __init__(self) -> None:
+        self.pages: list[bytes] = []
+        self.raw_size = self.num_levels = 0
+        self.dictionary: NDArray[np.int32] | dict[bytes, int] | None = None
 
 
 class ParquetFile:
-    """A file of which one row group after the other is written; see :class:`Column`."""
+    """A file that is written from front to back, one row group after the other.
 
-    def __init__(self, write: Any, compress: Any, columns: list[Column]) -> None:
+    Parameters
+    ----------
+    write : function
+        Takes the next bytes of the file.
+    compress : function from bytes to bytes
+        By zstd.
+    columns : list of Column
+    """
+
+    def __init__(
+        self,
+        write: Callable[[bytes], object],
+        compress: Callable[[bytes], bytes],
+        columns: list[Column],
+    ) -> None:
         self._write_bytes = write
         self._compress = compress
         self._columns = columns
         self._place = 0
         self._groups: list[dict[int, Any]] = []
-        self._num_rows = 0
+        self._begin_group()
         self._write(b"PAR1")
+
+    def _begin_group(self) -> None:
+        self._chunks = [_Chunk() for _ in self._columns]
+        self._num_rows = 0
 
     def _write(self, data: bytes) -> None:
         self._write_bytes(data)
         self._place += len(data)
 
-    def write_group(self, num_rows: int, values: list[Values]) -> None:
-        """Write the next rows, column by column."""
+    def add_rows(self, num_rows: int, values: list[Values]) -> None:
+        """Take the next rows of a row group; what is kept of them is compressed."""
+        self._num_rows += num_rows
+        for column, chunk, some in zip(self._columns, self._chunks, values, strict=True):
+            self._add_pages(column, chunk, some)
+
+    def end_group(self) -> None:
+        """Write the rows since the last one as a row group."""
         start = self._place
-        chunks = [self._chunk(*pair) for pair in zip(self._columns, values, strict=True)]
+        chunks = [self._end_chunk(*pair) for pair in zip(self._columns, self._chunks, strict=True)]
         self._groups.append(
             {
                 1: chunks,
                 2: Long(sum(chunk[3][6] for chunk in chunks)),
-                3: Long(num_rows),
+                3: Long(self._num_rows),
                 5: Long(start),
                 6: Long(self._place - start),
             }
         )
-        self._num_rows += num_rows
+        self._begin_group()
 
     def close(self, metadata: dict[str, str]) -> None:
-        """Write the footer."""
+        """Write the last row group and the footer."""
+        if self._num_rows:
+            self.end_group()
         schema: list[dict[int, Any]] = [{4: b"schema", 5: len(self._columns)}]
         for column in self._columns:
             schema += column.schema()
         footer = {
             1: 2,
             2: schema,
-            3: Long(self._num_rows),
+            3: Long(sum(group[3] for group in self._groups)),
             4: self._groups,
             5: [{1: key.encode(), 2: text.encode()} for key, text in metadata.items()],
             6: f"arborand version {__version__}".encode(),
@@ -122,101 +157,125 @@ class ParquetFile:
         encoded = encode_struct(footer)
         self._write(encoded + len(encoded).to_bytes(4, "little") + b"PAR1")
 
-    def _chunk(self, column: Column, values: Values) -> dict[int, Any]:
-        """Write one column of a row group, and say where it is."""
-        start, raw_size = self._place, 0
-        encodings = [_PLAIN, _RLE]
-        content: NDArray[Any] | list[bytes] = values.plain
-        if values.codes is not None:
-            encodings.append(_RLE_DICTIONARY)
-            header = {1: len(content), 2: _PLAIN}
-            raw_size += self._page(_DICTIONARY_PAGE, {7: header}, _plain(content))
-            content = values.codes
-        first_page = self._place
-        count = len(content)
-        places, present = None, None
-        if values.sizes is not None:
+    def _add_pages(self, column: Column, chunk: _Chunk, values: Values) -> None:
+        content, sizes = values.plain, values.sizes
+        chunk.dictionary = values.dictionary if chunk.dictionary is None else chunk.dictionary
+        num_levels, done = len(content), 0
+        if sizes is not None:
             # One level per value, and one for each list that is empty or missing.
-            ends = np.cumsum(np.maximum(values.sizes, 1))
-            count = int(ends[-1])
-            places = np.ones(count, dtype=np.uint8)
-            places[0] = 0
-            places[ends[:-1]] = 0
-            there = 2 if column.is_optional else 1
-            present = np.full(count, there, dtype=np.uint8)
-            if values.sizes.min() < 1:
-                empty = values.sizes < 1
-                present[ends[empty] - 1] = (values.sizes[empty] + there - 1).clip(0)
-        done = 0
-        for begin in range(0, count, _PAGE_LEVELS):
-            end = min(count, begin + _PAGE_LEVELS)
-            body, num_values = b"", end - begin
-            if places is not None and present is not None:
-                levels = present[begin:end]
-                body = _levels(places[begin:end], 1) + _levels(levels, 1 + column.is_optional)
-                num_values = int(np.count_nonzero(levels == (2 if column.is_optional else 1)))
+            ends = np.cumsum(np.maximum(sizes, 1))
+            num_levels = int(ends[-1])
+        chunk.num_levels += num_levels
+        for begin in range(0, num_levels, _PAGE_LEVELS):
+            end = min(num_levels, begin + _PAGE_LEVELS)
+            levels, num_values = b"", end - begin
+            if sizes is not None:
+                levels, num_values = _list_levels(sizes, ends, begin, end, column.is_optional)
             part = content[done : done + num_values]
             done += num_values
-            if values.codes is None:
-                encoding, body = _PLAIN, body + _plain(part)
+            if values.dictionary is None:
+                encoding, body = _PLAIN, [_plain(part)]
             else:
-                encoding, body = _RLE_DICTIONARY, body + _codes(part, len(values.plain))
-            header = {1: end - begin, 2: encoding, 3: _RLE, 4: _RLE}
-            raw_size += self._page(_DATA_PAGE, {5: header}, body)
-        chunk = {
+                encoding, body = _RLE_DICTIONARY, _codes(part, len(values.dictionary))
+            header = {5: {1: end - begin, 2: encoding, 3: _RLE, 4: _RLE}}
+            page, raw_size = self._page(_DATA_PAGE, header, [levels, *body])
+            chunk.pages.append(page)
+            chunk.raw_size += raw_size
+
+    def _end_chunk(self, column: Column, chunk: _Chunk) -> dict[int, Any]:
+        """Write one column of a row group, and say where it is."""
+        start, raw_size = self._place, chunk.raw_size
+        described: dict[int, Any] = {
             1: _TYPES[column.kind],
-            2: encodings,
+            2: [_PLAIN, _RLE],
             3: column.path,
             4: _ZSTD,
-            5: Long(count),
-            6: Long(raw_size),
-            7: Long(self._place - start),
-            9: Long(first_page),
+            5: Long(chunk.num_levels),
         }
-        if first_page > start:
-            chunk[11] = Long(start)
-        if values.bounds is not None:
-            chunk[12] = {3: Long(0), 5: values.bounds[1], 6: values.bounds[0]}
-        return {2: Long(start), 3: chunk}
+        found = chunk.dictionary
+        if found is not None:
+            header = {7: {1: len(found), 2: _PLAIN}}
+            page, size = self._page(_DICTIONARY_PAGE, header, [_plain(found)])
+            self._write(page)
+            raw_size += size
+            described[2].append(_RLE_DICTIONARY)
+            described[11] = Long(start)
+            if isinstance(found, dict):  # the bounds of the strings, by which readers skip
+                described[12] = {3: Long(0), 5: max(found), 6: min(found)}
+        described[9] = Long(self._place)
+        for page in chunk.pages:
+            self._write(page)
+        described[6], described[7] = Long(raw_size), Long(self._place - start)
+        return {2: Long(start), 3: described}
 
-    def _page(self, kind: int, header: dict[int, Any], body: bytes) -> int:
-        """Write a page; the number of its bytes before they were compressed."""
+    def _page(self, kind: int, header: dict[int, Any], content: list[Any]) -> tuple[bytes, int]:
+        """Make a page; beside it the number of its bytes if they were not compressed."""
+        body = b"".join(content)
         packed = self._compress(body)
         checksum = zlib.crc32(packed)
         signed = checksum - ((checksum >> 31) << 32)
         described = encode_struct({1: kind, 2: len(body), 3: len(packed), 4: signed, **header})
-        self._write(described + packed)
-        return len(described) + len(body)
+        return described + packed, len(described) + len(body)
 
 
-def _plain(values: NDArray[Any] | list[bytes]) -> bytes:
+def _plain(values: NDArray[Any] | Iterable[bytes]) -> Any:
     if isinstance(values, np.ndarray):
-        return values.astype(values.dtype.newbyteorder("<"), copy=False).tobytes()
+        return np.ascontiguousarray(values, dtype=values.dtype.newbyteorder("<"))
     return b"".join([len(value).to_bytes(4, "little") + value for value in values])
 
 
-def _levels(levels: NDArray[np.uint8], width: int) -> bytes:
-    """Encode levels of so many bits: one run if they are all the same, or bit by bit."""
-    if levels[0] == levels[-1] and (levels == levels[0]).all():
-        encoded = _varint(len(levels) << 1) + bytes(levels[:1])
+def _list_levels(
+    sizes: NDArray[np.int64], ends: NDArray[np.int64], begin: int, end: int, is_optional: bool
+) -> tuple[bytes, int]:
+    """Encode what says which values are in one list; of how many values, beside it.
+
+    Of all levels, `ends` of the lists, those from `begin` to `end`.
+    """
+    first, last = np.searchsorted(ends, [begin, end], side="right")
+    starts = ends[first:last] - begin  # of the lists after the first one
+    new = np.ones(end - begin, dtype=np.uint8)
+    new[starts[starts < len(new)]] = 0
+    if begin == 0 or ends[first - 1] == begin:
+        new[0] = 0
+    there = 2 if is_optional else 1
+    empty = first + np.flatnonzero(sizes[first:last] < 1)
+    if not empty.size:
+        present = _one_run(len(new), there)
     else:
-        bits = levels
-        if width > 1:
-            bits = np.unpackbits(levels[:, None], axis=1, count=width, bitorder="little").ravel()
-        encoded = _packed(np.packbits(bits, bitorder="little").tobytes(), len(levels), width)
-    return len(encoded).to_bytes(4, "little") + encoded
+        levels = np.full(len(new), there, dtype=np.uint8)
+        levels[ends[empty] - begin - 1] = (sizes[empty] + there - 1).clip(0)
+        present = _bits(levels, there)
+    return _sized(_bits(new, 1)) + _sized(present), len(new) - len(empty)
 
 
-def _packed(data: bytes, count: int, width: int) -> bytes:
-    """Encode numbers that are packed already; they come in groups of eight."""
-    groups = -(-count // 8)
-    return _varint(groups << 1 | 1) + data.ljust(groups * width, b"\0")
+def _sized(data: bytes) -> bytes:
+    return len(data).to_bytes(4, "little") + data
 
 
-def _codes(codes: NDArray[Any], num_values: int) -> bytes:
+def _one_run(count: int, value: int) -> bytes:
+    return _varint(count << 1) + bytes([value])
+
+
+def _bits(numbers: NDArray[np.uint8], width: int) -> bytes:
+    """Encode numbers of one or two bits."""
+    bits = numbers
+    if width > 1:
+        bits = np.unpackbits(numbers[:, None], axis=1, count=width, bitorder="little").ravel()
+    packed = np.packbits(bits, bitorder="little").tobytes()
+    groups = -(-len(numbers) // 8)
+    return _packed_groups(groups) + packed.ljust(groups * width, b"\0")
+
+
+def _packed_groups(count: int) -> bytes:
+    """Begin so many groups of eight numbers each."""
+    return _varint(count << 1 | 1)
+
+
+def _codes(codes: NDArray[Any], num_values: int) -> list[Any]:
     """Encode places in a dictionary: bytes as they are, others as runs of the same one."""
     if codes.dtype == np.uint8:
-        return b"\x08" + _packed(codes.tobytes(), len(codes), 8)
+        groups = -(-len(codes) // 8)
+        return [b"\x08", _packed_groups(groups), codes, bytes(groups * 8 - len(codes))]
     width = max(1, (num_values - 1).bit_length())
     starts = np.flatnonzero(np.concatenate([[True], codes[1:] != codes[:-1]]))
     counts = np.diff(starts, append=len(codes)).tolist()
@@ -225,7 +284,7 @@ def _codes(codes: NDArray[Any], num_values: int) -> bytes:
         _varint(count << 1) + code.to_bytes(size, "little")
         for count, code in zip(counts, codes[starts].tolist(), strict=True)
     ]
-    return bytes([width]) + b"".join(runs)
+    return [bytes([width]), *runs]
 
 
 # ---- Thrift's compact protocol, in which headers and the footer are written
@@ -260,9 +319,8 @@ def _encoded(value: Any) -> tuple[int, bytes]:
     return 9, size + long_size + b"".join(content for _, content in items)
 
 
+@functools.lru_cache(maxsize=1024)
 def _varint(value: int) -> bytes:
-    if value < 128:
-        return bytes([value])
     digits = bytearray()
     while value > 127:
         digits.append(value & 127 | 128)

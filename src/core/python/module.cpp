@@ -443,12 +443,11 @@ std::tuple<std::int64_t, std::int64_t, std::int64_t> sample(
 
 // Trees and their log-probabilities straight from scores that nobody has looked at yet: matrices one
 // after the other, without padding.  heads and log_prob: graph by graph and draw by draw, heads of
-// words alone.  False: the gate has something to say about some graph; what was written is void.
-template <class Number>
+// words alone, which must fit into their type.  False: the gate has something to say about some graph; what was written is void.
+template <class Number, class Head>
 bool sample_scores(Array<const Number, 1> scores, Lengths lengths, bool single_root, int workers,
                    int method, std::uint64_t key0, std::uint64_t key1, std::uint64_t first_graph,
-                   std::uint64_t first_draw, Array<std::int32_t, 1> heads,
-                   Array<double, 1> log_prob) {
+                   std::uint64_t first_draw, Array<Head, 1> heads, Array<double, 1> log_prob) {
     const Index count = static_cast<Index>(lengths.shape(0));
     const Index num_draws = static_cast<Index>(log_prob.shape(0)) / (count > 0 ? count : 1);
     std::vector<Index> first_score(static_cast<std::size_t>(count) + 1), first_word(first_score);
@@ -494,9 +493,10 @@ bool sample_scores(Array<const Number, 1> scores, Lengths lengths, bool single_r
             DrawRange{first_graph + static_cast<std::uint64_t>(g), first_draw, num_draws},
             drawn.data(), size, workspace.scratch, workspace.remembered, interrupt, counts);
         if (status != Status::ok) return status;
-        std::int32_t* target = heads.data() + first_word[place] * num_draws;
+        Head* target = heads.data() + first_word[place] * num_draws;
         for (Index draw = 0; draw < num_draws; ++draw) {
-            std::copy_n(drawn.data() + draw * size + 1, n, target + draw * n);
+            const std::int32_t* row = drawn.data() + draw * size + 1;
+            for (Index j = 0; j < n; ++j) *target++ = static_cast<Head>(row[j]);
         }
         Index sound = num_draws;
         return kernels->log_prob(graph, partition, workspace.scratch, drawn.data(), size, num_draws,
@@ -780,14 +780,16 @@ NB_MODULE(_core, m) {
           nb::arg("workers"), nb::arg("method"), nb::arg("key0"), nb::arg("key1"),
           nb::arg("first_graph"), nb::arg("first_draw"), nb::arg("step_budget"), nb::arg("heads"),
           nb::arg("jumps") = 0, nb::arg("remembers") = true, nb::arg("trusts_double") = true);
-    const auto bind_sample_scores = [&](auto number) {
-        m.def("sample_scores", &sample_scores<decltype(number)>, nb::arg("scores"),
+    const auto bind_sample_scores = [&](auto number, auto head) {
+        m.def("sample_scores", &sample_scores<decltype(number), decltype(head)>, nb::arg("scores"),
               nb::arg("lengths"), nb::arg("single_root"), nb::arg("workers"), nb::arg("method"),
               nb::arg("key0"), nb::arg("key1"), nb::arg("first_graph"), nb::arg("first_draw"),
               nb::arg("heads"), nb::arg("log_prob"));
     };
-    bind_sample_scores(float());
-    bind_sample_scores(double());
+    bind_sample_scores(float(), std::uint8_t());
+    bind_sample_scores(float(), std::int32_t());
+    bind_sample_scores(double(), std::uint8_t());
+    bind_sample_scores(double(), std::int32_t());
     m.def("sample_distinct", &sample_distinct, nb::arg("log_weights"), nb::arg("lengths"),
           nb::arg("single_root"), nb::arg("workers"), nb::arg("key0"), nb::arg("key1"),
           nb::arg("first_graph"), nb::arg("switch_below"), nb::arg("switch_after"),
