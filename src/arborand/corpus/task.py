@@ -126,7 +126,15 @@ def _made(job: Job, part: Part, advance: Callable[[int], object]) -> Done:
 
         try:
             write_rows(
-                job.work, [part], file, job.conllu, begin, passage, skip=job.skip, advance=advance
+                job.work,
+                [part],
+                file,
+                job.conllu,
+                begin,
+                passage,
+                skip=job.skip,
+                overlap=job.work.threads > 1,  # other processors make other parts
+                advance=advance,
             )
         except SentenceError as error:
             raise _InShardError(part.shard.shown, error) from error

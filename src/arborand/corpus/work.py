@@ -54,6 +54,11 @@ class Work:
     seed: int | None = None
     method: str | None = None
 
+    @property
+    def threads(self) -> int:
+        """How many threads may work on a run."""
+        return int(getattr(getattr(self.compute, "setting", None), "workers", 1))
+
     def with_threads(self, count: int) -> Work:
         """Let so many threads work on a run."""
         if not is_dataclass(self.compute):  # it computes nothing, or adds up what it computes
