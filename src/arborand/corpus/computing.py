@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 
 # How many heads of one sentence are drawn at a time.
 DRAW_VALUES = 1 << 19
+# How much more a run may hold, as it is counted, if it is not padded.
+_UNPADDED = 8
 # How many sentences of a kind are named.
 _NAMED = 3
 
@@ -120,6 +122,11 @@ class Sampling:
     num_trees: int
     method: str
     seed: int
+
+    @property
+    def run_scale(self) -> int:
+        """How much more a run may hold than one that is padded."""
+        return _UNPADDED if self.setting.takes_scores else 1
 
     def __call__(self, run: Sentences) -> Iterator[Rows]:
         """Draw trees for a run."""

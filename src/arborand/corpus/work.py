@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from dataclasses import dataclass, is_dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -58,6 +59,13 @@ class Work:
     def threads(self) -> int:
         """How many threads may work on a run."""
         return int(getattr(getattr(self.compute, "setting", None), "workers", 1))
+
+    @property
+    def run_scale(self) -> int:
+        """How much more than usual a run may hold."""
+        # More threads than processors need no more memory.
+        threads = min(self.threads, os.cpu_count() or 1)
+        return threads * int(getattr(self.compute, "run_scale", 1))
 
     def with_threads(self, count: int) -> Work:
         """Let so many threads work on a run."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
@@ -71,9 +70,7 @@ def write_rows(
             layout = scores_layout(_widest(parts, file))
             compute = Copy(layout.dtype)
         with _completed(begin(layout, record)) as writer:
-            # More threads than processors need no more memory.
-            scale = min(work.threads, os.cpu_count() or 1)
-            runs = part_runs(parts, file, words, num_trees=work.num_trees, scale=scale)
+            runs = part_runs(parts, file, words, num_trees=work.num_trees, scale=work.run_scale)
             pass_over(
                 runs,
                 compute,

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 # A row group ends with the row that brings it to so many numbers: 4 MB of heads, 32 of marginals.
 ROW_GROUP_VALUES = 1 << 22
 # And so does a page, which is what is held and compressed at a time.
-_PAGE_VALUES = 1 << 20
+_PAGE_VALUES = 1 << 21
 # What a row counts besides its list.
 _ROW_VALUES = 8
 # In the dictionary of bytes, each stands for itself.
@@ -46,9 +46,8 @@ class ParquetWriter:
             columns.append(Column(layout.values, layout.dtype, is_list=True))
         if layout.name == "scores":
             columns.append(Column("tokens", "text", is_list=True, is_optional=True))
-        codec = arrow.Codec("zstd")
         self._file = ParquetFile(
-            file.write, lambda data: codec.compress(data, asbytes=True), columns
+            file.write, lambda data, codec: arrow.compress(data, codec, asbytes=True), columns
         )
         self._metadata = {"arborand": layout.name, "provenance": as_json(provenance)}
 
@@ -90,19 +89,18 @@ class ParquetWriter:
         waiting, layout, codes = self._waiting, self._layout, self._codes
         lengths = np.concatenate([rows.lengths for rows in waiting])
         num_rows = np.concatenate([rows.num_rows for rows in waiting])
-        sent_ids = [sent_id for rows in waiting for sent_id in rows.sent_ids]
+        sent_ids = (sent_id for rows in waiting for sent_id in rows.sent_ids)
         code = [
-            codes.setdefault(sent_id.encode(), len(codes)) if count else 0
+            codes.setdefault(sent_id.encode(), len(codes))
             for sent_id, count in zip(sent_ids, num_rows.tolist(), strict=True)
+            if count
         ]
         if layout.numbering:
             numbers = np.concatenate([rows.samples() for rows in waiting])
         else:
             numbers = np.repeat(lengths, num_rows)
-        columns = [
-            Values(np.repeat(np.array(code, dtype=np.int32), num_rows), codes),
-            _integers(numbers),
-        ]
+        columns = [Values(np.array(code), codes, repeats=num_rows[num_rows > 0])]
+        columns.append(_integers(numbers))
         columns += [
             Values(np.concatenate([rows.columns[name] for rows in waiting]))
             for name in layout.columns

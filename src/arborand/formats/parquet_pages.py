@@ -16,7 +16,7 @@ import numpy as np
 from arborand import __version__
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Sized
 
     from numpy.typing import NDArray
 
@@ -28,7 +28,7 @@ _PLAIN, _RLE, _RLE_DICTIONARY = 0, 3, 8
 _DATA_PAGE, _DICTIONARY_PAGE = 0, 2
 _REQUIRED, _OPTIONAL, _REPEATED = 0, 1, 2
 _UTF8, _LIST = 0, 3
-_ZSTD = 6
+_CODECS = {"snappy": 1, "zstd": 6}
 
 
 class Column(NamedTuple):
@@ -38,6 +38,11 @@ class Column(NamedTuple):
     kind: str
     is_list: bool = False
     is_optional: bool = False
+
+    @property
+    def codec(self) -> str:
+        """How it is compressed: zstd finds little more than the repeats in long fractions."""
+        return "snappy" if self.kind == "f8" and not self.is_list else "zstd"
 
     @property
     def path(self) -> list[bytes]:
@@ -67,11 +72,14 @@ class Values(NamedTuple):
         May grow from rows to rows of a row group.
     sizes : ndarray or None
         How many values each row's list has; -1 where there is no list.
+    repeats : ndarray or None
+        How many rows in a row have each value of a dictionary.
     """
 
     plain: NDArray[Any] | list[bytes]
     dictionary: NDArray[np.int32] | dict[bytes, int] | None = None
     sizes: NDArray[np.int64] | None = None
+    repeats: NDArray[np.int64] | None = None
 
 
 class _Chunk:
@@ -90,15 +98,15 @@ class ParquetFile:
     ----------
     write : function
         Takes the next bytes of the file.
-    compress : function from bytes to bytes
-        By zstd.
+    compress : function from bytes and a name to bytes
+        "zstd" or "snappy".
     columns : list of Column
     """
 
     def __init__(
         self,
         write: Callable[[bytes], object],
-        compress: Callable[[bytes], bytes],
+        compress: Callable[[bytes, str], bytes],
         columns: list[Column],
     ) -> None:
         self._write_bytes = write
@@ -158,14 +166,18 @@ class ParquetFile:
         self._write(encoded + len(encoded).to_bytes(4, "little") + b"PAR1")
 
     def _add_pages(self, column: Column, chunk: _Chunk, values: Values) -> None:
-        content, sizes = values.plain, values.sizes
         chunk.dictionary = values.dictionary if chunk.dictionary is None else chunk.dictionary
+        content, sizes = values.plain, values.sizes
+        if values.repeats is not None and values.dictionary is not None:
+            num_rows = int(values.repeats.sum())
+            runs = _runs(content, values.repeats, values.dictionary)
+            self._add_page(column, chunk, num_rows, runs, is_coded=True)
+            return
         num_levels, done = len(content), 0
         if sizes is not None:
             # One level per value, and one for each list that is empty or missing.
             ends = np.cumsum(np.maximum(sizes, 1))
             num_levels = int(ends[-1])
-        chunk.num_levels += num_levels
         for begin in range(0, num_levels, _PAGE_LEVELS):
             end = min(num_levels, begin + _PAGE_LEVELS)
             levels, num_values = b"", end - begin
@@ -173,14 +185,19 @@ class ParquetFile:
                 levels, num_values = _list_levels(sizes, ends, begin, end, column.is_optional)
             part = content[done : done + num_values]
             done += num_values
-            if values.dictionary is None:
-                encoding, body = _PLAIN, [_plain(part)]
-            else:
-                encoding, body = _RLE_DICTIONARY, _codes(part, len(values.dictionary))
-            header = {5: {1: end - begin, 2: encoding, 3: _RLE, 4: _RLE}}
-            page, raw_size = self._page(_DATA_PAGE, header, [levels, *body])
-            chunk.pages.append(page)
-            chunk.raw_size += raw_size
+            is_coded = values.dictionary is not None
+            body = _bytes_as_codes(part) if is_coded else [_plain(part)]
+            self._add_page(column, chunk, end - begin, [levels, *body], is_coded=is_coded)
+
+    def _add_page(
+        self, column: Column, chunk: _Chunk, num_levels: int, content: list[Any], *, is_coded: bool
+    ) -> None:
+        encoding = _RLE_DICTIONARY if is_coded else _PLAIN
+        header = {5: {1: num_levels, 2: encoding, 3: _RLE, 4: _RLE}}
+        page, raw_size = self._page(column, _DATA_PAGE, header, content)
+        chunk.pages.append(page)
+        chunk.num_levels += num_levels
+        chunk.raw_size += raw_size
 
     def _end_chunk(self, column: Column, chunk: _Chunk) -> dict[int, Any]:
         """Write one column of a row group, and say where it is."""
@@ -189,13 +206,13 @@ class ParquetFile:
             1: _TYPES[column.kind],
             2: [_PLAIN, _RLE],
             3: column.path,
-            4: _ZSTD,
+            4: _CODECS[column.codec],
             5: Long(chunk.num_levels),
         }
         found = chunk.dictionary
         if found is not None:
             header = {7: {1: len(found), 2: _PLAIN}}
-            page, size = self._page(_DICTIONARY_PAGE, header, [_plain(found)])
+            page, size = self._page(column, _DICTIONARY_PAGE, header, [_plain(found)])
             self._write(page)
             raw_size += size
             described[2].append(_RLE_DICTIONARY)
@@ -208,10 +225,12 @@ class ParquetFile:
         described[6], described[7] = Long(raw_size), Long(self._place - start)
         return {2: Long(start), 3: described}
 
-    def _page(self, kind: int, header: dict[int, Any], content: list[Any]) -> tuple[bytes, int]:
+    def _page(
+        self, column: Column, kind: int, header: dict[int, Any], content: list[Any]
+    ) -> tuple[bytes, int]:
         """Make a page; beside it the number of its bytes if they were not compressed."""
         body = b"".join(content)
-        packed = self._compress(body)
+        packed = self._compress(body, column.codec)
         checksum = zlib.crc32(packed)
         signed = checksum - ((checksum >> 31) << 32)
         described = encode_struct({1: kind, 2: len(body), 3: len(packed), 4: signed, **header})
@@ -271,18 +290,21 @@ def _packed_groups(count: int) -> bytes:
     return _varint(count << 1 | 1)
 
 
-def _codes(codes: NDArray[Any], num_values: int) -> list[Any]:
-    """Encode places in a dictionary: bytes as they are, others as runs of the same one."""
-    if codes.dtype == np.uint8:
-        groups = -(-len(codes) // 8)
-        return [b"\x08", _packed_groups(groups), codes, bytes(groups * 8 - len(codes))]
-    width = max(1, (num_values - 1).bit_length())
-    starts = np.flatnonzero(np.concatenate([[True], codes[1:] != codes[:-1]]))
-    counts = np.diff(starts, append=len(codes)).tolist()
+def _bytes_as_codes(codes: NDArray[np.uint8]) -> list[Any]:
+    """Encode places in a dictionary as they are: packed numbers of eight bits each."""
+    groups = -(-len(codes) // 8)
+    return [b"\x08", _packed_groups(groups), codes, bytes(groups * 8 - len(codes))]
+
+
+def _runs(codes: Any, repeats: NDArray[np.int64], dictionary: Sized) -> list[bytes]:
+    """Encode places in a dictionary as runs of the same one."""
+    width = max(1, (len(dictionary) - 1).bit_length())
+    is_new = np.concatenate([[True], codes[1:] != codes[:-1]])
+    counts = np.add.reduceat(repeats, np.flatnonzero(is_new)).tolist()
     size = (width + 7) // 8
     runs = [
         _varint(count << 1) + code.to_bytes(size, "little")
-        for count, code in zip(counts, codes[starts].tolist(), strict=True)
+        for count, code in zip(counts, codes[is_new].tolist(), strict=True)
     ]
     return [bytes([width]), *runs]
 

@@ -114,10 +114,11 @@ class Rows:
 
     def samples(self) -> NDArray[np.int32]:
         """Give each row its number within its sentence, from 1."""
-        starts = np.cumsum(self.num_rows) - self.num_rows
-        starts[:1] -= self.first_sample
-        total = int(self.num_rows.sum())
-        return (np.arange(total) - np.repeat(starts, self.num_rows) + 1).astype(np.int32)
+        before = np.cumsum(self.num_rows) - self.num_rows - 1
+        before[:1] -= self.first_sample
+        numbers = np.arange(int(self.num_rows.sum()), dtype=np.int32)
+        numbers -= np.repeat(before.astype(np.int32), self.num_rows)
+        return numbers
 
     def split(self, count: int, layout: Layout) -> tuple[Rows, Rows]:
         """Part the first rows from the others; a sentence may have some of both."""

@@ -86,7 +86,7 @@ class ParquetScores:
         # Not by bytes: what many equal numbers take in the file says nothing about memory.
         rows = max(1, self._input.groups[group].num_rows)
         stored = max(1, self._input.num_values(group, "log_weights"))
-        batch_rows = min(_PIECE, max(1, run_values() * rows // stored))
+        batch_rows = min(_PIECE, max(1, run_values(scale) * rows // stored))
         for batch in self._input.batches(group, batch_rows):
             start = max(0, first - index)
             if start < batch.num_rows:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 # How many numbers a run of sentences may need, padded matrices and drawn trees together: 2 MB,
 # about what fits into the cache of one core.  A single sentence may need more.
-RUN_VALUES = 1 << 20
+RUN_VALUES = 1 << 18
 # How many bytes of sentence ids are read at a time.
 _ID_BYTES = 1 << 22
 
