@@ -87,7 +87,6 @@ class ParquetWriter:
     def _flush(self) -> None:
         """Write the rows that wait as one page of each column."""
         waiting, layout, codes = self._waiting, self._layout, self._codes
-        lengths = np.concatenate([rows.lengths for rows in waiting])
         num_rows = np.concatenate([rows.num_rows for rows in waiting])
         sent_ids = (sent_id for rows in waiting for sent_id in rows.sent_ids)
         code = [
@@ -96,20 +95,20 @@ class ParquetWriter:
             if count
         ]
         if layout.numbering:
-            numbers = np.concatenate([rows.samples() for rows in waiting])
+            numbers = [rows.samples() for rows in waiting]
         else:
-            numbers = np.repeat(lengths, num_rows)
-        columns = [Values(np.array(code), codes, repeats=num_rows[num_rows > 0])]
-        columns.append(_integers(numbers))
-        columns += [
-            Values(np.concatenate([rows.columns[name] for rows in waiting]))
-            for name in layout.columns
+            numbers = [np.repeat(rows.lengths, rows.num_rows) for rows in waiting]
+        columns = [
+            Values([np.array(code)], codes, repeats=num_rows[num_rows > 0]),
+            _integers(numbers),
+            *(Values([rows.columns[name] for rows in waiting]) for name in layout.columns),
         ]
         if layout.values is not None:
-            values: NDArray[Any] = np.concatenate([rows.values for rows in waiting])
+            lengths = np.concatenate([rows.lengths for rows in waiting])
             sizes = np.repeat(layout.num_values(lengths), num_rows)
-            whole = _integers(values) if layout.dtype == "i4" else Values(values)
-            columns.append(whole._replace(sizes=sizes))
+            pieces = [rows.values for rows in waiting if rows.values is not None]
+            values = _integers(pieces) if layout.dtype == "i4" else Values(pieces)
+            columns.append(values._replace(sizes=sizes))
         if layout.name == "scores":
             tokens = [
                 words for rows in waiting for words in rows.tokens or [None] * len(rows.sent_ids)
@@ -128,8 +127,12 @@ class ParquetWriter:
             self._num_written, self._codes = 0, {}
 
 
-def _integers(values: NDArray[Any]) -> Values:
+def _integers(pieces: list[NDArray[Any]]) -> Values:
     """Store integers as bytes if they fit: a quarter of the size before they are compressed."""
-    if values.dtype != np.uint8 and (values.min(initial=0) < 0 or values.max(initial=0) > 255):
-        return Values(values.astype(np.int32, copy=False))
-    return Values(values.astype(np.uint8, copy=False), _BYTES)
+    if all(piece.dtype == np.uint8 or _fit(piece) for piece in pieces):
+        return Values([piece.astype(np.uint8, copy=False) for piece in pieces], _BYTES)
+    return Values([piece.astype(np.int32, copy=False) for piece in pieces])
+
+
+def _fit(integers: NDArray[Any]) -> bool:
+    return bool(integers.min(initial=0) >= 0 and integers.max(initial=0) <= 255)

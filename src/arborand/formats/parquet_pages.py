@@ -14,14 +14,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from arborand import __version__
+from arborand.formats.creating import OutputError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sized
+    from collections.abc import Callable, Iterable
 
     from numpy.typing import NDArray
 
-# How many levels a page holds at most: a megabyte of heads.
-_PAGE_LEVELS = 1 << 20
+# A page's size has 31 bits.
+_MAX_PAGE = (1 << 31) - 1
 # Numbers that the format gives to types, encodings, kinds of page and so on.
 _TYPES = {"i4": 1, "f4": 4, "f8": 5, "text": 6}
 _PLAIN, _RLE, _RLE_DICTIONARY = 0, 3, 8
@@ -62,21 +63,21 @@ class Column(NamedTuple):
 
 
 class Values(NamedTuple):
-    """What a column holds in some rows.
+    """What a column holds in some rows: a page.
 
     Attributes
     ----------
-    plain : ndarray, or list of bytes
-        The numbers or strings, or where they stand in the dictionary.
+    plain : list of ndarray, or list of bytes
+        The numbers, in pieces, or the strings; or their places in the dictionary.
     dictionary : ndarray, or dict from bytes, or None
         May grow from rows to rows of a row group.
     sizes : ndarray or None
         How many values each row's list has; -1 where there is no list.
     repeats : ndarray or None
-        How many rows in a row have each value of a dictionary.
+        How often each place in the dictionary stands in a row.
     """
 
-    plain: NDArray[Any] | list[bytes]
+    plain: list[NDArray[Any]] | list[bytes]
     dictionary: NDArray[np.int32] | dict[bytes, int] | None = None
     sizes: NDArray[np.int64] | None = None
     repeats: NDArray[np.int64] | None = None
@@ -129,7 +130,7 @@ class ParquetFile:
         """Take the next rows of a row group; what is kept of them is compressed."""
         self._num_rows += num_rows
         for column, chunk, some in zip(self._columns, self._chunks, values, strict=True):
-            self._add_pages(column, chunk, some)
+            self._add_page(column, chunk, some)
 
     def end_group(self) -> None:
         """Write the rows since the last one as a row group."""
@@ -165,36 +166,24 @@ class ParquetFile:
         encoded = encode_struct(footer)
         self._write(encoded + len(encoded).to_bytes(4, "little") + b"PAR1")
 
-    def _add_pages(self, column: Column, chunk: _Chunk, values: Values) -> None:
-        chunk.dictionary = values.dictionary if chunk.dictionary is None else chunk.dictionary
-        content, sizes = values.plain, values.sizes
-        if values.repeats is not None and values.dictionary is not None:
-            num_rows = int(values.repeats.sum())
-            runs = _runs(content, values.repeats, values.dictionary)
-            self._add_page(column, chunk, num_rows, runs, is_coded=True)
-            return
-        num_levels, done = len(content), 0
+    def _add_page(self, column: Column, chunk: _Chunk, values: Values) -> None:
+        pieces, sizes, dictionary = values.plain, values.sizes, values.dictionary
+        num_levels = len(pieces) if column.kind == "text" else sum(map(len, pieces))
+        levels = b""
         if sizes is not None:
-            # One level per value, and one for each list that is empty or missing.
-            ends = np.cumsum(np.maximum(sizes, 1))
-            num_levels = int(ends[-1])
-        for begin in range(0, num_levels, _PAGE_LEVELS):
-            end = min(num_levels, begin + _PAGE_LEVELS)
-            levels, num_values = b"", end - begin
-            if sizes is not None:
-                levels, num_values = _list_levels(sizes, ends, begin, end, column.is_optional)
-            part = content[done : done + num_values]
-            done += num_values
-            is_coded = values.dictionary is not None
-            body = _bytes_as_codes(part) if is_coded else [_plain(part)]
-            self._add_page(column, chunk, end - begin, [levels, *body], is_coded=is_coded)
-
-    def _add_page(
-        self, column: Column, chunk: _Chunk, num_levels: int, content: list[Any], *, is_coded: bool
-    ) -> None:
-        encoding = _RLE_DICTIONARY if is_coded else _PLAIN
+            levels, num_levels = _list_levels(sizes, column.is_optional)
+        if dictionary is None:
+            content = _plain(pieces)
+        elif values.repeats is None:
+            content = _bytes_as_codes(pieces)
+        else:
+            content = _runs(np.concatenate(pieces), values.repeats, len(dictionary))
+            num_levels = int(values.repeats.sum())
+        if dictionary is not None:
+            chunk.dictionary = dictionary
+        encoding = _PLAIN if dictionary is None else _RLE_DICTIONARY
         header = {5: {1: num_levels, 2: encoding, 3: _RLE, 4: _RLE}}
-        page, raw_size = self._page(column, _DATA_PAGE, header, content)
+        page, raw_size = self._page(column, _DATA_PAGE, header, [levels, *content])
         chunk.pages.append(page)
         chunk.num_levels += num_levels
         chunk.raw_size += raw_size
@@ -212,7 +201,8 @@ class ParquetFile:
         found = chunk.dictionary
         if found is not None:
             header = {7: {1: len(found), 2: _PLAIN}}
-            page, size = self._page(column, _DICTIONARY_PAGE, header, [_plain(found)])
+            content = _plain(found if isinstance(found, dict) else [found])
+            page, size = self._page(column, _DICTIONARY_PAGE, header, content)
             self._write(page)
             raw_size += size
             described[2].append(_RLE_DICTIONARY)
@@ -230,6 +220,10 @@ class ParquetFile:
     ) -> tuple[bytes, int]:
         """Make a page; beside it the number of its bytes if they were not compressed."""
         body = b"".join(content)
+        if len(body) > _MAX_PAGE:
+            raise OutputError(
+                f"a row of {column.name} takes {len(body)} bytes, too many for Parquet: use npz"
+            )
         packed = self._compress(body, column.codec)
         checksum = zlib.crc32(packed)
         signed = checksum - ((checksum >> 31) << 32)
@@ -237,42 +231,38 @@ class ParquetFile:
         return described + packed, len(described) + len(body)
 
 
-def _plain(values: NDArray[Any] | Iterable[bytes]) -> Any:
-    if isinstance(values, np.ndarray):
-        return np.ascontiguousarray(values, dtype=values.dtype.newbyteorder("<"))
-    return b"".join([len(value).to_bytes(4, "little") + value for value in values])
+def _plain(values: Iterable[Any]) -> list[Any]:
+    """Encode arrays of numbers, or strings, as they are."""
+    return [
+        len(value).to_bytes(4, "little") + value
+        if isinstance(value, bytes)
+        else np.ascontiguousarray(value, dtype=value.dtype.newbyteorder("<"))
+        for value in values
+    ]
 
 
-def _list_levels(
-    sizes: NDArray[np.int64], ends: NDArray[np.int64], begin: int, end: int, is_optional: bool
-) -> tuple[bytes, int]:
-    """Encode what says which values are in one list; of how many values, beside it.
+def _list_levels(sizes: NDArray[np.int64], is_optional: bool) -> tuple[bytes, int]:
+    """Encode which values are in one list; beside it the number of levels.
 
-    Of all levels, `ends` of the lists, those from `begin` to `end`.
+    There is one level per value, and one for each list that is empty or missing.
     """
-    first, last = np.searchsorted(ends, [begin, end], side="right")
-    starts = ends[first:last] - begin  # of the lists after the first one
-    new = np.ones(end - begin, dtype=np.uint8)
-    new[starts[starts < len(new)]] = 0
-    if begin == 0 or ends[first - 1] == begin:
-        new[0] = 0
+    ends = np.cumsum(np.maximum(sizes, 1))
+    is_within = np.ones(ends[-1], dtype=np.uint8)
+    is_within[0] = 0
+    is_within[ends[:-1]] = 0
     there = 2 if is_optional else 1
-    empty = first + np.flatnonzero(sizes[first:last] < 1)
-    if not empty.size:
-        present = _one_run(len(new), there)
+    if sizes.min() > 0:
+        present = _varint(len(is_within) << 1) + bytes([there])  # one run
     else:
-        levels = np.full(len(new), there, dtype=np.uint8)
-        levels[ends[empty] - begin - 1] = (sizes[empty] + there - 1).clip(0)
+        levels = np.full(len(is_within), there, dtype=np.uint8)
+        empty = np.flatnonzero(sizes < 1)
+        levels[ends[empty] - 1] = sizes[empty] + there - 1
         present = _bits(levels, there)
-    return _sized(_bits(new, 1)) + _sized(present), len(new) - len(empty)
+    return _sized(_bits(is_within, 1)) + _sized(present), len(is_within)
 
 
 def _sized(data: bytes) -> bytes:
     return len(data).to_bytes(4, "little") + data
-
-
-def _one_run(count: int, value: int) -> bytes:
-    return _varint(count << 1) + bytes([value])
 
 
 def _bits(numbers: NDArray[np.uint8], width: int) -> bytes:
@@ -290,15 +280,16 @@ def _packed_groups(count: int) -> bytes:
     return _varint(count << 1 | 1)
 
 
-def _bytes_as_codes(codes: NDArray[np.uint8]) -> list[Any]:
+def _bytes_as_codes(pieces: list[Any]) -> list[Any]:
     """Encode places in a dictionary as they are: packed numbers of eight bits each."""
-    groups = -(-len(codes) // 8)
-    return [b"\x08", _packed_groups(groups), codes, bytes(groups * 8 - len(codes))]
+    count = sum(map(len, pieces))
+    groups = -(-count // 8)
+    return [b"\x08", _packed_groups(groups), *pieces, bytes(groups * 8 - count)]
 
 
-def _runs(codes: Any, repeats: NDArray[np.int64], dictionary: Sized) -> list[bytes]:
-    """Encode places in a dictionary as runs of the same one."""
-    width = max(1, (len(dictionary) - 1).bit_length())
+def _runs(codes: NDArray[Any], repeats: NDArray[np.int64], num_values: int) -> list[bytes]:
+    """Encode places in a dictionary of so many values as runs of the same one."""
+    width = max(1, (num_values - 1).bit_length())
     is_new = np.concatenate([[True], codes[1:] != codes[:-1]])
     counts = np.add.reduceat(repeats, np.flatnonzero(is_new)).tolist()
     size = (width + 7) // 8
