@@ -59,7 +59,7 @@ class ParquetScores:
         column = batch.column("sent_id")
         if hasattr(column, "dictionary"):  # faster by far than column.to_pylist()
             strings = [*column.dictionary.to_pylist(), None]
-            values = [strings[code] for code in column.indices.fill_null(-1).to_pylist()]
+            values = [strings[code] for code in _filled(column.indices, -1).to_pylist()]
         else:
             values = column.to_pylist()
         longest = max_characters()
@@ -99,8 +99,8 @@ class ParquetScores:
     ) -> Iterator[Sentences]:
         matrices = batch.column("log_weights")
         with self._input.reading():
-            counts = np.asarray(matrices.value_lengths().fill_null(0), dtype=np.int64)
-            values = np.asarray(matrices.flatten())
+            counts = _numbers(_filled(matrices.value_lengths(), 0)).astype(np.int64)
+            values = _numbers(matrices.flatten())
             if "length" in self._input.columns:
                 stored = batch.column("length").to_pylist()
             else:
@@ -152,6 +152,19 @@ class ParquetScores:
             else:
                 tokens[i] = words
         return tokens
+
+
+# Where nothing is missing, pandas need not be imported, which takes longer than many a run.
+
+
+def _filled(integers: Any, value: int) -> Any:
+    return integers.fill_null(value) if integers.null_count else integers
+
+
+def _numbers(array: Any) -> NDArray[Any]:
+    """Make an array of NumPy; where a number is missing, it has NaN."""
+    answer: NDArray[Any] = np.asarray(array) if array.null_count else np.from_dlpack(array)
+    return answer
 
 
 def _size_faults(lengths: list[int | None], counts: list[int]) -> dict[int, str]:
