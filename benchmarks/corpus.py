@@ -6,9 +6,9 @@ missing is done within 3 seconds, from the start of the command; memory does not
 of the corpus; and Ray costs at most a tenth of a job of ten minutes.
 
 The corpus is one file of scores, repeated, which ``arborand convert`` has made into Parquet shards.
-The core's time is that of all calls into the compiled module: from scores as they were read to heads
-and log-probabilities.  Reading, checking sizes, encoding, compressing, digests and markers are
-outside, and so is what the system does for them.
+The core's time is that of all calls into the compiled module: from scores as they were read to
+heads and log-probabilities.  Reading, checking sizes, encoding, compressing, digests and markers
+are outside, and so is what the system does for them.
 """
 
 from __future__ import annotations

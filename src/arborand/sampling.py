@@ -87,8 +87,8 @@ def sample_scores(
 
     Every graph is copied, checked, drawn from and forgotten in one go, so nothing is padded.  The
     trees are those of `sample`, in one row: graph by graph and draw by draw, the heads of words
-    alone, as bytes if they fit; with them their log-probabilities.  None if something about a graph is wrong or odd,
-    which is for the gate to tell.
+    alone, as bytes if they fit; with them their log-probabilities.  None if something about a graph
+    is wrong or odd, which is for the gate to tell.
     """
     kind = np.float32 if scores.dtype == np.float32 else np.float64
     with np.errstate(invalid="ignore"):  # some NaNs complain already when they are copied

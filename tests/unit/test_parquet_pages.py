@@ -85,6 +85,13 @@ def test_lists_of_strings_may_be_empty_or_missing(rows):
     assert file.read()["tokens"].to_pylist() == rows
 
 
+def test_levels_fill_their_last_group():
+    """Arrow does not mind, but others may read groups of eight whole."""
+    levels = parquet_pages._list_levels(np.array([-1, 0, 2]), is_optional=True)
+    # Lengths of four bytes; one group each; 0, 0, 0, 1 of one bit and 0, 1, 2, 2 of two.
+    assert levels == (bytes.fromhex("02000000 03 08 03000000 03 a400"), 4)
+
+
 @settings(derandomize=True, max_examples=60, deadline=None)
 @given(
     pages=st.lists(
