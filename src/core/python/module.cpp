@@ -441,9 +441,10 @@ std::tuple<std::int64_t, std::int64_t, std::int64_t> sample(
     return {steps.load(), walks.load(), ancestral.load()};
 }
 
-// Trees and their log-probabilities straight from scores that nobody has looked at yet: matrices one
-// after the other, without padding.  heads and log_prob: graph by graph and draw by draw, heads of
-// words alone, which must fit into their type.  False: the gate has something to say about some graph; what was written is void.
+// Trees and their log-probabilities straight from scores that nobody has looked at yet: matrices
+// one after the other, without padding.  heads and log_prob: graph by graph and draw by draw, heads
+// of words alone, which must fit into their type.  False: the gate has something to say about some
+// graph; what was written is void.
 template <class Number, class Head>
 bool sample_scores(Array<const Number, 1> scores, Lengths lengths, bool single_root, int workers,
                    int method, std::uint64_t key0, std::uint64_t key1, std::uint64_t first_graph,
@@ -470,18 +471,15 @@ bool sample_scores(Array<const Number, 1> scores, Lengths lengths, bool single_r
         const Number* given = scores.data() + first_score[place];
         std::vector<double> numbers(static_cast<std::size_t>(size * size + size));
         const Graph graph{numbers.data(), size, n, single_root};
-        if (!copy_clean(given, numbers.data(), size, n)) {
-            is_sound.store(false, std::memory_order_relaxed);
-            return Status::ok;
-        }
-        const Judgement judgement = judge(graph, true);
+        Judgement judgement{Finding::not_a_number, Suspicion::none};
+        if (copy_clean(given, numbers.data(), size, n)) judgement = judge(graph, true);
         if (judgement.finding != Finding::none || judgement.suspicion != Suspicion::none) {
             is_sound.store(false, std::memory_order_relaxed);
             return Status::ok;
         }
         PartitionOutput partition{0, 0, 0, 0, numbers.data() + size * size};
-        Status status = kernels->log_partition(graph, workspace.scratch, interrupt, partition,
-                                               nullptr, 0);
+        Status status =
+            kernels->log_partition(graph, workspace.scratch, interrupt, partition, nullptr, 0);
         if (status != Status::ok) return status;
         status = kernels->prepare(graph, static_cast<Method>(method), DrawRule{},
                                   workspace.prepared, workspace.scratch, interrupt);
