@@ -174,7 +174,7 @@ def _workers(report: Report, settings: Settings, made: _Corpus) -> None:
     if (os.cpu_count() or 1) < 2:
         report.skip(text, 1.7, "one processor", at_most=False)
         return
-    count = 4 if settings.quick else 20
+    count = 4 if settings.quick else 30
     ratios = []
     for _ in range(2 if settings.quick else 3):
         one = _seconds(lambda: made.run(count, workers=1))
