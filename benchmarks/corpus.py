@@ -174,7 +174,7 @@ def _workers(report: Report, settings: Settings, made: _Corpus) -> None:
     if (os.cpu_count() or 1) < 2:
         report.skip(text, 1.7, "one processor", at_most=False)
         return
-    count = 4 if settings.quick else 30
+    count = 4 if settings.quick else 40
     ratios = []
     for _ in range(2 if settings.quick else 3):
         one = _seconds(lambda: made.run(count, workers=1))
@@ -263,7 +263,7 @@ def _ray(report: Report, settings: Settings, made: _Corpus) -> None:
     except ModuleNotFoundError:
         report.skip(text, 10.0, "ray is not installed", at_most=True)
         return
-    few, many = (2, 4) if settings.quick else (6, 18)
+    few, many = (2, 4) if settings.quick else (4, 28)
 
     def per_part(**options: Any) -> float:
         """Time a part, among others: what a job takes once does not matter."""
