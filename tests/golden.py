@@ -50,6 +50,7 @@ def graphs():
         "far apart": scores(3, 6, 1024.0),
         "masked": masked,
         "70 words": scores(5, 70, 4.0),
+        "sharp": scores(10, 12, 32.0),
         "weights": np.arange(36).reshape(6, 6) % 7,
     }
 

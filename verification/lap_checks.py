@@ -1,7 +1,8 @@
-"""The register's part for sharp graphs: walks that jump over laps, and what takes their place.
+"""The register's part for sharp graphs: walks that jump over laps, popping, and what takes over.
 
-Jumps are forced on graphs where the library would walk, with budgets that are spent in the middle.
-And cycles are bound so tightly that the library jumps, or draws heads one by one, by itself.
+Jumps and popping are forced on graphs where the library would walk, with budgets that are spent in
+the middle. And cycles are bound so tightly that the library jumps, pops, or draws heads one by one,
+by itself.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from verification.laws import law_of
 from verification.ledger import Check
 from verification.library import ENDLESS, sampler
 from verification.library_checks import KINDS, METHODS
-from verification.sparse_graphs import SIDE_DOORS_4, TWO_PAIRS_4
+from verification.sparse_graphs import QUIET_4, SIDE_DOORS_4, TWO_PAIRS_4
 from verification.trials import Sampler, Trial
 
 NUM_DRAWS = 60_000
@@ -78,6 +79,7 @@ SHAPES: dict[str, tuple[int, tuple[tuple[int, ...], ...]]] = {
 }
 
 FORCED = (
+    QUIET_4,
     SIDE_DOORS_4,
     TWO_PAIRS_4,
     CATALOGUE["skewed_3"],
@@ -85,13 +87,18 @@ FORCED = (
     *(bound(name, *shape, 2.0) for name, shape in SHAPES.items()),
 )
 
+FORCED_WAYS = {
+    "with jumps": {"jumps": "always", "pops": "never"},
+    "by popping": {"pops": "always"},
+}
+
 EVERY_BUDGET = tuple(
     Check(
-        f"sample with jumps, {KINDS[single_root]}, {target.name}, all budgets",
+        f"sample {way}, {KINDS[single_root]}, {target.name}, all budgets",
         _together(
             {
                 f"a budget of {budget}": lap_trial(
-                    sampler("wilson", single_root=single_root, step_budget=budget, jumps="always"),
+                    sampler("wilson", single_root=single_root, step_budget=budget, **forced),
                     target,
                     single_root=single_root,
                     num_draws=NUM_DRAWS,
@@ -100,11 +107,12 @@ EVERY_BUDGET = tuple(
             }
         ),
     )
+    for way, forced in FORCED_WAYS.items()
     for single_root in (False, True)
     for target in FORCED
     if target.has_dependency_trees or not single_root
 )
-"""The law of a draw whose walks jump, and are often given up."""
+"""The law of a draw whose walks jump, or that pops, and is often given up."""
 
 EVERY_BOND = tuple(
     Check(

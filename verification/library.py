@@ -36,6 +36,7 @@ def draw(
     method: str | None,
     step_budget: int | None = None,
     jumps: str = "where they pay",
+    pops: str = "where they pay",
 ) -> tuple[HeadsArray, Counts]:
     """Draw trees with replacement, and count what it took."""
     return sampling.sample(
@@ -45,6 +46,7 @@ def draw(
         key=stream_key(seed),
         step_budget=step_budget,
         jumps=jumps,
+        pops=pops,
     )
 
 
@@ -76,6 +78,7 @@ def sampler(
     single_root: bool,
     step_budget: int | None = None,
     jumps: str = "where they pay",
+    pops: str = "where they pay",
 ) -> Sampler:
     """Make a sampler with replacement of a method.
 
@@ -89,6 +92,8 @@ def sampler(
         The number of steps after which a walk is given up; 0 never walks.
     jumps : str, optional
         Whether walks jump over laps.
+    pops : str, optional
+        Whether all nodes step at once.
 
     Returns
     -------
@@ -105,6 +110,7 @@ def sampler(
             method=method,
             step_budget=step_budget,
             jumps=jumps,
+            pops=pops,
         )
         return heads
 

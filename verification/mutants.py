@@ -42,7 +42,7 @@ from verification.lap_checks import lap_trial
 from verification.laws import law_of
 from verification.library import ENDLESS
 from verification.sparse_checks import graph_trial, judge_edges
-from verification.sparse_graphs import HEAVY_ROOT_4, PARALLEL, SIDE_DOORS_4, TWO_PAIRS_4
+from verification.sparse_graphs import HEAVY_ROOT_4, PARALLEL, QUIET_4, SIDE_DOORS_4, TWO_PAIRS_4
 from verification.trials import Trial, ordered_trial, repeat_draw, trial
 from verification.twin_faults import (
     ForgetsAtTheSwitch,
@@ -60,6 +60,12 @@ from verification.twin_laps import (
     IgnoresThePath,
     JumpingSampler,
     LeavesOneStepLate,
+)
+from verification.twin_popping import (
+    ForgetsTheChild,
+    KeepsWhatFollows,
+    PoppingSampler,
+    SurprisesOnce,
 )
 from verification.twin_sparse import (
     CountsArcs,
@@ -141,6 +147,11 @@ def _jumps(kind: type[JumpingSampler], target: Graph, *, step_budget: int, num_d
         "wilson", single_root=False, step_budget=step_budget, kind=partial(kind, jumps="always")
     )
     return lap_trial(made, target, single_root=False, num_draws=num_draws)
+
+
+def _pops(kind: type[PoppingSampler], target: Graph, *, single_root: bool, num_draws: int) -> Trial:
+    made = twin_sampler("wilson", single_root=single_root, kind=partial(kind, pops="always"))
+    return lap_trial(made, target, single_root=single_root, num_draws=num_draws)
 
 
 def _sparse(
@@ -441,6 +452,25 @@ MUTANTS: tuple[Mutant, ...] = (
         "the weights of the exits belong to the nodes that are left",
         _jumps(LeavesOneStepLate, TWO_PAIRS_4, step_budget=40, num_draws=4_000),
         _jumps(JumpingSampler, TWO_PAIRS_4, step_budget=40, num_draws=4_000),
+    ),
+    Mutant(
+        "one surprise at most",
+        "all nodes step independently: where one takes another than its heaviest step, others may "
+        "do so too",
+        _pops(SurprisesOnce, QUIET_4, single_root=False, num_draws=4_000),
+        _pops(PoppingSampler, QUIET_4, single_root=False, num_draws=4_000),
+    ),
+    Mutant(
+        "any child breaks all cycles",
+        "heaviest steps that close a cycle are not a tree because some word hangs from the root",
+        _pops(ForgetsTheChild, TWO_PAIRS_4, single_root=True, num_draws=1_000),
+        _pops(PoppingSampler, TWO_PAIRS_4, single_root=True, num_draws=1_000),
+    ),
+    Mutant(
+        "popped cycles keep what follows",
+        "that a cycle is gone tells nothing about the steps after the first that left it",
+        _pops(KeepsWhatFollows, TWO_PAIRS_4, single_root=False, num_draws=10_000),
+        _pops(PoppingSampler, TWO_PAIRS_4, single_root=False, num_draws=10_000),
     ),
     Mutant(
         "jumps onto the path",

@@ -48,6 +48,18 @@ SIDE_DOORS_4 = _graph(
     "jumped over or walked depends on the side",
 )
 
+QUIET_4 = _graph(
+    "quiet_4",
+    5,
+    {
+        (head, word): weight
+        for word in range(1, 5)
+        for head, weight in (((word + 2) % 5, 16.0), ((word + 3) % 5, 1.0), ((word + 4) % 5, 2.0))
+        if head != word
+    },
+    "most words take their heaviest step, and each of them may surprise",
+)
+
 TWO_PAIRS_4 = _graph(
     "two_pairs_4",
     5,

@@ -15,6 +15,8 @@ into them (:mod:`verification.twin_faults`).
     Alias tables, Wilson's algorithm with a budget, the four methods.
 ``twin_laps``
     Walks that jump over laps round near-closed cycles.
+``twin_popping``
+    Draws in which all nodes step at once, and cycles are popped.
 ``twin_without_replacement``
     Rejection, and the partition of what is left.
 
@@ -30,8 +32,9 @@ import numpy as np
 import numpy.typing as npt
 
 from verification.laws import FloatArray, HeadsArray
-from verification.twin_laps import JumpingSampler, Jumps
+from verification.twin_laps import Jumps
 from verification.twin_numbers import Key, Stream
+from verification.twin_popping import PoppingSampler
 from verification.twin_walks import Method
 from verification.twin_without_replacement import DistinctTrees, Draw
 
@@ -48,6 +51,7 @@ def sample(
     first_draw: int = 0,
     step_budget: int | None = None,
     jumps: Jumps = "where they pay",
+    pops: Jumps = "where they pay",
 ) -> HeadsArray:
     """Draw with replacement from a padded batch.
 
@@ -71,6 +75,8 @@ def sample(
         How many steps the walks for one tree may take.
     jumps : str, optional
         Whether walks jump over laps.
+    pops : str, optional
+        Whether all nodes step at once.
 
     Returns
     -------
@@ -80,12 +86,13 @@ def sample(
     heads = np.full((num_draws, len(lengths), log_weights.shape[-1]), -1, dtype=np.int32)
     for graph, length in enumerate(lengths):
         nodes = slice(int(length) + 1)
-        sampler = JumpingSampler(
+        sampler = PoppingSampler(
             log_weights[graph, nodes, nodes],
             single_root=single_root,
             method=method,
             step_budget=step_budget,
             jumps=jumps,
+            pops=pops,
         )
         for draw in range(num_draws):
             stream = Stream(key, first_graph + graph, first_draw + draw)

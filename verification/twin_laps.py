@@ -50,6 +50,8 @@ class JumpingSampler(TreeSampler):
             log_weights, single_root=single_root, method=method, step_budget=step_budget
         )
         self.cycle_of: dict[int, tuple[int, ...]] = {}
+        self.exits: dict[int, AliasTable] = {}
+        self.others: dict[int, AliasTable] = {}
         if method not in ("wilson", "wilson_rc"):
             return
         walk, _ = try_walk(log_weights, DOUBLE, single_root=single_root)
@@ -57,16 +59,19 @@ class JumpingSampler(TreeSampler):
         self.steps[1:, 1:] = walk[:, :-2]
         if not single_root:
             self.steps[1:, 0] = walk[:, -2]
-        if jumps != "always" and not self.is_sharp():
-            return
-        if jumps != "never":
-            self.find_cycles(always=jumps == "always")
-        if step_budget is None and not self.pilots_arrive():
+        is_sharp = jumps == "always" or self.is_sharp()
+        self.prepare(jumps, is_sharp=is_sharp)
+        if is_sharp and step_budget is None and not self.pilots_arrive():
             self.step_budget = 0
             if method == "wilson":
                 self.tables.pop(0, None)  # the root's child is found as any other head is
 
     # ---- decisions about the graph ----
+
+    def prepare(self, jumps: Jumps, *, is_sharp: bool) -> None:
+        """Find what to jump over."""
+        if is_sharp and jumps != "never":
+            self.find_cycles(always=jumps == "always")
 
     def is_sharp(self) -> bool:
         """Say whether the first steps out of all nodes are seldom a tree."""

@@ -20,7 +20,6 @@ from verification.twin_ancestral import (
     shifted_partition,
     shifts,
 )
-from verification.twin_laps import JumpingSampler
 from verification.twin_numbers import (
     PERTURBATIONS,
     SUBSPACES,
@@ -36,6 +35,7 @@ from verification.twin_numbers import (
     log,
     log1p,
 )
+from verification.twin_popping import PoppingSampler
 
 # Rejection gives way to the partition after so many times as many repeats in a row as a new tree
 # takes tries on average where it stops anyway; and after so many in any case.
@@ -123,7 +123,7 @@ class DistinctTrees:
             is_bounded = switch_below * MOST_REPEATS > PATIENCE
             most_repeats = int(PATIENCE / switch_below) if is_bounded else MOST_REPEATS
         self.most_repeats = most_repeats
-        self.sampler = JumpingSampler(log_weights, single_root=single_root, method="wilson")
+        self.sampler = PoppingSampler(log_weights, single_root=single_root, method="wilson")
         self.column_shift, self.root_shift = shifts(log_weights, single_root=single_root)
         self.partition = shifted_partition(log_weights, single_root=single_root)
         self.trees: list[list[int]] = []

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 # The core counts methods from 0.
 _NUMBERS = {name: i for i, name in enumerate(methods.names(methods.WITH_REPLACEMENT))}
-# The order is that of enum class Jumps in the core.
-_JUMPS = ("where they pay", "never", "always")
+# The order is that of enum class Jumps and enum class Pops in the core.
+_WHETHER = ("where they pay", "never", "always")
 
 
 class Counts(NamedTuple):
@@ -42,13 +42,15 @@ def sample(
     first_draw: int = 0,
     step_budget: int | None = None,
     jumps: str = "where they pay",
+    pops: str = "where they pay",
     remembers: bool = True,
     trusts_double: bool = True,
 ) -> tuple[NDArray[np.int32], Counts]:
     """Draw trees: heads of shape (num_draws, *batch_shape, m), and what it took.
 
     `step_budget` is the number of steps after which a walk gives way to an ancestral draw. `jumps`
-    says whether walks jump over laps round near-closed cycles. Without `remembers`, ancestral draws
+    says whether walks jump over laps round near-closed cycles, and `pops` whether all nodes step at
+    once where they do not. Without `remembers`, ancestral draws
     compute all their conditionals again; without `trusts_double`, wider numbers are used wherever
     there is a choice. Any values leave the law as it is, and the last two the trees as well.
     """
@@ -64,7 +66,8 @@ def sample(
         first_draw,
         -1 if step_budget is None else step_budget,
         heads,
-        _JUMPS.index(jumps),
+        _WHETHER.index(jumps),
+        _WHETHER.index(pops),
         remembers,
         trusts_double,
     )

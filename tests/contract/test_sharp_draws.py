@@ -175,10 +175,23 @@ def test_trees_without_a_walk_are_those_of_colbourn(kind, scores):
 def test_flat_graphs_are_walked_as_ever(kind, num_words):
     scores = dense_scores(num_words, num_words)
     graphs = kind(scores)._graphs
-    for options in ({"jumps": "never"}, {"remembers": False}):
+    for options in ({"jumps": "never"}, {"pops": "never"}, {"remembers": False}):
         plain, _ = sampling.sample(graphs, 100, key=stream_key(1), **options)
         np.testing.assert_array_equal(plain, sampling.sample(graphs, 100, key=stream_key(1))[0])
     assert counts_of(kind, scores).ancestral == 0
+
+
+@KINDS
+def test_words_step_at_once_where_surprises_are_rare(kind):
+    # Heads that a trained parser is nearly sure of, with a close second for some.
+    scores = dense_scores(1, 30) + 8.0 * np.eye(31, k=1)
+    scores[3:, 2] += 7.0
+    graphs = kind(scores)._graphs
+    heads, _ = sampling.sample(graphs, 300, key=stream_key(1))
+    assert len(np.unique(heads, axis=0)) > 10
+    for pops, is_same in (("always", True), ("never", False)):
+        again, _ = sampling.sample(graphs, 300, key=stream_key(1), pops=pops)
+        assert np.array_equal(again, heads) == is_same
 
 
 def test_a_prefix_is_remembered_with_its_root():

@@ -44,6 +44,7 @@ CAUGHT_BY_IMPOSSIBLE_DRAWS = {
     "first exit kept",
     "heads drawn independently",
     "absent arcs drawn",
+    "any child breaks all cycles",
     "repeats without replacement",
     "drawn trees forgotten at the switch",
     "put back under any neighbour",

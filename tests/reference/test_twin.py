@@ -19,10 +19,11 @@ from tests.random_graphs import (
     mutual_pairs,
     negligible_roots,
     nested_traps,
+    one_tree,
     sparse_scores,
 )
 from verification import twin, twin_ancestral, twin_numbers
-from verification.sparse_graphs import SIDE_DOORS_4, TWO_PAIRS_4
+from verification.sparse_graphs import QUIET_4, SIDE_DOORS_4, TWO_PAIRS_4
 from verification.twin_numbers import UnboundedDouble
 from verification.twin_walks import AliasTable, TreeSampler, default_budget
 
@@ -111,7 +112,33 @@ JUMPING_GRAPHS = {
 @pytest.mark.parametrize("name", JUMPING_GRAPHS)
 def test_same_trees_with_jumps(kind, method, name):
     for step_budget in (1, 3, 8, 40, None):
-        assert_same_trees(kind(JUMPING_GRAPHS[name]), 40, method, 6, step_budget, jumps="always")
+        assert_same_trees(
+            kind(JUMPING_GRAPHS[name]), 40, method, 6, step_budget, jumps="always", pops="never"
+        )
+
+
+POPPING_GRAPHS = {
+    **JUMPING_GRAPHS,
+    "quiet": np.array(QUIET_4.log_weights),
+    "two words": dense_scores(3, 2),
+    "sparse": sparse_scores(11, 9, 0.5, 3.0),
+    "sharp": dense_scores(9, 14, 60.0),
+    "bound pairs": mutual_pairs(2, 9, 60.0),
+    "one tree": one_tree(1, 8, 5.0),
+    "70 words": dense_scores(3, 70, 30.0),
+}
+
+
+@pytest.mark.parametrize(("kind", "method"), JUMPING_METHODS)
+@pytest.mark.parametrize("name", POPPING_GRAPHS)
+@pytest.mark.parametrize("jumps", ["where they pay", "never"])
+def test_same_trees_by_popping(kind, method, name, jumps):
+    scores = POPPING_GRAPHS[name]
+    num_words = len(scores) - 1
+    # The twin's ancestral draws are slow where there are many words.
+    budgets = (1, num_words, num_words + 3, 3 * num_words, None) if num_words < 20 else (None,)
+    for step_budget in budgets:
+        assert_same_trees(kind(scores), 20, method, 6, step_budget, jumps=jumps, pops="always")
 
 
 @pytest.mark.parametrize(

@@ -219,7 +219,7 @@ bool log_partition_of_scores(Array<const Number, 3> scores, Lengths lengths, boo
         [](const Graph& graph, Workspace& workspace, const Interrupt& interrupt, double& value,
            double* gradient) {
             // Nobody asks for the shifts.
-            Scratch& shifts = workspace.prepared.laps;
+            Scratch& shifts = workspace.prepared.steps;
             const std::size_t bytes = static_cast<std::size_t>(graph.stride) * sizeof(double);
             if (!shifts.reserve(bytes)) return Status::no_memory;
             PartitionOutput output{0, 0, 0, 0, reinterpret_cast<double*>(shifts.memory())};
@@ -382,13 +382,14 @@ void mean_hitting_time(LogWeights log_weights, Lengths lengths, int workers, Arr
 std::tuple<std::int64_t, std::int64_t, std::int64_t> sample(
     LogWeights log_weights, Lengths lengths, bool single_root, int workers, int method,
     std::uint64_t key0, std::uint64_t key1, std::uint64_t first_graph, std::uint64_t first_draw,
-    std::int64_t step_budget, Array<std::int32_t, 3> heads, int jumps, bool remembers,
+    std::int64_t step_budget, Array<std::int32_t, 3> heads, int jumps, int pops, bool remembers,
     bool trusts_double) {
     const Batch batch(log_weights, lengths, single_root);
     const Index num_draws = static_cast<Index>(heads.shape(0));
     const Index stride = batch.count * batch.size;
     const StreamKey key{{key0, key1}};
-    const DrawRule rule{step_budget, static_cast<Jumps>(jumps), remembers, trusts_double};
+    const DrawRule rule{step_budget, static_cast<Jumps>(jumps), static_cast<Pops>(pops), remembers,
+                        trusts_double};
     std::atomic<std::int64_t> steps{0}, walks{0}, ancestral{0};
 
     const auto draw = [&](Index g, Index first, Index count, const Prepared& prepared,
@@ -777,7 +778,8 @@ NB_MODULE(_core, m) {
     m.def("sample", &sample, nb::arg("log_weights"), nb::arg("lengths"), nb::arg("single_root"),
           nb::arg("workers"), nb::arg("method"), nb::arg("key0"), nb::arg("key1"),
           nb::arg("first_graph"), nb::arg("first_draw"), nb::arg("step_budget"), nb::arg("heads"),
-          nb::arg("jumps") = 0, nb::arg("remembers") = true, nb::arg("trusts_double") = true);
+          nb::arg("jumps") = 0, nb::arg("pops") = 0, nb::arg("remembers") = true,
+          nb::arg("trusts_double") = true);
     const auto bind_sample_scores = [&](auto number, auto head) {
         m.def("sample_scores", &sample_scores<decltype(number), decltype(head)>, nb::arg("scores"),
               nb::arg("lengths"), nb::arg("single_root"), nb::arg("workers"), nb::arg("method"),

@@ -15,9 +15,9 @@
 namespace arborand {
 namespace ARBORAND_ISA {
 
-// Numbers are made one block ahead: a block takes some 60 cycles from start to end, which pass
-// while the one before it is used up.  A walk whose turns the processor guesses wrong would
-// otherwise wait.
+// A block is made when the last number of the one before it is drawn.  It takes some 60 cycles from
+// start to end, which pass while that number is used: a walk whose turns the processor guesses
+// wrong would otherwise wait.  Short draws never need a second block.
 class Stream {
   public:
     Stream(const StreamKey& key, std::uint64_t graph, std::uint64_t draw, std::uint64_t purpose = 0)
@@ -26,7 +26,7 @@ class Stream {
     }
 
     std::uint64_t next() {
-        if (position_ % 4 == 0) make_block(numbers_ + (position_ ^ 4));
+        if (position_ % 4 == 3) make_block(numbers_ + (position_ ^ 7));
         const std::uint64_t number = numbers_[position_];
         position_ = (position_ + 1) % 8;
         return number;

@@ -6,28 +6,13 @@
 #include "memory/arena.hpp"
 #include "numbers/sums.hpp"
 #include "randomness/alias_table.hpp"
+#include "sampling/heaviest_steps.hpp"
 #include "sampling/laps.hpp"
 #include "types/draws.hpp"
 #include "types/scratch.hpp"
-#include "walk/rows.hpp"
 
 namespace arborand {
 namespace ARBORAND_ISA {
-
-// The steps of a walk: those between words, and those to the root unless its child is drawn first.
-struct Steps {
-    const double* rows;  // walk/rows.hpp
-    Index num_words;
-    bool lead_to_root;
-
-    // weights[i]: from `node` to node i, for i = 0 .. num_words.
-    void of(Index node, double* weights) const {
-        const double* row = rows + (node - 1) * walk_stride(num_words);
-        weights[0] = lead_to_root ? row[num_words] : 0.0;
-        for (Index i = 1; i <= num_words; ++i) weights[i] = row[i - 1];
-        weights[node] = 0.0;
-    }
-};
 
 // Finds the cycles of heaviest steps that a walk seldom leaves.
 class NearClosedCycles {
@@ -47,7 +32,7 @@ class NearClosedCycles {
         laps = Laps();
         if (jumps_ == Jumps::never) return true;
         Arena arena(work);
-        if (!arena.reserve(3 * Arena::rounded<std::int32_t>(num_nodes_) +
+        if (!arena.reserve(4 * Arena::rounded<std::int32_t>(num_nodes_) +
                            3 * Arena::rounded<double>(num_nodes_))) {
             return false;
         }
@@ -57,49 +42,26 @@ class NearClosedCycles {
         along_ = arena.take<double>(num_nodes_);
         off_ = arena.take<double>(num_nodes_);
         weights_ = arena.take<double>(num_nodes_);
-        find_next();
-        find_cycles(child_chance);
+        double weight;
+        for (Index j = 1; j < num_nodes_; ++j) {
+            next_[j] = static_cast<std::int32_t>(steps_.heaviest_of(j, weights_, weight));
+            cycle_[j] = -1;
+        }
+        for_each_cycle(next_, num_nodes_, arena.take<std::int32_t>(num_nodes_),
+                       [&](Index first) { look_at(first, child_chance); });
         const bool pays =
             jumps_ == Jumps::always || wasted_ > 4.0 * static_cast<double>(steps_.num_words) + 64.0;
         return num_cycles_ == 0 || !pays || build(memory, room, laps);
     }
 
   private:
-    static constexpr std::int32_t unseen = -1;
-
-    void find_next() {
-        for (Index j = 1; j < num_nodes_; ++j) {
-            steps_.of(j, weights_);
-            Index heaviest = 0;
-            for (Index i = 1; i < num_nodes_; ++i) {
-                if (weights_[i] > weights_[heaviest]) heaviest = i;
-            }
-            next_[j] = static_cast<std::int32_t>(heaviest);
-        }
-    }
-
-    void find_cycles(const double* child_chance) {
-        for (Index j = 0; j < num_nodes_; ++j) cycle_[j] = unseen;
-        // Below `unseen`: on the way from a start.
-        for (Index start = 1; start < num_nodes_; ++start) {
-            const std::int32_t mark = static_cast<std::int32_t>(unseen - start);
-            Index j = start;
-            while (j != 0 && cycle_[j] == unseen) {
-                cycle_[j] = mark;
-                j = next_[j];
-            }
-            if (j != 0 && cycle_[j] == mark) look_at(j, child_chance);
-        }
-    }
-
     // A cycle that begins at a node.
     void look_at(Index first, const double* child_chance) {
         double reached = 1.0, leaving = 0.0, broken = 0.0, length = 0.0;
         Index j = first;
         do {
-            steps_.of(j, weights_);
-            const double step = weights_[next_[j]];
-            weights_[next_[j]] = 0.0;
+            double step;
+            steps_.heaviest_of(j, weights_, step);
             const double others = sum(weights_, num_nodes_);
             along_[j] = step / (step + others);
             off_[j] = others / (step + others);
@@ -126,7 +88,7 @@ class NearClosedCycles {
             if (cycle_[j] >= 0) num_slots += 2 * num_nodes_;
         }
         Arena arena(memory);
-        if (!arena.reserve(3 * Arena::rounded<std::int32_t>(num_nodes_) +
+        if (!arena.reserve(4 * Arena::rounded<std::int32_t>(num_nodes_) +
                            2 * Arena::rounded<const Slot*>(num_nodes_) +
                            Arena::rounded<Slot>(num_slots))) {
             return false;
@@ -154,8 +116,8 @@ class NearClosedCycles {
             laps.cycle[j] = is_on_cycle ? cycle_[j] : static_cast<std::int32_t>(num_cycles_);
             laps.next[j] = next_[j];
             if (!is_on_cycle) continue;
-            steps_.of(j, weights_);
-            weights_[next_[j]] = 0.0;
+            double step;
+            steps_.heaviest_of(j, weights_, step);
             build_alias(weights_, num_nodes_, slots, room);
             laps.others[j] = slots;
             slots += num_nodes_;

@@ -11,8 +11,10 @@
 #include "numbers/exponential.hpp"
 #include "randomness/alias_table.hpp"
 #include "sampling/ancestral.hpp"
+#include "sampling/heaviest_steps.hpp"
 #include "sampling/laps.hpp"
 #include "sampling/near_closed_cycles.hpp"
+#include "sampling/popping.hpp"
 #include "types/draws.hpp"
 #include "types/graph.hpp"
 #include "types/prepared.hpp"
@@ -40,9 +42,10 @@ struct Sampler {
     // Z of the graph as the rows are shifted; 0 if it is not known.
     UnboundedDouble partition;
     EnoughFor enough_for;
-    Laps laps;  // no cycles: walks do not jump
-    // num_nodes tables of num_nodes slots; that of node 0 draws the root's child.  Null for
-    // colbourn, which has no use for them.
+    Laps laps;               // no cycles: walks do not jump
+    FirstSteps first_steps;  // no segments: they are not taken at once
+    // num_nodes tables of num_nodes slots; that of node 0 draws the root's child, the others the
+    // steps of walks.  Null for colbourn, which has no use for them.
     Slot* slots;
 
     static const Sampler& in(const Prepared& memory) {
@@ -71,6 +74,7 @@ struct Sampler {
     void find_what_double_is_enough_for(double log_sums);
     bool walks_fast(double* escapes) const;
     bool is_sharp(double log_sums) const;
+    bool may_pop(double log_sums) const;
 };
 
 // The law of the root's child, or Z alone: in double also where numbers too small for it were lost,
@@ -137,6 +141,14 @@ inline bool Sampler::is_sharp(double log_sums) const {
            log_sums - log_of(partition) > log_of(4.0 * static_cast<double>(graph.num_words));
 }
 
+// The chance that all nodes take their heaviest step is 1 over the product of the column sums.  On
+// flat graphs its logarithm is about -n; there, and where a walk takes no more than two steps, to
+// look for surprises would not pay.
+inline bool Sampler::may_pop(double log_sums) const {
+    if (rule.pops != Pops::where_they_pay) return rule.pops == Pops::always;
+    return log_sums <= 0.25 * static_cast<double>(graph.num_words - 2);
+}
+
 inline void Sampler::build_child_table(const AliasWorkspace& room, double* weights) {
     const Index n = graph.num_words;
     for (Index j = 0; j <= n; ++j) weights[j] = child_chance[j];
@@ -192,13 +204,7 @@ inline Status Sampler::prepare(const Graph& graph, Method method, const DrawRule
     sampler.highest_lost = fill_walk(walked, shift, sampler.rows, buffer);
     const AliasWorkspace room{arena.take<UInt128>(num_nodes), arena.take<std::uint32_t>(num_nodes)};
     const Steps steps{sampler.rows, n, !sampler.draws_child};
-    if (walks) {
-        sampler.slots = arena.take<Slot>(num_nodes * num_nodes);
-        for (Index j = 1; j <= n; ++j) {
-            steps.of(j, weights);
-            build_alias(weights, num_nodes, sampler.slots + j * num_nodes, room);
-        }
-    }
+    if (walks) sampler.slots = arena.take<Slot>(num_nodes * num_nodes);
     const double log_sums = method == Method::wilson_reject ? 0.0 : log_of_sums(sampler.rows, n);
     Status status = Status::ok;
     if (sampler.draws_child) {
@@ -215,12 +221,24 @@ inline Status Sampler::prepare(const Graph& graph, Method method, const DrawRule
     if (status != Status::ok) return status;
     sampler.find_what_double_is_enough_for(log_sums);
     const bool may_jump = method == Method::wilson || method == Method::wilson_rc;
-    if (!may_jump || !sampler.is_sharp(log_sums)) return Status::ok;
-    NearClosedCycles cycles(steps, rule.jumps);
-    if (!cycles.find(sampler.child_chance, work, memory.laps, room, sampler.laps)) {
-        return Status::no_memory;
+    const bool is_sharp = may_jump && sampler.is_sharp(log_sums);
+    bool has_memory = true;
+    if (may_jump && sampler.may_pop(log_sums)) {
+        has_memory = sampler.first_steps.prepare(steps, sampler.child_chance, rule, memory.steps,
+                                                 weights, room);
     }
-    if (rule.budget >= 0 || pilots_arrive(sampler, work)) return Status::ok;
+    const bool pops = sampler.first_steps.num_segments > 0;
+    if (is_sharp && !pops) {
+        NearClosedCycles cycles(steps, rule.jumps);
+        has_memory =
+            has_memory && cycles.find(sampler.child_chance, work, memory.steps, room, sampler.laps);
+    }
+    if (!has_memory) return Status::no_memory;
+    for (Index j = 1; j <= n && walks && !pops; ++j) {
+        steps.of(j, weights);
+        build_alias(weights, num_nodes, sampler.slots + j * num_nodes, room);
+    }
+    if (!is_sharp || rule.budget >= 0 || pilots_arrive(sampler, work)) return Status::ok;
     sampler.budget = 0;
     // Where no draw walks, the ancestral draw finds the root's child as it finds any other head.
     // So all draws share the way to the first word, which would depend on the child.

@@ -46,10 +46,13 @@ class MissingBits {
 class MissingBytes {
   public:
     // Bytes of memory, in whole words of 64 nodes.
-    static Index room(Index num_nodes) { return (num_nodes + 63) / 64 * 64; }
+    static constexpr std::size_t room(Index num_nodes) {
+        return static_cast<std::size_t>((num_nodes + 63) / 64 * 64);
+    }
 
     // More than 64 nodes.
-    MissingBytes(char* memory, Index num_nodes) : contains_(memory), end_(room(num_nodes)) {
+    MissingBytes(char* memory, Index num_nodes)
+        : contains_(memory), end_(static_cast<Index>(room(num_nodes))) {
         for (Index i = 0; i < num_nodes; ++i) contains_[i] = 1;
         for (Index i = num_nodes; i < end_; ++i) contains_[i] = 0;
         contains_[0] = 0;

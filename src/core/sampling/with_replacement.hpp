@@ -11,6 +11,7 @@
 #include "randomness/philox.hpp"
 #include "sampling/ancestral.hpp"
 #include "sampling/laps.hpp"
+#include "sampling/popping.hpp"
 #include "sampling/sampler.hpp"
 #include "sampling/wilson.hpp"
 #include "types/draws.hpp"
@@ -94,8 +95,9 @@ __attribute__((noinline)) inline Status draw_ancestral(const Sampler& sampler, S
 // Room for the marks of a walk.
 inline std::size_t room_of_walk(const Sampler& sampler) {
     const Index num_nodes = sampler.graph.num_words + 1;
-    return sampler.laps.num_cycles > 0 ? LapMarks::room(num_nodes)
-                                       : static_cast<std::size_t>(MissingBytes::room(num_nodes));
+    return sampler.laps.num_cycles > 0            ? LapMarks::room(num_nodes)
+           : sampler.first_steps.num_segments > 0 ? Popping::room(num_nodes)
+                                                  : MissingBytes::room(num_nodes);
 }
 
 // Draw the root's child, if it is to be drawn, and walk until there is a tree or the budget is
@@ -118,6 +120,13 @@ ARBORAND_INLINE WalkEnd walk_to_tree(const Sampler& sampler, Stream& stream, std
         ++counts.walks;
         return walk_with_jumps(tables, sampler.laps, stream, heads, room, child, budget,
                                counts.steps);
+    }
+    if (sampler.first_steps.num_segments > 0) {
+        ++counts.walks;
+        Popping popping(sampler.first_steps, num_nodes, stream, heads, room, budget);
+        end = popping.draw(child);
+        counts.steps += sampler.budget - popping.left();
+        return end;
     }
     do {
         Nodes missing(room, num_nodes);
@@ -192,18 +201,15 @@ inline Status draw_trees(const Sampler& sampler, const StreamKey& key, const Dra
                          std::int32_t* heads, Index stride, Scratch& work, Remembered& remembered,
                          const Interrupt& interrupt, SampleCounts& counts) {
     const Index num_nodes = sampler.graph.num_words + 1;
-    const bool has_few_nodes = num_nodes <= MissingBits::most_nodes;
-    if (has_few_nodes && sampler.laps.num_cycles == 0) {
-        return draw_trees<MissingBits>(sampler, key, range, heads, stride, nullptr, work,
-                                       remembered, interrupt, counts);
+    if (num_nodes <= MissingBits::most_nodes) {
+        alignas(std::int64_t) char room[Popping::room(MissingBits::most_nodes)];
+        return draw_trees<MissingBits>(sampler, key, range, heads, stride, room, work, remembered,
+                                       interrupt, counts);
     }
     char* room = static_cast<char*>(std::malloc(room_of_walk(sampler)));
     if (room == nullptr) return Status::no_memory;
-    const Status status = has_few_nodes
-                              ? draw_trees<MissingBits>(sampler, key, range, heads, stride, room,
-                                                        work, remembered, interrupt, counts)
-                              : draw_trees<MissingBytes>(sampler, key, range, heads, stride, room,
-                                                         work, remembered, interrupt, counts);
+    const Status status = draw_trees<MissingBytes>(sampler, key, range, heads, stride, room, work,
+                                                   remembered, interrupt, counts);
     std::free(room);
     return status;
 }

@@ -7,7 +7,7 @@ namespace arborand {
 
 struct Prepared {
     Scratch tables;  // starts with the sampler
-    Scratch laps;    // only used where walks jump
+    Scratch steps;   // only used where walks jump, or cycles are popped
 };
 
 }  // namespace arborand
