@@ -34,7 +34,7 @@ from benchmarks.report import Report
 TITLE = "Jobs over corpora"
 _NUM_TREES = 100
 # How often a shard holds the sentences of the file.
-_COPIES = 4
+_COPIES = 8
 # Sentences of a shard, and shards of the job that is continued: a million sentences.
 _SHARD = 2_000
 _SHARDS = 500
@@ -130,7 +130,7 @@ def _outside(report: Report, settings: Settings, made: _Corpus) -> None:
         ("sentences of a shard", "a sentence, in the core", "outside", "outside, per cent"),
         "Medians of all rounds; the start of the program is not in them.",
     )
-    for small, count in ((True, 4), (False, 2 if settings.quick else 4)):
+    for small, count in ((True, 4), (False, 2)):
         status = made.run(count, small=small)  # also warms up
         rounds = []
         for _ in range(settings.min_rounds):
@@ -174,7 +174,7 @@ def _workers(report: Report, settings: Settings, made: _Corpus) -> None:
     if (os.cpu_count() or 1) < 2:
         report.skip(text, 1.7, "one processor", at_most=False)
         return
-    count = 4 if settings.quick else 40
+    count = 4 if settings.quick else 20
     ratios = []
     for _ in range(2 if settings.quick else 3):
         one = _seconds(lambda: made.run(count, workers=1))
@@ -263,7 +263,7 @@ def _ray(report: Report, settings: Settings, made: _Corpus) -> None:
     except ModuleNotFoundError:
         report.skip(text, 10.0, "ray is not installed", at_most=True)
         return
-    few, many = (2, 4) if settings.quick else (4, 28)
+    few, many = (2, 4) if settings.quick else (2, 14)
 
     def per_part(**options: Any) -> float:
         """Time a part, among others: what a job takes once does not matter."""

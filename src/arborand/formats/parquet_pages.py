@@ -43,7 +43,7 @@ class Column(NamedTuple):
     @property
     def codec(self) -> str:
         """How it is compressed: zstd finds little more than the repeats in long fractions."""
-        return "snappy" if self.kind == "f8" and not self.is_list else "zstd"
+        return "snappy" if self.kind in ("f4", "f8") else "zstd"
 
     @property
     def path(self) -> list[bytes]:
