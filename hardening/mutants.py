@@ -128,7 +128,7 @@ PACKAGE = (
     ),
     Mutant(
         "a part gets its name before it is written",
-        "src/arborand/formats/creating.py",
+        "src/arborand/corpus/creating.py",
         "    try:\n        yield file\n        file.flush()\n",
         "    try:\n        os.link(new, path)\n        yield file\n        file.flush()\n",
         ("tests/contract/test_corpus_faults.py", "-k", "30_random"),

@@ -24,8 +24,8 @@ import pyarrow.parquet  # noqa: F401 (imported once, before the forks)
 
 import arborand.cli.app  # noqa: F401
 from arborand.cli import main
-from arborand.corpus import task
-from arborand.formats import creating, parquet, sentences
+from arborand.corpus import creating, task
+from arborand.formats import parquet, sentences
 
 SIGNALS = {"killed": signal.SIGKILL, "terminated": signal.SIGTERM, "interrupted": signal.SIGINT}
 

@@ -209,14 +209,14 @@ def _draw(scores: Path, out: Path) -> None:
 
 
 def _check(path: Path) -> None:
-    check([str(path)], "dependency", False, None)
+    check(scores=[str(path)])
 
 
 def _check_words(path: Path) -> None:
     scores = path.with_name("scores.npz")
     if not scores.exists():
         random_corpus(12, seed=3, longest=6).save(scores)
-    check([str(scores)], "dependency", False, str(path))
+    check(scores=[str(scores)], conllu=str(path))
 
 
 def _convert(path: Path) -> None:

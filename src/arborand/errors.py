@@ -134,3 +134,32 @@ class TooMuchWorkError(ArborandError, RuntimeError):
 
 class PrecisionError(ArborandError, ArithmeticError):
     """A result would have too few correct digits to be of use."""
+
+
+class FormatError(ArborandError, ValueError):
+    """A file that does not hold what it should; the message names the file and what to do."""
+
+
+class SentenceError(ArborandError, ValueError):
+    """One sentence of a corpus that cannot be used.
+
+    Attributes
+    ----------
+    sent_id : str
+    index : int
+        The sentence's place in the corpus, from 0.
+    reason : str
+    """
+
+    def __init__(self, sent_id: str, index: int, reason: str) -> None:
+        super().__init__(f"sentence {sent_id!r} (number {index + 1}): {reason}")
+        self.sent_id = sent_id
+        self.index = index
+        self.reason = reason
+
+    def __reduce__(self) -> tuple[type, tuple[str, int, str]]:
+        return type(self), (self.sent_id, self.index, self.reason)
+
+
+class OutputError(ArborandError):
+    """An output that cannot be written, continued or put in its place."""

@@ -14,8 +14,7 @@ import numpy as np
 import pytest
 
 from arborand import corpus
-from arborand.corpus import engines
-from arborand.formats import creating
+from arborand.corpus import creating, engines
 from tests import faults
 from tests.command_line import call, conllu_of, random_corpus
 

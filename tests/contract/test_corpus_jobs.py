@@ -18,11 +18,11 @@ import pyarrow.parquet
 import pytest
 
 from arborand import corpus
-from arborand.corpus import running
+from arborand.corpus import creating, running
+from arborand.corpus.creating import written_aside
 from arborand.corpus.engines import rank_and_world
 from arborand.errors import ArborandError
-from arborand.formats import FormatError, OutputError, creating, read_trees
-from arborand.formats.creating import written_aside
+from arborand.formats import FormatError, OutputError, read_trees
 from tests.command_line import Corpus, call, conllu_of, random_corpus
 
 KINDS = ("npz", "parquet", "safetensors", "npy")

@@ -16,9 +16,9 @@ import pyarrow.parquet
 import pytest
 from safetensors.numpy import save_file
 
+from arborand.corpus.creating import write_output, written_aside
 from arborand.formats import FormatError, OutputError, SentenceError, read_scores, read_trees
 from arborand.formats.characters import visible
-from arborand.formats.creating import write_aside, written_aside
 from arborand.formats.outputs import FORMATS
 from arborand.formats.rows import ENTROPY, LOG_PARTITION, TREES, Rows, scores_layout
 from tests import fuzz_files
@@ -122,13 +122,16 @@ GOOD = {
         ({"heads": np.array([2.5, 0, 0, 0])}, "heads must be a list of integers, but is float64"),
         ({"heads": np.array(["2", "0", "0", "0"])}, "heads must be a list of integers"),
         ({"lengths": np.array([2.0, 1.0])}, "lengths must be a list of integers"),
-        ({"num_trees": np.array([-1, 2])}, "sentence number 1 has a length of 2 and -1 trees"),
-        ({"num_trees": np.array([1, 10**12])}, "log_prob has 3 numbers.* ask for 10000"),
+        ({"num_trees": np.array([-1, 2])}, r"num_trees\[0\] is -1, which is no number of trees"),
+        ({"num_trees": np.array([1, 10**12])}, "log_prob has 3 entries.* ask for 10000"),
         ({"lengths": np.array([10**9, 1])}, "1000000000 words.*ARBORAND_MAX_WORDS"),
-        ({"heads": np.array([2, 0, 0])}, "heads has 3 numbers.* ask for 4"),
+        ({"heads": np.array([2, 0, 0])}, "heads has 3 entries.* ask for 4"),
         ({"log_prob": np.zeros((3, 1))}, r"log_prob must be a list .* of shape \(3, 1\)"),
         ({"sent_ids": np.array("a")}, r"sent_ids must be a list .* of shape \(\)"),
-        ({"sent_ids": np.array([b"\xff", b"b"])}, "sent_id of sentence number 1 is not UTF-8"),
+        (
+            {"sent_ids": np.array([b"\xff", b"b"])},
+            "sent_id of sentence number 1 is not valid Unicode",
+        ),
         ({"provenance": np.array(7)}, "provenance must be one string"),
         ({"provenance": np.array("[1]")}, "provenance is a list, not an object"),
     ],
@@ -217,18 +220,18 @@ def test_a_header_may_not_promise_more_than_there_is(tmp_path):
         list(read_scores(tmp_path / "s.npy"))
     content = b"\x93NUMPY\x02\x00" + (1 << 31).to_bytes(4, "little")
     (tmp_path / "s.npy").write_bytes(content + bytes(128))
-    with pytest.raises(FormatError, match="said to have 2147483648 bytes"):
+    with pytest.raises(FormatError, match="no readable NumPy header: it begins with"):
         list(read_scores(tmp_path / "s.npy"))
 
 
 @pytest.mark.parametrize(
     ("ids", "message"),
     [
-        ('"ab"', "must be a JSON list: it is a str"),
-        ('{"a": 1}', "must be a JSON list: it is a dict"),
+        ('"ab"', "must be a JSON list: it is not a list of 2 ids"),
+        ('{"a": 1}', "must be a JSON list: it is not a list of 2 ids"),
         ("[1, null]", "sent_id of sentence number 2 is None"),
         ("[1, 2.5]", "sent_id of sentence number 2 is 2.5"),
-        ('["a"]', "1 sent_ids for 2 sentences"),
+        ('["a"]', "it is not a list of 2 ids"),
         ("[" * 5000, "nested too deeply"),
         ("[1, 2", "must be a JSON list"),
     ],
@@ -499,12 +502,12 @@ def test_a_page_is_not_written_through_a_link(ending, arborand, tmp_path):
 def test_names_beside_a_file_cannot_be_foreseen(tmp_path, monkeypatch):
     seen = []
 
-    def write(file):
+    def parts():
         seen.append({path.name for path in tmp_path.iterdir()})
-        file.write(b"x")
+        yield b"x"
 
-    write_aside(tmp_path / "out", write)
-    write_aside(tmp_path / "out", write)
+    write_output(tmp_path / "out", parts())
+    write_output(tmp_path / "out", parts())
     first, second = seen[0], seen[1] - {"out"}
     assert len(first) == len(second) == 1
     assert first != second
@@ -748,6 +751,19 @@ def test_check_finds_ids_that_several_sentences_share(kind, arborand, tmp_path):
     assert "  twice: sentences number 4, 9\n" in text
     assert "  often: sentences number 3, 5, 6, 7, 8\n" in text
     assert "s-0" not in text
+
+
+def test_check_finds_shared_ids_of_sentences_that_cannot_be_used(arborand, tmp_path):
+    lengths, ids = [1, 0, 1, 0, 1, 1], ["a", "b", "c", "c", "d", "b"]
+    sizes = sum((length + 1) ** 2 for length in lengths)
+    np.savez(tmp_path / "s.npz", lengths=lengths, scores=np.zeros(sizes), sent_ids=ids)
+    result = arborand("check", tmp_path / "s.npz")
+    assert result.status == 1
+    text = result.out.decode()
+    assert "2 of 6 sentences cannot be used:" in text
+    assert "2 sent_ids stand for more than one sentence:" in text
+    assert "  b: sentences number 2, 6\n" in text
+    assert "  c: sentences number 3, 4\n" in text
 
 
 def test_check_knows_no_shared_ids_where_there_are_none(arborand, tmp_path):

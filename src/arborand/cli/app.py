@@ -7,7 +7,7 @@ import signal
 import sys
 import warnings
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Annotated, Any, TextIO
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer.core import TyperGroup
@@ -159,19 +159,12 @@ def _one_line_about_odd_scores() -> Iterator[None]:
         warnings.simplefilter("always", SuspiciousWeightsWarning)
         show_others = warnings.showwarning
 
-        def show(
-            message: Warning | str,
-            category: type[Warning],
-            filename: str,
-            lineno: int,
-            file: TextIO | None = None,
-            line: str | None = None,
-        ) -> None:
+        def show(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
             if issubclass(category, SuspiciousWeightsWarning):
                 note(f"{message}; other sentences may look odd, too")
                 warnings.simplefilter("ignore", SuspiciousWeightsWarning)
             else:
-                show_others(message, category, filename, lineno, file, line)
+                show_others(message, category, *where, **more)
 
         warnings.showwarning = show
         yield

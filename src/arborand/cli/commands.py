@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
 import typer
 
 from arborand.cli import options
@@ -12,40 +10,13 @@ from arborand.cli.messages import note
 from arborand.methods import WITH_REPLACEMENT, WITHOUT_REPLACEMENT, names
 
 
-@options.spread
+@options.command()
 def sample(
-    scores: options.Corpus,
-    num_trees: Annotated[
-        int,
-        typer.Option(
-            "--num-trees",
-            "-k",
-            min=1,
-            max=options.MOST_TREES,
-            help="Trees for each sentence.",
-            rich_help_panel=options.RANDOM_TREES,
-        ),
-    ] = 1,
-    without_replacement: Annotated[
-        bool,
-        typer.Option(
-            "--without-replacement",
-            help="Distinct trees, until a sentence has no more.",
-            rich_help_panel=options.RANDOM_TREES,
-        ),
-    ] = False,
-    method: Annotated[
-        options.Method | None,
-        typer.Option(
-            "--method",
-            help=options.METHOD_HELP,
-            rich_help_panel=options.RANDOM_TREES,
-            show_default=False,
-        ),
-    ] = None,
-    seed: options.Seed = None,
-    conllu: options.Conllu = None,
-    keep_heads: options.KeepHeads = False,
+    scores: list[str],
+    num_trees: int = 1,
+    without_replacement: bool = False,
+    method: options.Method | None = None,
+    seed: int | None = None,
     *,
     run: options.Run,
 ) -> None:
@@ -85,41 +56,28 @@ def sample(
         )
     if chosen is not None and chosen.is_biased:
         note(f"{method} is biased: {chosen.summary}")
-    drawing = {
-        "num_trees": num_trees,
-        "without_replacement": without_replacement,
-        "method": method,
-        "seed": seed,
-    }
-    go_through("sample", scores, conllu, run, keep_heads=keep_heads, **drawing)
+    go_through(
+        "sample",
+        scores,
+        run,
+        num_trees=num_trees,
+        without_replacement=without_replacement,
+        method=method,
+        seed=seed,
+    )
 
 
-@options.spread
+@options.command(
+    num_trees=options.number_of_trees(
+        "Trees for each sentence, from the best one on.", "Best trees", "-k"
+    ),
+    minimum_risk=options.option(
+        "The tree with the most expected correct arcs, instead of the most probable one.",
+        "Best trees",
+    ),
+)
 def best(
-    scores: options.Corpus,
-    num_trees: Annotated[
-        int,
-        typer.Option(
-            "--num-trees",
-            "-k",
-            min=1,
-            max=options.MOST_TREES,
-            help="Trees for each sentence, from the best one on.",
-            rich_help_panel="Best trees",
-        ),
-    ] = 1,
-    minimum_risk: Annotated[
-        bool,
-        typer.Option(
-            "--minimum-risk",
-            help="The tree with the most expected correct arcs, instead of the most probable one.",
-            rich_help_panel="Best trees",
-        ),
-    ] = False,
-    conllu: options.Conllu = None,
-    keep_heads: options.KeepHeads = False,
-    *,
-    run: options.Run,
+    scores: list[str], num_trees: int = 1, minimum_risk: bool = False, *, run: options.Run
 ) -> None:
     r"""Find the best trees of every sentence, in order.
 
@@ -143,25 +101,11 @@ def best(
         raise typer.BadParameter(
             "there is one tree of least risk: leave out -k", param_hint="--minimum-risk"
         )
-    go_through(
-        "best",
-        scores,
-        conllu,
-        run,
-        keep_heads=keep_heads,
-        num_trees=num_trees,
-        minimum_risk=minimum_risk,
-    )
+    go_through("best", scores, run, num_trees=num_trees, minimum_risk=minimum_risk)
 
 
-@options.spread
-def marginals(
-    scores: options.Corpus,
-    conllu: options.Conllu = None,
-    keep_heads: options.KeepHeads = False,
-    *,
-    run: options.Run,
-) -> None:
+@options.command()
+def marginals(scores: list[str], *, run: options.Run) -> None:
     """Compute the probability of every arc of every sentence.
 
     One matrix per sentence, row: head, column: dependent, node 0: the root. Each
@@ -174,17 +118,11 @@ def marginals(
 
       [cyan]arborand marginals scores.npz --conllu corpus.conllu | less[/cyan]
     """
-    go_through("marginals", scores, conllu, run, keep_heads=keep_heads)
+    go_through("marginals", scores, run)
 
 
-@options.spread
-def logz(
-    scores: options.Corpus,
-    conllu: options.Conllu = None,
-    keep_heads: options.KeepHeads = False,
-    *,
-    run: options.Run,
-) -> None:
+@options.command()
+def logz(scores: list[str], *, run: options.Run) -> None:
     """Compute log Z of every sentence.
 
     That is the logarithm of the summed weights of all its trees; with
@@ -196,17 +134,11 @@ def logz(
 
       [cyan]arborand logz scores.npz --trees spanning -o logz.jsonl[/cyan]
     """
-    go_through("logz", scores, conllu, run, keep_heads=keep_heads)
+    go_through("logz", scores, run)
 
 
-@options.spread
-def entropy(
-    scores: options.Corpus,
-    conllu: options.Conllu = None,
-    keep_heads: options.KeepHeads = False,
-    *,
-    run: options.Run,
-) -> None:
+@options.command()
+def entropy(scores: list[str], *, run: options.Run) -> None:
     """Say how sure the scores are of every sentence.
 
     log Z; the entropy of the trees, in nats; the probability of the best tree; and
@@ -225,4 +157,4 @@ def entropy(
 
       [cyan]arborand entropy scores.npz -o entropy.csv[/cyan]
     """
-    go_through("entropy", scores, conllu, run, keep_heads=keep_heads)
+    go_through("entropy", scores, run)

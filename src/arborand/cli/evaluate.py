@@ -5,62 +5,51 @@ from __future__ import annotations
 import json
 import math
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING
 
 import typer
 from rich.markup import escape
 
 from arborand.cli import options
-from arborand.cli.messages import list_skipped, note, progress, say_written
-from arborand.cli.streams import NoOutput, check_streams, chosen_format, write_output
+from arborand.cli.messages import list_skipped, listed, note, progress, say_written
+from arborand.cli.streams import check_streams, chosen_format
 from arborand.cli.tables import console, new_table, plain_percent
 from arborand.corpus import computing
+from arborand.corpus.creating import check_target, is_stream, write_output
 from arborand.corpus.folders import is_remote
+from arborand.corpus.passing import NoOutput
+from arborand.corpus.provenance import as_comment
 from arborand.corpus.running import is_folder, open_inputs, run_to_file, run_to_writer
 from arborand.corpus.work import Work
-from arborand.formats.creating import check_target
-from arborand.formats.inputs import FormatError
-from arborand.formats.outputs import is_stream
-from arborand.formats.provenance import as_comment
+from arborand.errors import FormatError
 from arborand.formats.rows import EVALUATION
 
 if TYPE_CHECKING:
     from arborand.evaluation import Summary
-    from arborand.formats.rows import Layout
 
 # The formats that hold the summary; the others hold a line for each sentence.
 _WHOLE = ("json", "html")
 
 
+@options.command(
+    conllu=options.option(
+        "The right heads: its HEAD column, matched by sent_id (in order, where scores have no "
+        "ids). Words whose HEAD is '_' are not counted.",
+        "Scores",
+        metavar="GOLD",
+    ),
+    plot=options.option("A picture of the calibration (.svg).", "Output", metavar="FILE"),
+)
 def evaluate(
-    scores: options.Corpus,
-    conllu: Annotated[
-        str,
-        typer.Option(
-            "--conllu",
-            metavar="GOLD",
-            help="The right heads: its HEAD column, matched by sent_id (in order, where scores "
-            "have no ids). Words whose HEAD is '_' are not counted.",
-            rich_help_panel="Scores",
-            show_default=False,
-        ),
-    ],
-    trees: options.Trees = "dependency",
-    weights: options.Weights = False,
-    output: options.Out = None,
-    format_: options.OutFormat = None,
-    plot: Annotated[
-        str | None,
-        typer.Option(
-            "--plot",
-            metavar="FILE",
-            help="A picture of the calibration (.svg).",
-            rich_help_panel="Output",
-            show_default=False,
-        ),
-    ] = None,
-    workers: options.Workers = 1,
-    on_error: options.OnBad = "stop",
+    scores: list[str],
+    conllu: str,
+    trees: options.TreeKind = "dependency",
+    weights: bool = False,
+    output: str | None = None,
+    format_: options.Format | None = None,
+    plot: str | None = None,
+    workers: int = 1,
+    on_error: options.OnError = "stop",
 ) -> None:
     r"""Compare scores with gold trees: how right they are, and whether they are too sure.
 
@@ -92,20 +81,14 @@ def evaluate(
     chosen = chosen_format(output, options.Running(format_), EVALUATION)
     comparison = computing.Comparison(computing.Setting(trees == "dependency", weights, workers))
     work = Work("evaluate", comparison, EVALUATION, {"trees": trees, "weights": weights})
-    record: dict[str, Any] = {}
-
-    def keep_record(layout: Layout, found: dict[str, Any]) -> NoOutput:
-        del layout
-        record.update(found)
-        return NoOutput()
-
+    unwritten = NoOutput()
     with (
         open_inputs(scores, conllu) as inputs,
-        progress("evaluate", inputs.num_sentences, 0, quiet=False) as advance,
+        progress("evaluate", inputs.num_sentences) as advance,
     ):
         skip = on_error == "skip"
         if output is None or chosen in _WHOLE:
-            skipped = run_to_writer(work, inputs, keep_record, skip=skip, advance=advance)
+            skipped = run_to_writer(work, inputs, unwritten.begin, skip=skip, advance=advance)
         else:
             skipped = run_to_file(work, inputs, output, chosen, skip=skip, advance=advance)
         gold = "" if inputs.conllu is None else inputs.conllu.shown
@@ -117,14 +100,14 @@ def evaluate(
     if output != "-":
         _print_summary(summary)
     if output is not None and chosen == "json":
-        result = {"arborand": "evaluation", **summary.as_dict(), "provenance": record}
+        result = {"arborand": "evaluation", **summary.as_dict(), "provenance": unwritten.provenance}
         text = json.dumps(result, ensure_ascii=False, allow_nan=False, indent=2)
         write_output(output, (text, "\n"))
     elif output is not None and chosen == "html":
         from arborand.pictures import evaluation_page
 
         document = evaluation_page(summary, title=title, num_sentences=total)
-        write_output(output, (document, as_comment(record)))
+        write_output(output, (document, as_comment(unwritten.provenance)))
     if output is not None:
         say_written(output)
     if plot is not None and summary.calibration is not None:
@@ -132,29 +115,21 @@ def evaluate(
 
         write_output(plot, (calibration_plot(summary.calibration), "\n"))
         say_written(plot)
-    for what, sent_ids, consequence in (
-        (
-            f"no {trees} tree (a cycle, or several roots where one is asked for)",
-            comparison.no_trees,
-            "its heads count, but it has no log-probability",
-        ),
-        (
-            "a tree of probability 0, because its scores rule out one of its arcs",
-            comparison.impossible,
-            "it is left out of the mean log-probability",
-        ),
-    ):
-        _say_how_many(what, sent_ids, consequence)
+    if comparison.no_trees.count:
+        note(
+            f"gold is no {trees} tree (a cycle, or several roots where one is asked for) in "
+            f"{_listed(comparison.no_trees)}: its heads count, but it has no log-probability"
+        )
+    if comparison.impossible.count:
+        note(
+            "gold is a tree of probability 0, because its scores rule out one of its arcs, in "
+            f"{_listed(comparison.impossible)}: it is left out of the mean log-probability"
+        )
     list_skipped(skipped)
 
 
-def _say_how_many(what: str, sent_ids: computing.Named, consequence: str) -> None:
-    if sent_ids.count:
-        names = ", ".join(sent_ids.first) + (
-            ", ..." if sent_ids.count > len(sent_ids.first) else ""
-        )
-        plural = "s" if sent_ids.count > 1 else ""
-        note(f"gold is {what} in {sent_ids.count} sentence{plural} ({names}): {consequence}")
+def _listed(sentences: computing.Named) -> str:
+    return listed(sentences.first, sentences.count)
 
 
 def _print_summary(summary: Summary) -> None:
@@ -164,22 +139,18 @@ def _print_summary(summary: Summary) -> None:
     table.add_column(justify="right", no_wrap=True)
     table.add_column(overflow="fold")
     left_out = f"{summary.num_open:,} without one are not counted" if summary.num_open else ""
-    rows: list[tuple[str, str, str]] = [
+    uas = {
+        "right heads (UAS): best tree": summary.best_attachment_score,
+        "  tree of least risk": summary.minimum_risk_attachment_score,
+        "  random trees, on average": summary.expected_attachment_score,
+        "  tree of least risk, as the scores expect": summary.claimed_attachment_score,
+    }
+    mean = f"{summary.mean_log_prob:.6g}"
+    rows = [
         ("sentences", f"{summary.num_sentences:,}", ""),
         ("words with a gold head", f"{summary.num_words:,}", left_out),
-        ("right heads (UAS): best tree", _percent(summary.best_attachment_score), ""),
-        ("  tree of least risk", _percent(summary.minimum_risk_attachment_score), ""),
-        ("  random trees, on average", _percent(summary.expected_attachment_score), ""),
-        (
-            "  tree of least risk, as the scores expect",
-            _percent(summary.claimed_attachment_score),
-            "",
-        ),
-        (
-            "log-probability of gold, mean",
-            f"{summary.mean_log_prob:.6g}",
-            f"over {summary.num_trees:,} sentences",
-        ),
+        *((name, _percent(share), "") for name, share in uas.items()),
+        ("log-probability of gold, mean", mean, f"over {summary.num_trees:,} sentences"),
     ]
     for row in rows:
         table.add_row(*row)

@@ -2,59 +2,43 @@
 
 from __future__ import annotations
 
-from hashlib import blake2b
-from itertools import chain
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-import numpy as np
 import typer
-from rich.markup import escape
 
 from arborand.cli import options
 from arborand.cli.jobs import write
 from arborand.cli.messages import by_reason, progress
-from arborand.cli.streams import NoOutput, check_streams
-from arborand.cli.tables import console, new_table
+from arborand.cli.streams import check_streams
+from arborand.cli.tables import print_facts, print_lines
 from arborand.corpus import computing
+from arborand.corpus.checking import check_corpus
 from arborand.corpus.plan import open_shard
-from arborand.corpus.running import open_inputs, run_to_writer
+from arborand.corpus.running import open_inputs
 from arborand.corpus.state import read_status
-from arborand.corpus.work import Work, make_work
+from arborand.corpus.work import make_work
 from arborand.formats.characters import visible
-from arborand.formats.rows import LOG_PARTITION
 from arborand.formats.scores import open_scores
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from arborand.corpus.plan import Shard
-    from arborand.formats.rows import Rows
 
 # How many sentences with the same id are listed.
 _LISTED_NUMBERS = 5
 
 
-@options.spread
+@options.command(
+    source=options.argument(
+        "IN", "Files of scores or of trees, folders or patterns; '-' reads standard input."
+    ),
+    output=options.argument(
+        "OUT", "Where to: a file, whose ending tells the format, or a folder (OUT/) of parts."
+    ),
+)
 def convert(
-    source: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="IN",
-            help="Files of scores or of trees, folders or patterns; '-' reads standard input.",
-            show_default=False,
-        ),
-    ],
-    output: Annotated[
-        str,
-        typer.Argument(
-            metavar="OUT",
-            help="Where to: a file, whose ending tells the format, or a folder (OUT/) of parts.",
-            show_default=False,
-        ),
-    ],
-    conllu: options.Conllu = None,
-    *,
-    running: options.Running,
+    source: list[str], output: str, conllu: str | None = None, *, running: options.Running
 ) -> None:
     """Convert scores or trees from one format to another.
 
@@ -76,26 +60,12 @@ def convert(
         write(make_work("convert"), inputs, source, output, running)
 
 
-class _Tally(NoOutput):
-    """Counts what passes."""
-
-    def __init__(self) -> None:
-        self.sentences = self.words = self.longest = 0
-        self.shortest: int | None = None
-
-    def write(self, rows: Rows) -> None:
-        lengths = rows.lengths.tolist()
-        self.sentences += len(lengths)
-        self.words += sum(lengths)
-        self.longest = max(self.longest, *lengths)
-        self.shortest = min([*lengths, *([] if self.shortest is None else [self.shortest])])
-
-
+@options.command()
 def check(
-    scores: options.Corpus,
-    trees: options.Trees = "dependency",
-    weights: options.Weights = False,
-    conllu: options.Conllu = None,
+    scores: list[str],
+    trees: options.TreeKind = "dependency",
+    weights: bool = False,
+    conllu: str | None = None,
 ) -> None:
     """Check a file of scores, and say what is wrong where.
 
@@ -111,45 +81,30 @@ def check(
       [cyan]arborand check scores.parquet --conllu corpus.conllu --trees spanning[/cyan]
     """
     check_streams(scores, conllu)
-    tally = _Tally()
     with open_inputs(scores, conllu) as inputs:
-        gate = computing.Gate(computing.Setting(trees == "dependency", weights, 1))
-        work = Work("check", gate, LOG_PARTITION, {})
-        with progress("check", inputs.num_sentences, 0, quiet=False) as advance:
-            problems = run_to_writer(
-                work,
-                inputs,
-                lambda layout, record: tally,
-                skip=True,
-                may_skip_all=True,
-                advance=advance,
-            )
-        table = new_table(show_header=False)
-        table.add_column()
-        table.add_column(overflow="fold")
-        for name, value in _described(inputs.shards):
-            table.add_row(name, escape(value))
-        doubled = _doubled_ids(inputs.shards)
-    total = inputs.num_sentences
-    if tally.sentences:
-        mean = tally.words / tally.sentences
-        table.add_row("words per sentence", f"{tally.shortest} to {tally.longest}, mean {mean:.1f}")
-    table.add_row("sentence ids", "no (numbered from 1)" if doubled is None else "yes")
-    out = console()
-    out.print(table)
+        setting = computing.Setting(trees == "dependency", weights, 1)
+        with progress("check", inputs.num_sentences) as advance:
+            found = check_corpus(inputs, setting, advance)
+        facts = dict(_described(inputs.shards))
+    total, problems, doubled = inputs.num_sentences, found.problems, found.doubled_ids
+    if found.lengths:
+        words = sum(length * count for length, count in found.lengths.items())
+        mean = words / sum(found.lengths.values())
+        spread = f"{min(found.lengths)} to {max(found.lengths)}, mean {mean:.1f}"
+        facts["words per sentence"] = spread
+    facts["sentence ids"] = "no (numbered from 1)" if doubled is None else "yes"
+    print_facts(facts)
     if problems:
-        out.print(f"{len(problems)} of {total} sentences cannot be used:")
-        for line in by_reason(problems):
-            out.print(escape(line), soft_wrap=True)
+        print_lines(f"{len(problems)} of {total} sentences cannot be used:", *by_reason(problems))
     else:
-        out.print(f"all sentences have {trees} trees")
+        print_lines(f"all sentences have {trees} trees")
     if doubled:
-        out.print(f"{len(doubled)} sent_ids stand for more than one sentence:")
+        print_lines(f"{len(doubled)} sent_ids stand for more than one sentence:")
         for sent_id, numbers in doubled.items():
             more = len(numbers) - _LISTED_NUMBERS
             listed = ", ".join(map(str, numbers[:_LISTED_NUMBERS]))
             listed += f" and {more} more" if more > 0 else ""
-            out.print(escape(f"  {visible(sent_id)}: sentences number {listed}"), soft_wrap=True)
+            print_lines(f"  {visible(sent_id)}: sentences number {listed}")
     if problems or doubled:
         raise typer.Exit(1)
 
@@ -169,44 +124,8 @@ def _described(shards: list[Shard]) -> Iterator[tuple[str, str]]:
     yield "sentences", str(sum(shard.num_sentences for shard in shards))
 
 
-def _all_ids(shards: list[Shard]) -> Iterator[str]:
-    for shard in shards:
-        with open_shard(shard) as file, open_scores(file) as scores:
-            if scores.has_sent_ids:
-                yield from chain.from_iterable(scores.sent_ids())
-            else:  # their numbers, which nothing else has
-                yield from (f"\0{shard.first + i}" for i in range(scores.num_sentences))
-
-
-def _doubled_ids(shards: list[Shard]) -> dict[str, list[int]] | None:
-    """Find the ids that several sentences share, in 16 bytes of memory per sentence.
-
-    None if no sentence has an id.
-    """
-    digests = bytearray()
-    has_ids = False
-    for sent_id in _all_ids(shards):
-        has_ids = has_ids or not sent_id.startswith("\0")
-        digests += blake2b(sent_id.encode(), digest_size=16).digest()
-    if not has_ids:
-        return None
-    halves = np.frombuffer(bytes(digests), dtype=np.uint64).reshape(-1, 2)
-    order = np.lexsort(halves.T)
-    is_same = (halves[order[1:]] == halves[order[:-1]]).all(axis=1)
-    shared = {*order[1:][is_same].tolist(), *order[:-1][is_same].tolist()}
-    found: dict[str, list[int]] = {}
-    for index, sent_id in enumerate(_all_ids(shards) if shared else ()):
-        if index in shared:
-            found.setdefault(sent_id, []).append(index + 1)
-    return found
-
-
-def status(
-    folder: Annotated[
-        str,
-        typer.Argument(metavar="FOLDER", help="The output folder of a job.", show_default=False),
-    ],
-) -> None:
+@options.command(folder=options.argument("FOLDER", "The output folder of a job."))
+def status(folder: str) -> None:
     """Say how far a job is, what failed and what was skipped.
 
     The exit status is 0 if the job is complete, and 1 if something is left to do.
@@ -218,30 +137,26 @@ def status(
       [cyan]arborand status s3://bucket/trees/[/cyan]
     """
     found = read_status(folder)
-    out = console()
-    table = new_table(show_header=False)
-    table.add_column()
-    table.add_column(overflow="fold")
-    for name, value in found.identity.items():
-        shown = value if not isinstance(value, dict) else f"{value['files']} files"
-        table.add_row(escape(visible(str(name))), escape(visible(str(shown))))
-    table.add_row("parts", f"{len(found.done):,} of {found.num_parts:,}")
+    facts = {
+        visible(name): value if not isinstance(value, dict) else f"{value['files']} files"
+        for name, value in found.identity.items()
+    }
+    facts["parts"] = f"{len(found.done):,} of {found.num_parts:,}"
     # Sentences of trees are not known before they are read.
     total = max(found.num_sentences, found.num_sentences_done)
-    table.add_row("sentences", f"{found.num_sentences_done:,} of {total:,}")
-    table.add_row("rows", f"{found.num_rows:,}")
-    out.print(table)
+    facts["sentences"] = f"{found.num_sentences_done:,} of {total:,}"
+    facts["rows"] = f"{found.num_rows:,}"
+    print_facts(facts)
     for part, reason in found.failed.items():
-        out.print(escape(f"failed: {visible(part)}: {visible(reason)}"), soft_wrap=True)
+        print_lines(f"failed: {visible(part)}: {visible(reason)}")
     if found.skipped:
-        out.print(f"{len(found.skipped)} sentences skipped:")
+        print_lines(f"{len(found.skipped)} sentences skipped:")
         for sent_id, number, reason in found.skipped:
-            text = f"  {visible(sent_id)} (number {number}): {visible(reason)}"
-            out.print(escape(text), soft_wrap=True)
+            print_lines(f"  {visible(sent_id)} (number {number}): {visible(reason)}")
     if found.is_complete:
-        out.print("complete")
+        print_lines("complete")
         return
     if found.has_writers:
-        out.print("a run is at work on it")
-    out.print("not complete: the command that began it goes on with it")
+        print_lines("a run is at work on it")
+    print_lines("not complete: the command that began it goes on with it")
     raise typer.Exit(1)

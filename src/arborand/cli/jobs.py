@@ -23,29 +23,21 @@ from arborand.corpus.work import make_work
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from arborand.corpus.engines import Passed
     from arborand.corpus.running import Inputs
     from arborand.corpus.state import Status
-    from arborand.corpus.task import Done, Failed
     from arborand.corpus.work import Work
 
 
-def go_through(
-    command: str,
-    scores: Sequence[str],
-    conllu: str | None,
-    run: options.Run,
-    *,
-    keep_heads: bool = False,
-    **others: Any,
-) -> None:
+def go_through(command: str, scores: Sequence[str], run: options.Run, **others: Any) -> None:
     """Compute something for every sentence of a corpus, and write it or print it."""
-    options.check_keep_heads(conllu, keep_heads=keep_heads)
-    work = make_work(command, trees=run.trees, weights=run.weights, keep_heads=keep_heads, **others)
-    check_streams(scores, conllu, run.output)
+    options.check_keep_heads(run.conllu, keep_heads=run.keep_heads)
+    work = make_work(
+        command, trees=run.trees, weights=run.weights, keep_heads=run.keep_heads, **others
+    )
+    check_streams(scores, run.conllu, run.output)
     if work.layout is not None:
         chosen_format(run.output, run, work.layout)
-    with open_inputs(scores, conllu) as inputs:
+    with open_inputs(scores, run.conllu) as inputs:
         if run.output is None:
             skipped = run_to_writer(
                 work, inputs, TableOutput, skip=run.on_error == "skip", workers=run.workers
@@ -70,7 +62,7 @@ def write(
         )
     skip = running.on_error == "skip"
     if not is_folder(output):
-        with progress(work.command, inputs.num_sentences, 0, quiet=False) as advance:
+        with progress(work.command, inputs.num_sentences) as advance:
             skipped = run_to_file(
                 work, inputs, output, chosen, skip=skip, workers=running.workers, advance=advance
             )
@@ -87,29 +79,16 @@ def write(
 def _run_into_folder(
     work: Work, inputs: Inputs, output: str, chosen: str, skip: bool, running: options.Running
 ) -> Status:
-    passed: dict[str, int] = {}
-    total = 0
-    with progress(work.command, inputs.num_sentences, 0, quiet=False) as advance:
+    def began(status: Status) -> None:
+        if status.has_writers and running.engine != "array":
+            note(
+                f"another run is writing to {output}: that does no harm, both write the same "
+                "bytes, and neither makes a part that the other has finished"
+            )
+        if status.done:
+            note(f"{len(status.done)} of {status.num_parts} parts are there already")
 
-        def began(status: Status) -> None:
-            nonlocal total
-            total = status.num_sentences_done
-            advance(total)
-            if status.has_writers and running.engine != "array":
-                note(
-                    f"another run is writing to {output}: that does no harm, both write the same "
-                    "bytes, and neither makes a part that the other has finished"
-                )
-            if status.done:
-                note(f"{len(status.done)} of {status.num_parts} parts are there already")
-
-        def tell(event: Passed | Done | Failed) -> None:
-            nonlocal total
-            count = event.num_sentences
-            total += count - passed.get(event.part, 0)
-            passed[event.part] = count
-            advance(total)
-
+    with progress(work.command, inputs.num_sentences) as advance:
         try:
             return run_job(
                 work,
@@ -124,8 +103,8 @@ def _run_into_folder(
                 address=running.address,
                 part_sentences=running.part_sentences,
                 restart=running.restart,
-                tell=tell,
                 began=began,
+                advance=advance,
             )
         except KeyboardInterrupt:
             note("interrupted; what is finished is kept: the same command goes on from there")

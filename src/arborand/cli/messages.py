@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 from rich.markup import escape
 
+from arborand.corpus.creating import is_stream
 from arborand.formats.characters import visible
-from arborand.formats.outputs import is_stream
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -53,20 +53,24 @@ def by_reason(problems: Sequence[Sequence[Any]]) -> list[str]:
         found.setdefault(reason, []).append(sent_id)
     lines = []
     for reason, sent_ids in list(found.items())[:_LISTED]:
-        names = ", ".join(map(visible, sent_ids[:_NAMED]))
-        if len(sent_ids) > 1:
-            more = ", ..." if len(sent_ids) > _NAMED else ""
-            names = f"{len(sent_ids)} sentences ({names}{more})"
+        names = listed(sent_ids) if len(sent_ids) > 1 else visible(sent_ids[0])
         lines.append(f"  {names}: {visible(reason)}")
     return lines + (
         [f"  ... and {len(found) - _LISTED} other reasons"] if len(found) > _LISTED else []
     )
 
 
+def listed(sent_ids: Sequence[str], count: int | None = None) -> str:
+    """Name the first of so many sentences."""
+    count = len(sent_ids) if count is None else count
+    names = ", ".join(map(visible, sent_ids[:_NAMED])) + (", ..." if count > _NAMED else "")
+    return f"{count} sentence{'s' if count > 1 else ''} ({names})"
+
+
 @contextmanager
-def progress(what: str, total: int, done: int, *, quiet: bool) -> Iterator[Callable[[int], Any]]:
+def progress(what: str, total: int) -> Iterator[Callable[[int], Any]]:
     """Show how far a run has come, with its rate and the time left; not in a pipe."""
-    if quiet or not sys.stderr.isatty():
+    if not sys.stderr.isatty():
         yield lambda _: None
         return
     from rich.progress import (
@@ -96,5 +100,5 @@ def progress(what: str, total: int, done: int, *, quiet: bool) -> Iterator[Calla
         console=Console(stderr=True),
         transient=True,
     ) as bar:
-        task = bar.add_task(what, total=total or None, completed=done)  # None: nobody knows
+        task = bar.add_task(what, total=total or None)  # None: nobody knows
         yield lambda finished: bar.update(task, completed=finished)

@@ -1,10 +1,15 @@
-"""The arguments and options that several commands share."""
+"""The arguments and options of the commands: what each is called, what it takes, what help says.
+
+A command is a function with plain parameters.  The table below describes those that several
+commands have; :func:`command` looks them up by their names.
+"""
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from copy import copy
+from dataclasses import dataclass, is_dataclass
 from functools import wraps
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_type_hints
 
@@ -14,18 +19,14 @@ from arborand.corpus.running import PART_SENTENCES
 from arborand.methods import DEFAULT_METHOD, WITH_REPLACEMENT, WITHOUT_REPLACEMENT, names
 
 _SCORES = "Scores"
-RANDOM_TREES = "Random trees"
+_TREES = "Random trees"
 _OUTPUT = "Output"
 _RUNNING = "Running"
-
 
 TreeKind = Literal["dependency", "spanning"]
 OnError = Literal["stop", "skip"]
 Engine = Literal["local", "array", "ray"]
 Format = Literal["conllu", "json", "html", "jsonl", "csv", "tsv", "parquet", "npz", "safetensors"]
-# The numbers of trees are stored as int32; no machine has more threads.
-MOST_TREES = (1 << 31) - 1
-_MOST_WORKERS = 1024
 if TYPE_CHECKING:
     Method = str
 else:
@@ -35,201 +36,123 @@ METHOD_HELP = (
     f"{DEFAULT_METHOD} if none is named. Without: {', '.join(names(WITHOUT_REPLACEMENT))}; "
     "both, as it pays, if none is named."
 )
+# The numbers of trees are stored as int32; no machine has more threads.
+_MOST_TREES = (1 << 31) - 1
+_MOST_WORKERS = 1024
 
-Scores = Annotated[
-    str,
-    typer.Argument(
-        metavar="SCORES",
-        help="Scores of a corpus: .npy, .npz, .safetensors or .parquet; '-' reads standard input.",
-        show_default=False,
-    ),
-]
-Corpus = Annotated[
-    list[str],
-    typer.Argument(
-        metavar="SCORES",
-        help="Scores of a corpus: files, folders or patterns of .npy, .npz, .safetensors and "
+
+def argument(metavar: str, text: str) -> Any:
+    """Describe an argument."""
+    return typer.Argument(metavar=metavar, help=text)
+
+
+def option(text: str, panel: str | None = None, *decls: str, **settings: Any) -> Any:
+    """Describe an option; its long name is the parameter's, unless `decls` has another."""
+    return typer.Option(..., *decls, help=text, rich_help_panel=panel, **settings)
+
+
+def number_of_trees(text: str, panel: str, *decls: str) -> Any:
+    """Describe an option that is a number of trees."""
+    return option(text, panel, *decls, min=1, max=_MOST_TREES)
+
+
+ONE_FILE = argument(
+    "SCORES",
+    "Scores of a corpus: .npy, .npz, .safetensors or .parquet; '-' reads standard input.",
+)
+_SHARED = {
+    "scores": argument(
+        "SCORES",
+        "Scores of a corpus: files, folders or patterns of .npy, .npz, .safetensors and "
         ".parquet, here or at s3://, gs://, hdfs://; '-' reads standard input.",
-        show_default=False,
     ),
-]
-Trees = Annotated[
-    TreeKind,
-    typer.Option(
-        "--trees",
-        help="dependency: exactly one arc leaves the root. spanning: any number may.",
-        rich_help_panel=_SCORES,
+    "trees": option(
+        "dependency: exactly one arc leaves the root. spanning: any number may.", _SCORES
     ),
-]
-Weights = Annotated[
-    bool,
-    typer.Option(
-        "--weights",
-        help="The numbers are plain weights (0: no arc), not log-weights (-inf: no arc).",
-        rich_help_panel=_SCORES,
+    "weights": option(
+        "The numbers are plain weights (0: no arc), not log-weights (-inf: no arc).", _SCORES
     ),
-]
-Conllu = Annotated[
-    str | None,
-    typer.Option(
-        "--conllu",
+    "conllu": option(
+        "Words and other columns, matched by sent_id (in order, where scores have no ids).",
+        _SCORES,
         metavar="FILE",
-        help="Words and other columns, matched by sent_id (in order, where scores have no ids).",
-        rich_help_panel=_SCORES,
-        show_default=False,
     ),
-]
-KeepHeads = Annotated[
-    bool,
-    typer.Option(
-        "--keep-heads",
-        help="Keep the heads that --conllu gives; words whose HEAD is '_' are free.",
-        rich_help_panel=_SCORES,
+    "keep_heads": option(
+        "Keep the heads that --conllu gives; words whose HEAD is '_' are free.", _SCORES
     ),
-]
-Seed = Annotated[
-    int | None,
-    typer.Option(
-        "--seed",
+    "num_trees": number_of_trees("Trees for each sentence.", _TREES, "-k"),
+    "without_replacement": option("Distinct trees, until a sentence has no more.", _TREES),
+    "method": option(METHOD_HELP, _TREES),
+    "seed": option(
+        "The same seed gives the same trees. Without one, a fresh seed is taken and recorded.",
+        _TREES,
         min=0,
-        help="The same seed gives the same trees. Without one, a fresh seed is taken and recorded.",
-        rich_help_panel=RANDOM_TREES,
-        show_default=False,
     ),
-]
-FixedSeed = Annotated[
-    int,
-    typer.Option(
-        "--seed", min=0, help="The same seed gives the same trees.", rich_help_panel=RANDOM_TREES
-    ),
-]
-GraphSeed = Annotated[
-    int,
-    typer.Option(
-        "--seed", min=0, help="The same seed gives the same graphs; times are your machine's."
-    ),
-]
-Out = Annotated[
-    str | None,
-    typer.Option(
-        "--output",
+    "output": option(
+        "Where to: a file, whose ending tells the format, or a folder (OUT/) of parts that "
+        "can be continued. '-' is standard output. None: a table.",
+        _OUTPUT,
         "-o",
         metavar="OUT",
-        help="Where to: a file, whose ending tells the format, or a folder (OUT/) of parts that "
-        "can be continued. '-' is standard output. None: a table.",
-        rich_help_panel=_OUTPUT,
-        show_default=False,
     ),
-]
-OutFormat = Annotated[
-    Format | None,
-    typer.Option(
-        "--format",
-        help="The format, whatever the ending; of the parts of a folder: parquet, if not given.",
-        rich_help_panel=_OUTPUT,
-        show_default=False,
+    "format_": option(
+        "The format, whatever the ending; of the parts of a folder: parquet, if not given.",
+        _OUTPUT,
     ),
-]
-Resume = Annotated[bool, typer.Option("--resume", hidden=True)]
-Restart = Annotated[
-    bool,
-    typer.Option(
-        "--restart",
-        help="Discard what another job has written to the output folder.",
-        rich_help_panel=_OUTPUT,
+    "resume": option("", hidden=True),
+    "restart": option("Discard what another job has written to the output folder.", _OUTPUT),
+    "part_sentences": option(
+        "Divide a single file into parts of so many sentences.", _OUTPUT, min=1
     ),
-]
-PartSentences = Annotated[
-    int,
-    typer.Option(
-        "--part-sentences",
-        min=1,
-        help="Divide a single file into parts of so many sentences.",
-        rich_help_panel=_OUTPUT,
-    ),
-]
-Workers = Annotated[
-    int,
-    typer.Option(
-        "--workers",
+    "workers": option(
+        "Processes for the parts of a folder, threads otherwise. The output does not depend on it.",
+        _RUNNING,
         min=1,
         max=_MOST_WORKERS,
-        help="Processes for the parts of a folder, threads otherwise. "
-        "The output does not depend on it.",
-        rich_help_panel=_RUNNING,
     ),
-]
-ChosenEngine = Annotated[
-    Engine,
-    typer.Option(
-        "--engine",
-        help="Who makes the parts of a folder: this machine, one process of many that were started "
+    "engine": option(
+        "Who makes the parts of a folder: this machine, one process of many that were started "
         "alike (SLURM, MPI), or a Ray cluster.",
-        rich_help_panel=_RUNNING,
+        _RUNNING,
     ),
-]
-Rank = Annotated[
-    int | None,
-    typer.Option(
-        "--rank",
-        min=0,
-        help="array: which process this is, where SLURM, OpenMPI or PMI do not say.",
-        rich_help_panel=_RUNNING,
-        show_default=False,
+    "rank": option(
+        "array: which process this is, where SLURM, OpenMPI or PMI do not say.", _RUNNING, min=0
     ),
-]
-World = Annotated[
-    int | None,
-    typer.Option(
-        "--world",
-        min=1,
-        help="array: how many processes there are.",
-        rich_help_panel=_RUNNING,
-        show_default=False,
+    "world": option("array: how many processes there are.", _RUNNING, min=1),
+    "address": option(
+        "ray: the address of a cluster. None: Ray is started here, and stopped.", _RUNNING
     ),
-]
-Address = Annotated[
-    str | None,
-    typer.Option(
-        "--address",
-        help="ray: the address of a cluster. None: Ray is started here, and stopped.",
-        rich_help_panel=_RUNNING,
-        show_default=False,
+    "on_error": option(
+        "A sentence that cannot be used: stop there, or skip it and list it at the end.", _RUNNING
     ),
-]
-OnBad = Annotated[
-    OnError,
-    typer.Option(
-        "--on-error",
-        help="A sentence that cannot be used: stop there, or skip it and list it at the end.",
-        rich_help_panel=_RUNNING,
-    ),
-]
+}
 
 
 @dataclass(frozen=True)
 class Running:
     """The options of every command that writes what it makes of a corpus."""
 
-    format_: OutFormat = None
-    resume: Resume = False
-    restart: Restart = False
-    part_sentences: PartSentences = PART_SENTENCES
-    workers: Workers = 1
-    engine: ChosenEngine = "local"
-    rank: Rank = None
-    world: World = None
-    address: Address = None
-    on_error: OnBad = "stop"
+    format_: Format | None = None
+    resume: bool = False
+    restart: bool = False
+    part_sentences: int = PART_SENTENCES
+    workers: int = 1
+    engine: Engine = "local"
+    rank: int | None = None
+    world: int | None = None
+    address: str | None = None
+    on_error: OnError = "stop"
 
 
 @dataclass(frozen=True)
 class Run(Running):
     """The options of every command that computes something of a corpus."""
 
-    trees: Trees = "dependency"
-    weights: Weights = False
-    output: Out = None
+    conllu: str | None = None
+    keep_heads: bool = False
+    trees: TreeKind = "dependency"
+    weights: bool = False
+    output: str | None = None
 
 
 def check_keep_heads(conllu: str | None, *, keep_heads: bool) -> None:
@@ -241,28 +164,45 @@ def check_keep_heads(conllu: str | None, *, keep_heads: bool) -> None:
         )
 
 
-def spread(command: Callable[..., None]) -> Callable[..., None]:
-    """Let a command take a dataclass of options, its last parameter, as options of their own."""
-    hints = get_type_hints(command, include_extras=True)
-    *own, last = inspect.signature(command).parameters.values()
-    group = hints[last.name]
-    group_hints = get_type_hints(group, include_extras=True)
-    shared = [
-        inspect.Parameter(
-            field.name,
-            inspect.Parameter.KEYWORD_ONLY,
-            default=field.default,
-            annotation=group_hints[field.name],
-        )
-        for field in fields(group)
-    ]
+def command(**own: Any) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Describe the parameters of a command: by `own`, or as in the table.
 
-    @wraps(command)
-    def called(**values: Any) -> None:
-        given = {field.name for field in fields(group)} & values.keys()
-        chosen = group(**{name: values.pop(name) for name in given})
-        command(**values, **{last.name: chosen})
+    A parameter that is a dataclass stands for its fields, each an option.
+    """
 
-    parameters = [p.replace(annotation=hints[p.name]) for p in own] + shared
-    called.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-    return called
+    def described(name: str, hint: Any, default: Any) -> inspect.Parameter:
+        info = copy(own.get(name) or _SHARED[name])
+        if isinstance(info, typer.models.OptionInfo):
+            decls = tuple(info.param_decls or ())
+            if not any(decl.startswith("--") for decl in decls):
+                info.param_decls = (f"--{name.rstrip('_').replace('_', '-')}", *decls)
+        annotation = Annotated[hint, info]
+        kind = inspect.Parameter.KEYWORD_ONLY
+        return inspect.Parameter(name, kind, default=default, annotation=annotation)
+
+    def decorate(function: Callable[..., None]) -> Callable[..., None]:
+        hints = get_type_hints(function)
+        parameters, groups = [], {}
+        for parameter in inspect.signature(function).parameters.values():
+            name, hint = parameter.name, hints[parameter.name]
+            if not (isinstance(hint, type) and is_dataclass(hint)):
+                parameters.append(described(name, hint, parameter.default))
+                continue
+            groups[name] = types = get_type_hints(hint)
+            # The more special ones first.
+            fields = [
+                field for kind in inspect.getmro(hint) for field in inspect.get_annotations(kind)
+            ]
+            parameters += [described(f, types[f], getattr(hint, f)) for f in fields]
+
+        @wraps(function)
+        def called(**values: Any) -> None:
+            for name, types in groups.items():
+                given = {field: values.pop(field) for field in types.keys() & values.keys()}
+                values[name] = hints[name](**given)
+            function(**values)
+
+        called.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+        return called
+
+    return decorate

@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import shlex
-from itertools import chain, groupby
+from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from arborand.cli import options
-from arborand.cli.choosing import Choice, Order, all_sentences, gold_heads, parse_condition
 from arborand.cli.messages import by_reason, list_skipped, note, progress, say_written
-from arborand.cli.streams import NoOutput, check_streams, write_output
+from arborand.cli.streams import check_streams
 from arborand.corpus import computing
-from arborand.corpus.passing import Passage, pass_over
-from arborand.corpus.reading import chosen_sentences, open_corpus
-from arborand.errors import ArborandError
-from arborand.formats.inputs import SentenceError
-from arborand.formats.provenance import as_comment, provenance
+from arborand.corpus.choosing import Choice, Order, parse_condition
+from arborand.corpus.comparing import compare_corpus
+from arborand.corpus.creating import write_output
+from arborand.corpus.provenance import as_comment, provenance
+from arborand.corpus.reading import open_corpus
+from arborand.errors import ArborandError, SentenceError
 from arborand.methods import DEFAULT_WITHOUT_REPLACEMENT
 
 if TYPE_CHECKING:
@@ -26,94 +26,68 @@ if TYPE_CHECKING:
 
     from arborand.corpus.reading import Corpus
     from arborand.evaluation import Summary
-    from arborand.formats.conllu import Annotation
     from arborand.formats.sentences import Sentences
 
 _DIAGRAMS = ("svg", "png", "pdf")
-_UPOS, _HEAD, _DEPREL = 3, 6, 7  # columns of a CoNLL-U file
 
 
+@options.command(
+    scores=options.ONE_FILE,
+    output=options.option(
+        "Where to: a page (.html), or the diagram of one sentence (.svg, .png, .pdf). "
+        "'-' is standard output.",
+        None,
+        "-o",
+        metavar="OUT",
+    ),
+    sent_id=options.option(
+        "The sentences to show; may be given more than once. Default: the first ones.",
+        metavar="ID",
+    ),
+    max_sentences=options.option("How many sentences at most.", min=1),
+    sort=options.option(
+        "Which sentences come first: as in the file, the most uncertain, the longest, or those "
+        "whose best tree differs most from the gold tree of --conllu.",
+    ),
+    filter_=options.option(
+        "Only sentences such as 'entropy > 2', 'length <= 40', 'disagreement >= 1' or "
+        "'word = saw'; may be given more than once.",
+        metavar="CONDITION",
+    ),
+    explore=options.option(
+        "Whether readers of the page may fix and forbid heads. It then contains the scores.",
+        None,
+        "--explore/--no-explore",
+    ),
+    evaluate=options.option(
+        "Whether the page says how well the whole corpus agrees with the gold heads of --conllu. "
+        "All its sentences are then read.",
+        None,
+        "--evaluate/--no-evaluate",
+    ),
+    num_draws=options.number_of_trees(
+        "Distinct trees to draw for each sentence, to see how much they cover.", "Drawing"
+    ),
+    title=options.option("The page's title. Default: the file's name."),
+    seed=options.option("The same seed gives the same trees.", "Random trees", min=0),
+)
 def show(
-    scores: options.Scores,
-    output: Annotated[
-        str,
-        typer.Option(
-            "--output",
-            "-o",
-            metavar="OUT",
-            help="Where to: a page (.html), or the diagram of one sentence (.svg, .png, .pdf). "
-            "'-' is standard output.",
-            show_default=False,
-        ),
-    ],
-    sent_id: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--sent-id",
-            metavar="ID",
-            help="The sentences to show; may be given more than once. Default: the first ones.",
-            show_default=False,
-        ),
-    ] = None,
-    max_sentences: Annotated[
-        int, typer.Option("--max-sentences", min=1, help="How many sentences at most.")
-    ] = 20,
-    sort: Annotated[
-        Order,
-        typer.Option(
-            "--sort",
-            help="Which sentences come first: as in the file, the most uncertain, the longest, or "
-            "those whose best tree differs most from the gold tree of --conllu.",
-        ),
-    ] = "file",
-    filter_: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--filter",
-            metavar="CONDITION",
-            help="Only sentences such as 'entropy > 2', 'length <= 40', 'disagreement >= 1' or "
-            "'word = saw'; may be given more than once.",
-            show_default=False,
-        ),
-    ] = None,
-    explore: Annotated[
-        bool,
-        typer.Option(
-            "--explore/--no-explore",
-            help="Whether readers of the page may fix and forbid heads. It then contains the "
-            "scores.",
-        ),
-    ] = True,
-    evaluate: Annotated[
-        bool,
-        typer.Option(
-            "--evaluate/--no-evaluate",
-            help="Whether the page says how well the whole corpus agrees with the gold heads of "
-            "--conllu. All its sentences are then read.",
-        ),
-    ] = True,
-    num_draws: Annotated[
-        int,
-        typer.Option(
-            "--num-draws",
-            min=1,
-            max=options.MOST_TREES,
-            help="Distinct trees to draw for each sentence, to see how much they cover.",
-            rich_help_panel="Drawing",
-        ),
-    ] = 50,
-    title: Annotated[
-        str | None,
-        typer.Option(
-            "--title", help="The page's title. Default: the file's name.", show_default=False
-        ),
-    ] = None,
-    seed: options.FixedSeed = 0,
-    trees: options.Trees = "dependency",
-    weights: options.Weights = False,
-    conllu: options.Conllu = None,
-    keep_heads: options.KeepHeads = False,
-    on_error: options.OnBad = "stop",
+    scores: str,
+    output: str,
+    sent_id: list[str] | None = None,
+    max_sentences: int = 20,
+    sort: Order = "file",
+    filter_: list[str] | None = None,
+    explore: bool = True,
+    evaluate: bool = True,
+    num_draws: int = 50,
+    title: str | None = None,
+    seed: int = 0,
+    trees: options.TreeKind = "dependency",
+    weights: bool = False,
+    conllu: str | None = None,
+    keep_heads: bool = False,
+    on_error: options.OnError = "stop",
 ) -> None:
     """Draw pictures of what the scores are unsure of: one self-contained page.
 
@@ -134,6 +108,7 @@ def show(
     """
     from arborand.pictures import Picture, arc_diagram, page
     from arborand.pictures.figures import check_figures, figure
+    from arborand.pictures.sentences import picture_of
 
     check_streams(scores, conllu, output)
     options.check_keep_heads(conllu, keep_heads=keep_heads)
@@ -145,8 +120,7 @@ def show(
         )
     if kind in ("png", "pdf"):
         check_figures()
-    wanted = list(dict.fromkeys(sent_id or ()))
-    choice = _choice(max_sentences, sort, filter_ or (), wanted, conllu)
+    choice = _choice(max_sentences, sort, filter_ or (), sent_id or (), conllu)
     skipped: list[list[str]] = []
     setting = computing.Setting(trees == "dependency", weights, 1, keep_heads)
 
@@ -160,26 +134,18 @@ def show(
 
     with open_corpus(scores, conllu) as corpus:
         total = corpus.scores.num_sentences
-        if kind in _DIAGRAMS and len(wanted) != 1 and total != 1:
+        if kind in _DIAGRAMS and len(choice.wanted) != 1 and total != 1:
             raise typer.BadParameter(
                 f"a .{kind} shows one sentence, and {corpus.scores.file.name} has {total}: name "
                 "one with --sent-id, or write a page (.html)",
                 param_hint="--output",
             )
-        selection = None
-        chosen: Iterable[Sentences]
-        if wanted or choice.is_plain:
-            chosen = chosen_sentences(corpus, wanted, max_sentences)
-            if not wanted:
-                selection = choice.describe(min(total, max_sentences), total)
-        else:
-            chosen, met = choice.choose(all_sentences(corpus.runs()), setting, fault)
-            selection = choice.describe(len(chosen), met)
+        chosen, selection = choice.choose(corpus, setting, fault)
 
         def pictures() -> Iterator[Picture]:
             for run in chosen:
                 try:
-                    yield _picture(run, setting, num_draws, seed)
+                    yield picture_of(run, setting, num_draws, seed)
                 except (ArborandError, MemoryError) as error:
                     fault(run, error)
 
@@ -210,7 +176,7 @@ def show(
             else:
                 parts = (figure(svg, kind) for svg in diagrams)
         else:
-            is_compared = evaluate and not (wanted or keep_heads)
+            is_compared = evaluate and not (choice.wanted or keep_heads)
             document = page(
                 pictures(),
                 title=title or corpus.scores.file.name,
@@ -227,15 +193,15 @@ def show(
 
 
 def _choice(
-    most: int, order: Order, filters: Iterable[str], wanted: list[str], conllu: str | None
+    most: int, order: Order, filters: Iterable[str], wanted: Iterable[str], conllu: str | None
 ) -> Choice:
     """Settle which sentences are shown, before anything is read."""
     try:
         conditions = tuple(map(parse_condition, filters))
     except ValueError as error:
         raise typer.BadParameter(str(error), param_hint="--filter") from None
-    choice = Choice(most, order, conditions)
-    if wanted and not choice.is_plain:
+    choice = Choice(most, order, conditions, tuple(dict.fromkeys(wanted)))
+    if choice.wanted and not choice.is_plain:
         raise typer.BadParameter(
             "sentences are either named or chosen by --sort and --filter", param_hint="--sent-id"
         )
@@ -255,65 +221,10 @@ def _sample_command(scores: str, trees: str, *, weights: bool) -> str | None:
     return shlex.join(words)
 
 
-def _picture(run: Sentences, setting: computing.Setting, num_draws: int, seed: int) -> Any:
-    from arborand.pictures import Picture
-
-    if run.faults:
-        raise SentenceError(run.sent_ids[0], run.first, run.faults[0])
-    distribution = setting.distribution(run)[0]
-    draws = distribution.sample_without_replacement(num_draws, rng=seed, first_graph=run.first)
-    tokens = run.tokens[0] or [str(i) for i in range(1, int(run.lengths[0]) + 1)]
-    annotation = run.annotations[0] if run.annotations else None
-    gold = gold_heads(run)
-    return Picture(
-        distribution=distribution,
-        tokens=tokens,
-        sent_id=run.sent_ids[0],
-        draws=draws,
-        marginals=distribution.arc_marginals(),
-        text=annotation.comment("text") if annotation else None,
-        gold_heads=None if gold is None or setting.keep_heads else gold.tolist(),
-        parts_of_speech=_column(annotation, _UPOS),
-        relations=_column(annotation, _DEPREL),
-    )
-
-
 def _evaluation(corpus: Corpus, setting: computing.Setting) -> Summary | None:
     """Compare all sentences of a corpus that have gold heads, shown or not; None if none has."""
-    if corpus.annotations is None:
-        return None
-    comparison, passage = computing.Comparison(setting), Passage()
-    total = corpus.scores.num_sentences
-    with (
-        open_corpus(corpus.scores.file, corpus.annotations.file) as again,
-        progress("compare with gold", total, 0, quiet=False) as advance,
-    ):
-        runs = _with_gold(again.runs())
-        pass_over(runs, comparison, NoOutput(), passage, skip=True, advance=advance)
-    if passage.skipped:
-        lines = by_reason(passage.skipped)
-        note("\n".join(["the comparison with gold leaves these out:", *lines]))
-    return comparison.summary if comparison.summary.num_words else None
-
-
-def _with_gold(runs: Iterable[Sentences]) -> Iterator[Sentences]:
-    """Leave out sentences without a gold head: all that is asked about gold would be empty."""
-
-    def has_gold(annotation: Annotation | None) -> bool:
-        return annotation is not None and any(line[_HEAD] != "_" for line in annotation.words)
-
-    for run in runs:
-        start = 0
-        for is_kept, same in groupby(run.annotations, has_gold):
-            stop = start + len(list(same))
-            if is_kept:
-                yield run.part(start, stop)
-            start = stop
-
-
-def _column(annotation: Annotation | None, column: int) -> list[str] | None:
-    """Read a column of a CoNLL-U file, if anything is in it."""
-    if annotation is None:
-        return None
-    values = [line[column] for line in annotation.words]
-    return values if any(value != "_" for value in values) else None
+    with progress("compare with gold", corpus.scores.num_sentences) as advance:
+        summary, skipped = compare_corpus(corpus, setting, advance)
+    if skipped:
+        note("\n".join(["the comparison with gold leaves these out:", *by_reason(skipped)]))
+    return summary

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import TYPE_CHECKING
 
 import typer
 
+from arborand.corpus.creating import output_format
 from arborand.corpus.running import is_folder
-from arborand.formats.creating import OutputError, write_aside
-from arborand.formats.outputs import is_stream, output_format
+from arborand.errors import OutputError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from arborand.cli.options import Running
-    from arborand.formats.rows import Layout, Rows
+    from arborand.formats.rows import Layout
 
 
 def check_streams(
@@ -65,32 +64,3 @@ def chosen_format(output: str | None, running: Running, layout: Layout) -> str:
         return output_format(output, format_, layout)
     except OutputError as error:
         raise typer.BadParameter(str(error), param_hint="--output / --format") from error
-
-
-def write_output(output: str, parts: Iterable[str | bytes]) -> None:
-    """Write text or bytes, part by part: a file appears when it is complete."""
-
-    def write(file: IO[bytes]) -> None:
-        for part in parts:
-            file.write(part.encode() if isinstance(part, str) else part)
-
-    if output == "-":
-        write(sys.stdout.buffer)
-    elif is_stream(output):
-        with open(output, "wb") as stream:
-            write(stream)
-    else:
-        write_aside(Path(output), write)
-
-
-class NoOutput:
-    """Takes rows and keeps nothing of them; see :class:`arborand.formats.outputs.Writer`."""
-
-    def write(self, rows: Rows) -> None:
-        """Let rows pass."""
-
-    def close(self) -> None:
-        """Nothing to complete."""
-
-    def discard(self) -> None:
-        """Nothing to give up."""

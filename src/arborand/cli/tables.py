@@ -158,6 +158,22 @@ def new_table(right: tuple[str, ...] = (), *, show_header: bool = True) -> Table
     return table
 
 
+def print_facts(facts: dict[str, Any]) -> None:
+    """Print a table of names and what they stand for."""
+    table = new_table(show_header=False)
+    table.add_column()
+    table.add_column(overflow="fold")
+    for name, value in facts.items():
+        table.add_row(escape(name), escape(visible(str(value))))
+    console().print(table)
+
+
+def print_lines(*lines: str) -> None:
+    """Print lines as they are, however long."""
+    for line in lines:
+        console().print(escape(line), soft_wrap=True)
+
+
 def plain_percent(probability: float) -> str:
     """Write a probability as on the pages, with plain spaces."""
     return percent(probability).replace("\u00a0", " ")

@@ -16,8 +16,9 @@ from contextlib import contextmanager, suppress
 from pathlib import Path, PurePosixPath
 from typing import IO, TYPE_CHECKING, Any
 
-from arborand.formats.creating import OutputError, is_aside, remove_orphans, written_aside
-from arborand.formats.inputs import CHUNK, FormatError, required
+from arborand.corpus.creating import is_aside, remove_orphans, written_aside
+from arborand.errors import FormatError, OutputError
+from arborand.formats.inputs import CHUNK, required
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

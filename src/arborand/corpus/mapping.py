@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from arborand.corpus.work import make_work
-from arborand.errors import ArborandError
-from arborand.formats.inputs import FormatError, SentenceError, required
+from arborand.errors import ArborandError, FormatError, SentenceError
+from arborand.formats.inputs import required
 from arborand.formats.sentences import Sentences, matrix_sizes, run_values, split_runs
 
 if TYPE_CHECKING:

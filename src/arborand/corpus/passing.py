@@ -12,15 +12,14 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, NamedTuple
 
-from arborand.errors import ArborandError
-from arborand.formats.inputs import SentenceError
+from arborand.errors import ArborandError, SentenceError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from concurrent.futures import Future
 
     from arborand.formats.outputs import Writer
-    from arborand.formats.rows import Rows
+    from arborand.formats.rows import Layout, Rows
     from arborand.formats.sentences import Sentences
 
     Computation = Callable[[Sentences], Iterator[Rows]]
@@ -35,6 +34,25 @@ class Skipped(NamedTuple):
     sent_id: str
     number: int
     reason: str
+
+
+class NoOutput:
+    """Takes rows and keeps nothing of them; see :class:`arborand.formats.outputs.Writer`."""
+
+    def begin(self, layout: Layout, provenance: dict[str, object]) -> NoOutput:
+        """Keep where the rows come from."""
+        del layout
+        self.provenance = provenance
+        return self
+
+    def write(self, rows: Rows) -> None:
+        """Let rows pass."""
+
+    def close(self) -> None:
+        """Nothing to complete."""
+
+    def discard(self) -> None:
+        """Nothing to give up."""
 
 
 class Passage:
@@ -151,8 +169,7 @@ def _usable(
             return
     for one in run.one_by_one():
         try:
-            if one.faults:
-                raise SentenceError(one.sent_ids[0], one.first, one.faults[0])
+            one.check_usable()
             yield from compute(one)
         except (ArborandError, MemoryError) as error:
             reason = error.reason if isinstance(error, SentenceError) else str(error)

@@ -19,9 +19,9 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
 from arborand.corpus.folders import Folder, is_hidden, is_remote, open_folder, split
-from arborand.formats.creating import OutputError
-from arborand.formats.footers import Footer, read_footer
-from arborand.formats.inputs import FormatError, InputFile, open_input, shown_name
+from arborand.corpus.footers import Footer, read_footer
+from arborand.errors import FormatError, OutputError
+from arborand.formats.inputs import InputFile, open_input, shown_name
 from arborand.formats.scores import open_scores
 from arborand.formats.trees import holds_trees
 
@@ -51,7 +51,7 @@ class Shard:
         Its number of bytes.
     kind : str
     digest : str
-        Of its footer; see :mod:`arborand.formats.footers`.
+        Of its footer; see :mod:`arborand.corpus.footers`.
     num_sentences : int
     first : int
         The place of its first sentence in the corpus, from 0.

@@ -7,15 +7,15 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from arborand.corpus.plan import open_shard
+from arborand.errors import FormatError
 from arborand.formats.conllu import open_annotations
-from arborand.formats.inputs import FormatError
 from arborand.formats.scores import open_scores
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from arborand.corpus.plan import Part
-    from arborand.formats.conllu import AnnotationFile
+    from arborand.formats.conllu import Annotation, AnnotationFile
     from arborand.formats.inputs import InputFile
     from arborand.formats.scores import ScoresFile
     from arborand.formats.sentences import Sentences
@@ -56,7 +56,25 @@ class Corpus:
                 if not self.scores.has_sent_ids:
                     ids = [str(before + run.first + i + 1) for i in range(len(run))]
                 run = replace(run, first=before + run.first, sent_ids=ids)
-            yield run if self.annotations is None else run.annotated(self.annotations)
+            yield run if self.annotations is None else _annotated(run, self.annotations)
+
+
+def _annotated(run: Sentences, file: AnnotationFile) -> Sentences:
+    """Add what a CoNLL-U file says about some sentences."""
+    sent_ids, tokens = list(run.sent_ids), list(run.tokens)
+    annotations: list[Annotation | None] = [None] * len(run)
+    faults = dict(run.faults)
+    for i, sent_id in enumerate(run.sent_ids):
+        try:
+            annotation = file.find(sent_id, run.first + i, int(run.lengths[i]))
+        except FormatError as error:
+            faults.setdefault(i, str(error))
+            continue
+        annotations[i] = annotation
+        tokens[i] = annotation.tokens
+        if annotation.sent_id is not None:
+            sent_ids[i] = annotation.sent_id
+    return replace(run, sent_ids=sent_ids, tokens=tokens, annotations=annotations, faults=faults)
 
 
 @contextmanager
@@ -92,22 +110,3 @@ def part_runs(
                 yield from Corpus(scores, annotations).runs(
                     part.start, stop, before=part.shard.first, num_trees=num_trees, scale=scale
                 )
-
-
-def chosen_sentences(corpus: Corpus, wanted: list[str], most: int) -> Iterator[Sentences]:
-    """Read some sentences, one by one: the wanted ones, or the first ones if none are named."""
-    left = set(wanted)
-    count = 0
-    for run in corpus.runs():
-        for one in run.one_by_one():
-            if wanted and one.sent_ids[0] not in left:
-                continue
-            left.discard(one.sent_ids[0])
-            yield one
-            count += 1
-            if (wanted and not left) or (not wanted and count == most):
-                return
-    if left:
-        raise FormatError(
-            f"{corpus.scores.file.name} has no sentence {', '.join(map(repr, sorted(left)))}"
-        )

@@ -12,6 +12,13 @@ from typing import TYPE_CHECKING, Any
 
 from arborand import __version__
 from arborand.arguments import check_choice, check_count, check_workers
+from arborand.corpus.creating import (
+    has_known_ending,
+    is_stream,
+    output_format,
+    remove_orphans,
+    written_aside,
+)
 from arborand.corpus.engines import (
     ENGINES,
     Passed,
@@ -36,10 +43,9 @@ from arborand.corpus.state import begin, finish, job_digest, recorded_seed
 from arborand.corpus.task import Done, Failed, Job, described
 from arborand.corpus.work import make_work
 from arborand.corpus.writing import write_rows
-from arborand.errors import ArborandError
-from arborand.formats.creating import OutputError, remove_orphans, written_aside
-from arborand.formats.inputs import FormatError, SentenceError, open_input
-from arborand.formats.outputs import has_known_ending, is_stream, open_writer, output_format
+from arborand.errors import ArborandError, FormatError, OutputError, SentenceError
+from arborand.formats.inputs import open_input
+from arborand.formats.outputs import open_writer
 from arborand.formats.rows import TREES, scores_layout
 from arborand.formats.scores import open_scores
 
@@ -261,8 +267,12 @@ def run_job(
     restart: bool = False,
     tell: Callable[[Passed | Done | Failed], object] = lambda event: None,
     began: Callable[[Status], object] = lambda status: None,
+    advance: Callable[[int], object] = lambda count: None,
 ) -> Status:
-    """Run a job into a folder; see :func:`run`.  `began` is told what was done before."""
+    """Run a job into a folder; see :func:`run`.
+
+    `began` is told what was done before, and `advance` how many sentences have passed so far.
+    """
     if engine not in ENGINES:
         raise ArborandError(f"there is no engine {engine!r}: use {', '.join(ENGINES)}")
     chosen = output_format(output, format_ or "parquet", chosen_layout(work, inputs.shards[0]))
@@ -284,14 +294,21 @@ def run_job(
         with open_shard(inputs.shards[0], digest=True) as file:
             mine = [replace(p, shard=replace(p.shard, sha256=file.sha256)) for p in mine]
     began(status)
+    passed: dict[str, int] = {}
+    total = status.num_sentences_done
+    advance(total)
     left = [part for part in mine if part.name not in status.done]
     failures: list[Failed] = []
 
     def listen(event: Passed | Done | Failed) -> None:
+        nonlocal total
         if isinstance(event, Failed):
             failures.append(event)
         if isinstance(event, Done):
             status.done[event.part] = event.marker
+        total += event.num_sentences - passed.get(event.part, 0)
+        passed[event.part] = event.num_sentences
+        advance(total)
         tell(event)
 
     if left:

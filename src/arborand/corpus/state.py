@@ -13,13 +13,15 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from arborand.corpus.creating import is_aside, is_being_written
 from arborand.corpus.folders import check_writable, open_folder, put, put_first
 from arborand.corpus.passing import Skipped
 from arborand.corpus.plan import STATE, SUCCESS
+from arborand.corpus.provenance import differences
 from arborand.corpus.task import failure_name, marker_name, read_marker
-from arborand.formats.creating import OutputError, is_aside, is_being_written
+from arborand.errors import OutputError
 from arborand.formats.inputs import parse_json
-from arborand.formats.provenance import as_json, differences
+from arborand.formats.provenance import as_json
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

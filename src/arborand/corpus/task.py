@@ -18,8 +18,8 @@ from arborand.corpus.folders import open_folder, put
 from arborand.corpus.passing import Passage
 from arborand.corpus.plan import STATE, open_shard
 from arborand.corpus.writing import write_rows
-from arborand.errors import ArborandError
-from arborand.formats.inputs import SentenceError, parse_json
+from arborand.errors import ArborandError, SentenceError
+from arborand.formats.inputs import parse_json
 from arborand.formats.outputs import open_writer
 
 if TYPE_CHECKING:

@@ -15,9 +15,9 @@ import time
 import warnings
 from typing import TYPE_CHECKING, Any
 
+from arborand.corpus.creating import remove_own
 from arborand.corpus.engines import Passed
 from arborand.corpus.task import run_part
-from arborand.formats.creating import remove_own
 
 if TYPE_CHECKING:
     from arborand.corpus.plan import Part

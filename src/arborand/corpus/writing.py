@@ -12,10 +12,11 @@ import numpy as np
 from arborand.corpus.computing import Copy
 from arborand.corpus.passing import pass_over
 from arborand.corpus.plan import listing_digest, open_shard
+from arborand.corpus.provenance import provenance
 from arborand.corpus.reading import part_runs
+from arborand.errors import FormatError, SentenceError
 from arborand.formats.conllu import open_annotations
-from arborand.formats.inputs import FormatError, InputFile, SentenceError
-from arborand.formats.provenance import provenance
+from arborand.formats.inputs import InputFile
 from arborand.formats.rows import scores_layout
 from arborand.formats.scores import open_scores
 from arborand.formats.trees import holds_trees, layout_of, open_trees

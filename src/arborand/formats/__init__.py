@@ -1,11 +1,10 @@
-"""Files: scores in, trees out, CoNLL-U, provenance, and outputs that are never half-made.
+"""Files: scores in, trees out, CoNLL-U.
 
-Streams throughout: memory does not grow with the corpus.  A leaf of the package: nothing but the
-command line imports it.  What it needs beyond NumPy comes with ``pip install 'arborand[cli]'``.
+Streams throughout: memory does not grow with the corpus.  It knows nothing of jobs.  What it needs
+beyond NumPy comes with ``pip install 'arborand[cli]'``.
 """
 
-from arborand.formats.creating import OutputError
-from arborand.formats.inputs import FormatError, SentenceError
+from arborand.errors import FormatError, OutputError, SentenceError
 from arborand.formats.scores import read_scores
 from arborand.formats.sentences import Sentence
 from arborand.formats.trees import Trees, read_trees

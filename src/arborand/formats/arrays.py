@@ -7,15 +7,16 @@ the file.
 
 from __future__ import annotations
 
-import io
 import math
 import zipfile
 from contextlib import contextmanager
-from typing import IO, TYPE_CHECKING, Any, Protocol
+from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
-from arborand.formats.inputs import FormatError, damaged, describe, required
+from arborand.errors import FormatError
+from arborand.formats.inputs import damaged, describe, reading, required
+from arborand.formats.limits import max_words, too_many_words
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -25,28 +26,19 @@ if TYPE_CHECKING:
     from arborand.formats.inputs import InputFile
 
 _SKIP_BYTES = 1 << 20
-# The longest header that NumPy itself trusts; and how many bytes its length takes, by version.
+# What NumPy's own files begin with: name and version; and the longest header that NumPy trusts.
+_NPY_START = b"\x93NUMPY\x01\x00"
 _MAX_HEADER = 10_000
-_LENGTH_BYTES = {1: 2, 2: 4}
+# How many lengths, numbers of trees and sentence ids are read at a time.
+PIECE = 4096
+# The types of lists, as NumPy's letters; a sentence id may be bytes or an integer.
+_KINDS = {"integers": "iu", "numbers": "iuf", "strings": "UiuS"}
 # The types of a safetensors file that NumPy has too.
 _TENSOR_TYPES = {
     **{f"I{8 * size}": f"i{size}" for size in (1, 2, 4, 8)},
     **{f"U{8 * size}": f"u{size}" for size in (1, 2, 4, 8)},
     **{f"F{8 * size}": f"f{size}" for size in (2, 4, 8)},
 }
-
-
-class ArrayStream(Protocol):
-    """An array of which the next rows can be read."""
-
-    dtype: np.dtype[Any]
-    shape: tuple[int, ...]
-
-    def read(self, count: int) -> NDArray[Any]:
-        """Read the next `count` rows: shape (count, *shape[1:])."""
-
-    def skip(self, count: int) -> None:
-        """Pass over the next `count` rows."""
 
 
 class NpyStream:
@@ -64,7 +56,7 @@ class NpyStream:
     def __init__(self, file: IO[bytes], name: str, size: int) -> None:
         self._file = file
         self._name = name
-        self.shape, fortran_order, self.dtype, header_size = _read_header(file, name)
+        self.shape, fortran_order, self.dtype = _read_header(file, name)
         if self.dtype.hasobject:
             raise FormatError(
                 f"{name} holds Python objects, which are pickled and therefore refused: save plain "
@@ -75,7 +67,7 @@ class NpyStream:
             raise FormatError(
                 f"{name} is stored in Fortran order: save numpy.ascontiguousarray(...) of it"
             )
-        promised = header_size + math.prod(self.shape) * self.dtype.itemsize
+        promised = file.tell() + math.prod(self.shape) * self.dtype.itemsize
         if promised > size:
             raise damaged(name)
         if promised < size:
@@ -91,7 +83,7 @@ class NpyStream:
         view = answer.reshape(-1).view(np.uint8).data
         filled = 0
         while filled < len(view):
-            with _reading(self._name):
+            with reading(self._name, MemoryError):
                 step = self._file.readinto(view[filled:])  # type: ignore[attr-defined]
             if not step:
                 raise damaged(self._name)
@@ -103,7 +95,7 @@ class NpyStream:
         self._take(count)
         left = count * math.prod(self.shape[1:]) * self.dtype.itemsize
         while left:
-            with _reading(self._name):
+            with reading(self._name, MemoryError):
                 step = len(self._file.read(min(left, _SKIP_BYTES)))
             if not step:
                 raise damaged(self._name)
@@ -116,54 +108,40 @@ class NpyStream:
 
     def read_text(self) -> str:
         """Read a single string, an array without axes."""
-        with _reading(self._name):
+        with reading(self._name, MemoryError):
             data = self._file.read(self.dtype.itemsize)
             encoding = "utf-32-be" if self.dtype.str[0] == ">" else "utf-32-le"
             return data.decode(encoding).rstrip("\0")
 
     def end(self) -> None:
-        """Make sure that there is nothing left; this is when an archive compares its checksum."""
-        with _reading(self._name):
-            rest = self._file.read(1)
-        if rest:
-            raise FormatError(f"{self._name} goes on after its last number: is it damaged?")
+        """Read on after the last number: this is when an archive compares its checksum."""
+        with reading(self._name, MemoryError):
+            self._file.read(1)
 
 
-def _read_header(file: IO[bytes], name: str) -> tuple[tuple[int, ...], bool, np.dtype[Any], int]:
-    """Read shape, whether the order is Fortran's, type, and how many bytes came before the rest."""
-    with _reading(name):
-        magic = file.read(8)
-        length_bytes = _LENGTH_BYTES.get(magic[6]) if len(magic) == 8 else None
-        if magic[:6] != b"\x93NUMPY" or length_bytes is None:
-            raise FormatError(
-                f"{name} has no readable NumPy header: it begins with {magic!r}, where an array "
-                "saved by numpy.save has its magic bytes and the version 1.0 or 2.0"
-            )
-        length = file.read(length_bytes)
-        size = int.from_bytes(length, "little")
-        if size > _MAX_HEADER:
-            raise FormatError(
-                f"{name} has no readable NumPy header: it is said to have {size} bytes, where "
-                f"plain arrays of numbers need less than {_MAX_HEADER}"
-            )
-        text = io.BytesIO(length + file.read(size))
-    read = np.lib.format.read_array_header_1_0
-    if length_bytes == 4:
-        read = np.lib.format.read_array_header_2_0
+def _read_header(file: IO[bytes], name: str) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
+    """Read shape, whether the order is Fortran's, and type."""
+    with reading(name, MemoryError):
+        start = file.read(len(_NPY_START))
+    if start != _NPY_START:  # later versions allow for headers that no array of numbers has
+        raise FormatError(
+            f"{name} has no readable NumPy header: it begins with {start!r}, where an array "
+            f"saved by numpy.save begins with {_NPY_START!r}"
+        )
     try:
-        shape, fortran_order, dtype = read(text)
-        if min(shape, default=0) < 0:
-            raise ValueError(f"the shape {shape} is negative")
+        header = np.lib.format.read_array_header_1_0(file, max_header_size=_MAX_HEADER)
+        if min(header[0], default=0) < 0:
+            raise ValueError(f"the shape {header[0]} is negative")
     except Exception as error:  # whatever a parser of Python's syntax makes of damaged text
-        raise FormatError(f"{name} has no readable NumPy header: {_reason(error)}") from error
-    return shape, fortran_order, dtype, len(magic) + length_bytes + size
+        raise FormatError(f"{name} has no readable NumPy header: {error}") from error
+    return header
 
 
 class TensorStream:
     """A tensor of a safetensors file."""
 
     def __init__(self, file: Any, tensor: str, name: str) -> None:
-        with _reading(name):
+        with reading(name, MemoryError):
             self._slice = file.get_slice(tensor)
             self.shape = tuple(self._slice.get_shape())
             kind = self._slice.get_dtype()
@@ -183,7 +161,7 @@ class TensorStream:
         self._position += count
         if not count:
             return np.empty((0, *self.shape[1:]), dtype=self.dtype)
-        with _reading(self._name):
+        with reading(self._name, MemoryError):
             return np.asarray(self._slice[start : self._position])
 
     def skip(self, count: int) -> None:
@@ -216,26 +194,37 @@ class ArrayFile:
         """Start to read an array."""
         return self._open(array)
 
-    def integers(self, array: str) -> Any:
-        """Start to read a list of integers."""
-        return self._vector(array, "iu", "integers")
-
-    def numbers(self, array: str) -> Any:
-        """Start to read a list of real numbers."""
-        return self._vector(array, "iuf", "numbers")
-
-    def sent_ids(self) -> Any:
-        """Start to read the sentence ids: strings, bytes or integers."""
-        return self._vector("sent_ids", "UiuS", "strings")
-
-    def _vector(self, array: str, kinds: str, what: str) -> Any:
+    def vector(self, array: str, what: str = "integers", size: int | None = None) -> Any:
+        """Start to read a list of integers, numbers or strings, of this size if one is given."""
         stream = self._open(array)
-        if stream.dtype.kind not in kinds or len(stream.shape) != 1:
+        if stream.dtype.kind not in _KINDS[what] or len(stream.shape) != 1:
             raise FormatError(
                 f"{self.name}: {array} must be a list of {what}, but is {stream.dtype} of shape "
                 f"{stream.shape}"
             )
+        if size is not None and stream.shape[0] != size:
+            raise FormatError(
+                f"{self.name}: {array} has {stream.shape[0]} entries, where the other arrays ask "
+                f"for {size}"
+            )
         return stream
+
+    def counts(self, array: str, of: str) -> Iterator[NDArray[Any]]:
+        """Read numbers of words or of trees, in pieces."""
+        stream, start = self.vector(array), 0
+        while start < stream.shape[0]:
+            piece = stream.read(min(PIECE, stream.shape[0] - start))
+            wrong = np.flatnonzero((piece < 0) | ((piece > max_words()) & (of == "words")))
+            if wrong.size:
+                index, found = start + int(wrong[0]), piece[wrong[0]]
+                raise FormatError(
+                    f"{self.name}: {array}[{index}] is {found}, which is no number of {of}"
+                    if found < 0
+                    else f"{self.name}, sentence number {index + 1}: {too_many_words(found)}"
+                )
+            yield piece
+            start += len(piece)
+        stream.end()
 
     def require(self, *arrays: str) -> None:
         """Raise an error if some array is missing."""
@@ -262,20 +251,20 @@ def open_arrays(file: InputFile) -> Iterator[ArrayFile]:
     elif file.kind == "npz":
         # A handle of our own: a member that is still open would keep the archive's from closing.
         with file.path.open("rb") as handle:
-            with _reading(name):
+            with reading(name, MemoryError):
                 archive = zipfile.ZipFile(handle)
             members = _members(archive, name)
 
             def open_member(array: str) -> NpyStream:
                 info = members[array]
-                with _reading(f"{name}: {array}"):
+                with reading(f"{name}: {array}", MemoryError):
                     member = archive.open(info)
                 return NpyStream(member, f"{name}: {array}", info.file_size)
 
             yield ArrayFile(name, list(members), {}, open_member)
     else:
         safetensors = required("safetensors", "reading a .safetensors file")
-        with _reading(name):
+        with reading(name, MemoryError):
             # The library maps the file: that takes addresses, but no memory of its own.
             opened = safetensors.safe_open(file.path, "numpy")
         with opened as tensors:
@@ -302,18 +291,3 @@ def _members(archive: zipfile.ZipFile, name: str) -> dict[str, zipfile.ZipInfo]:
             )
         members[array] = info
     return members
-
-
-@contextmanager
-def _reading(name: str) -> Iterator[None]:
-    """Turn whatever a damaged file does to the libraries that read it into one error."""
-    try:
-        yield
-    except (FormatError, MemoryError):
-        raise
-    except Exception as error:
-        raise damaged(name, _reason(error)) from error
-
-
-def _reason(error: Exception) -> str:
-    return str(error) or type(error).__name__

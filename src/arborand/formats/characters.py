@@ -1,4 +1,4 @@
-"""Characters that must not reach a terminal as they are, and strings that are no text.
+"""Characters that must not reach a terminal as they are.
 
 File names, sentence ids and words come from anywhere.  An escape sequence in one of them could
 clear the screen, rename the window or fake a line of output.
@@ -32,12 +32,3 @@ def visible(text: str, *, keep: str = "") -> str:
 
 def _escaped(character: str) -> str:
     return character.encode("unicode_escape").decode()
-
-
-def is_text(string: str) -> bool:
-    """Tell whether a string can be written as UTF-8: no half of a surrogate pair is in it."""
-    try:
-        string.encode()
-    except UnicodeEncodeError:
-        return False
-    return True

@@ -14,7 +14,8 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import IO, TYPE_CHECKING
 
-from arborand.formats.inputs import FormatError, open_input, parse_json
+from arborand.errors import FormatError
+from arborand.formats.inputs import open_input, parse_json
 from arborand.formats.limits import max_characters, too_many_characters
 
 if TYPE_CHECKING:
@@ -23,8 +24,10 @@ if TYPE_CHECKING:
 
     from arborand.formats.inputs import InputFile
 
-_COLUMNS = 10
-_FORM, _HEAD, _DEPREL = 1, 6, 7
+_COLUMNS = ("ID", "FORM", "LEMMA", "UPOS", "XPOS", "FEATS", "HEAD", "DEPREL", "DEPS", "MISC")
+_HEAD, _DEPREL = _COLUMNS.index("HEAD"), _COLUMNS.index("DEPREL")
+# How comments begin, one perhaps after a byte order mark.
+_COMMENT = (b"#", b"\xef\xbb\xbf#")
 # A word, a multiword token or an empty node.
 _ID = re.compile(r"[0-9]+([-.][0-9]+)?")
 # A sent_id that a comment cannot hold as it is, such as one with a line end, follows as JSON.
@@ -61,10 +64,14 @@ class Annotation:
         """The lines of the words, without multiword tokens and empty nodes."""
         return [line for line in self.lines if _is_number(line[0])]
 
+    def column(self, name: str) -> list[str]:
+        """Read a column of the words, such as ``UPOS``."""
+        return [line[_COLUMNS.index(name)] for line in self.words]
+
     @property
     def tokens(self) -> list[str]:
         """The word forms."""
-        return [line[_FORM] for line in self.words]
+        return self.column("FORM")
 
     @property
     def heads(self) -> list[int]:
@@ -89,7 +96,7 @@ class Annotation:
         FormatError
             If a head is something else, or not there.
         """
-        heads = [line[_HEAD] for line in self.words]
+        heads = self.column("HEAD")
         for word, head in enumerate(heads, 1):
             is_possible = _is_number(head) and len(head) <= 9 and int(head) <= len(heads)
             if head != "_" and not (is_possible and int(head) != word):
@@ -105,11 +112,7 @@ class Annotation:
 
     def comment(self, key: str) -> str | None:
         """Look up a comment ``# key = value``."""
-        for line in self.comments:
-            name, equals, value = line[1:].partition("=")
-            if equals and name.strip() == key:
-                return value.strip()
-        return None
+        return _comment(self.comments, key)
 
 
 @contextmanager
@@ -172,7 +175,8 @@ class AnnotationFile:
             self._offset = self._handle.tell()
             if not block:
                 raise FormatError(f"{self.file.name} has no (further) sentence with this sent_id")
-            found = _sent_id(block)
+            comments = [line for line in block if line.startswith(_COMMENT)]
+            found = _sent_id([line.decode("utf-8-sig", "replace") for line in comments])
             if found == sent_id:
                 return parse_block(block, self.file.name)
             self._passed.setdefault(found, start)
@@ -200,7 +204,7 @@ def _next_block(handle: IO[bytes]) -> list[bytes]:
     for line in iter(handle.readline, b""):
         if line.strip():
             lines.append(line)
-            has_words = has_words or not line.startswith((b"#", b"\xef\xbb\xbf#"))
+            has_words = has_words or not line.startswith(_COMMENT)
         elif has_words:
             return lines
         else:  # comments that belong to no sentence
@@ -208,27 +212,24 @@ def _next_block(handle: IO[bytes]) -> list[bytes]:
     return lines if has_words else []
 
 
-def _sent_id(block: list[bytes]) -> str | None:
+def _comment(lines: list[str], key: str) -> str | None:
+    for line in lines:
+        name, equals, value = line[1:].partition("=")
+        if equals and name.strip() == key:
+            return value.strip()
+    return None
+
+
+def _sent_id(comments: list[str]) -> str | None:
     """Look up a block's sent_id, and the exact one where a comment could not hold it.
 
     The block of a sentence's first tree is found by the sentence's id, whatever it is called.
     """
-    answer = source = exact = None
-    for line in block:
-        name, equals, value = line.lstrip(b"\xef\xbb\xbf").partition(b"=")
-        if not equals or not name.startswith(b"#"):
-            continue
-        key = name[1:].strip()
-        if key == b"sent_id" and answer is None:
-            answer = value.strip().decode("utf-8", "replace")
-        elif key == _SOURCE_ID.encode() and source is None:
-            source = value.strip().decode("utf-8", "replace")
-        elif key == _EXACT_ID.encode() and exact is None:
-            with suppress(ValueError):
-                exact = parse_json(value)
-    if isinstance(exact, str):
-        answer = exact
-    return None if answer is None else _sentence_of(answer, 1, source)
+    answer = _comment(comments, "sent_id")
+    with suppress(ValueError):
+        exact = parse_json(_comment(comments, _EXACT_ID) or "null")
+        answer = exact if isinstance(exact, str) else answer
+    return None if answer is None else _sentence_of(answer, 1, _comment(comments, _SOURCE_ID))
 
 
 def _sentence_of(sent_id: str, number: int, source: str | None) -> str:
@@ -254,15 +255,16 @@ def parse_block(block: list[bytes], name: str) -> Annotation:
         raise FormatError(f"{where} is not CoNLL-U: {error}") from error
     columns = [line.strip(" \t").split("\t") for line in lines if not line.startswith("#")]
     for row in columns:
-        if not _ID.fullmatch(row[0]) or not 2 <= len(row) <= _COLUMNS:
+        if not _ID.fullmatch(row[0]) or not 2 <= len(row) <= len(_COLUMNS):
             raise FormatError(
                 f"{where} is not CoNLL-U: {' '.join(row)!r:.60} has {len(row)} columns, where a "
-                f"number and up to {_COLUMNS - 1} others are expected, between tabs"
+                f"number and up to {len(_COLUMNS) - 1} others are expected, between tabs"
             )
+    comments = [line.rstrip() for line in lines if line.startswith("#")]
     answer = Annotation(
-        _sent_id(block),
-        [line.rstrip() for line in lines if line.startswith("#")],
-        [row + ["_"] * (_COLUMNS - len(row)) for row in columns],
+        _sent_id(comments),
+        comments,
+        [row + ["_"] * (len(_COLUMNS) - len(row)) for row in columns],
     )
     ids = [line[0] for line in answer.words]
     if ids != [str(i + 1) for i in range(len(ids))]:
@@ -351,7 +353,7 @@ class BlockTemplate:
         """Write one tree: `number` counts from 1."""
         sent_id = tree_id(self._sent_id, number)
         comments = [f"# sent_id = {_on_one_line(sent_id)}"]
-        if _sent_id([comments[0].encode()]) != sent_id:
+        if _sent_id(comments) != sent_id:
             comments.append(f"# {_EXACT_ID} = {json.dumps(sent_id)}")
         if sent_id == self._sent_id:
             comments += self._source

@@ -14,7 +14,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
-from arborand.formats.creating import OutputError
+from arborand.errors import OutputError
 from arborand.formats.provenance import as_json
 
 if TYPE_CHECKING:
@@ -28,53 +28,56 @@ if TYPE_CHECKING:
 _CHUNK = 1 << 20
 
 
-class _Columns:
+class _ColumnWriter:
     """The columns of an output so far, each with its type and its number of entries."""
-
-    def __init__(self, spool: Path | None) -> None:
-        self._spool = spool
-        self._files: dict[str, IO[bytes]] = {}
-        self.counts: dict[str, int] = {}
-        self.dtypes: dict[str, np.dtype[Any]] = {}
-
-    def begin(self, name: str, dtype: str) -> None:
-        self._files[name] = tempfile.TemporaryFile(dir=self._spool)  # noqa: SIM115
-        self.counts[name] = 0
-        self.dtypes[name] = np.dtype(dtype).newbyteorder("<")
-
-    def add(self, name: str, values: NDArray[Any]) -> None:
-        self._files[name].write(np.ascontiguousarray(values, dtype=self.dtypes[name]).tobytes())
-        self.counts[name] += len(values)
-
-    def copy(self, name: str, target: Any) -> None:
-        self._files[name].seek(0)
-        shutil.copyfileobj(self._files[name], target, _CHUNK)
-
-    def close(self) -> None:
-        for file in self._files.values():
-            file.close()
-
-
-class NpzWriter:
-    """Whole columns: some have one entry per sentence, some one per row, one is a flat list."""
 
     def __init__(
         self, file: IO[bytes], layout: Layout, provenance: dict[str, Any], spool: Path | None
     ) -> None:
         self._file = file
         self._layout = layout
-        self._provenance = provenance
-        self._columns = columns = _Columns(spool)
+        self._provenance = as_json({"arborand": layout.name, **provenance})
+        self._spool = spool
+        self._files: dict[str, IO[bytes]] = {}
+        self._counts: dict[str, int] = {}
+        self._dtypes: dict[str, np.dtype[Any]] = {}
+
+    def _begin(self, name: str, dtype: str) -> None:
+        self._files[name] = tempfile.TemporaryFile(dir=self._spool)  # noqa: SIM115
+        self._counts[name] = 0
+        self._dtypes[name] = np.dtype(dtype).newbyteorder("<")
+
+    def _add(self, name: str, values: NDArray[Any]) -> None:
+        self._files[name].write(np.ascontiguousarray(values, dtype=self._dtypes[name]).tobytes())
+        self._counts[name] += len(values)
+
+    def _copy(self, name: str, target: Any) -> None:
+        self._files[name].seek(0)
+        shutil.copyfileobj(self._files[name], target, _CHUNK)
+
+    def discard(self) -> None:
+        """Give up."""
+        for file in self._files.values():
+            file.close()
+
+
+class NpzWriter(_ColumnWriter):
+    """Whole columns: some have one entry per sentence, some one per row, one is a flat list."""
+
+    def __init__(
+        self, file: IO[bytes], layout: Layout, provenance: dict[str, Any], spool: Path | None
+    ) -> None:
+        super().__init__(file, layout, provenance, spool)
         self._ids = tempfile.TemporaryFile("w+", encoding="utf-8", dir=spool)  # noqa: SIM115
         self._num_sentences, self._longest_id = 0, 1
-        columns.begin("lengths", "i4")
+        self._begin("lengths", "i4")
         if layout.numbering:
-            columns.begin(f"num_{layout.name}", "i8")
+            self._begin(f"num_{layout.name}", "i8")
         for name in layout.columns:
-            columns.begin(name, "f8")
+            self._begin(name, "f8")
         if layout.values is not None:
             self._values = "scores" if layout.name == "scores" else layout.values
-            columns.begin(self._values, layout.dtype)
+            self._begin(self._values, layout.dtype)
         # The rows of the last sentence so far: there may be more of them.
         self._open_count: int | None = None
 
@@ -90,13 +93,13 @@ class NpzWriter:
             self._ids.write(json.dumps(sent_id) + "\n")
             self._longest_id = max(self._longest_id, len(sent_id))
         self._num_sentences += len(rows.sent_ids) - begun
-        self._columns.add("lengths", rows.lengths[begun:])
+        self._add("lengths", rows.lengths[begun:])
         if self._layout.numbering:
             self._count_rows(rows.num_rows.tolist(), begun=bool(begun))
         for name in self._layout.columns:
-            self._columns.add(name, rows.columns[name])
+            self._add(name, rows.columns[name])
         if rows.values is not None:
-            self._columns.add(self._values, rows.values)
+            self._add(self._values, rows.values)
 
     def _count_rows(self, counts: list[int], *, begun: bool) -> None:
         if self._open_count is not None:
@@ -105,26 +108,26 @@ class NpzWriter:
             else:
                 counts.insert(0, self._open_count)
         *whole, self._open_count = counts
-        self._columns.add(f"num_{self._layout.name}", np.array(whole, dtype=np.int64))
+        self._add(f"num_{self._layout.name}", np.array(whole, dtype=np.int64))
 
     def close(self) -> None:
         """Write column after column."""
         if self._open_count is not None:
-            self._columns.add(f"num_{self._layout.name}", np.array([self._open_count]))
+            self._add(f"num_{self._layout.name}", np.array([self._open_count]))
         # Level 1: a quarter of the time of the default for a tenth more bytes.
         with zipfile.ZipFile(
             self._file, "w", zipfile.ZIP_DEFLATED, allowZip64=True, compresslevel=1
         ) as archive:
-            text = np.array(as_json({"arborand": self._layout.name, **self._provenance}))
+            text = np.array(self._provenance)
             with _member(archive, "provenance", text.dtype, ()) as member:
                 member.write(text.tobytes())
             dtype = np.dtype(f"<U{self._longest_id}")
             with _member(archive, "sent_ids", dtype, (self._num_sentences,)) as member:
                 for ids in self._portions_of_ids():
                     member.write(np.array(ids, dtype=dtype).tobytes())
-            for name, count in self._columns.counts.items():
-                with _member(archive, name, self._columns.dtypes[name], (count,)) as member:
-                    self._columns.copy(name, member)
+            for name, count in self._counts.items():
+                with _member(archive, name, self._dtypes[name], (count,)) as member:
+                    self._copy(name, member)
         self.discard()
 
     def _portions_of_ids(self) -> Iterator[list[str]]:
@@ -135,7 +138,7 @@ class NpzWriter:
     def discard(self) -> None:
         """Give up."""
         self._ids.close()
-        self._columns.close()
+        super().discard()
 
 
 def _member(
@@ -148,7 +151,7 @@ def _member(
     return member
 
 
-class SafetensorsWriter:
+class SafetensorsWriter(_ColumnWriter):
     """Scores as two tensors, ``lengths`` and ``scores``; sentence ids in the metadata.
 
     The provenance is a third tensor, of bytes.  The file is written here, not by the library, which
@@ -158,28 +161,26 @@ class SafetensorsWriter:
     def __init__(
         self, file: IO[bytes], layout: Layout, provenance: dict[str, Any], spool: Path | None
     ) -> None:
-        self._file = file
-        self._provenance = as_json({"arborand": layout.name, **provenance}).encode()
+        super().__init__(file, layout, provenance, spool)
         self._sent_ids: list[str] = []
-        self._columns = _Columns(spool)
-        self._columns.begin("scores", layout.dtype)
-        self._columns.begin("lengths", "i4")
-        self._columns.begin("provenance", "u1")
+        self._begin("scores", layout.dtype)
+        self._begin("lengths", "i4")
+        self._begin("provenance", "u1")
+        self._add("provenance", np.frombuffer(self._provenance.encode(), dtype=np.uint8))
 
     def write(self, rows: Rows) -> None:
         """Take the next rows."""
         self._sent_ids += rows.sent_ids
-        self._columns.add("lengths", rows.lengths)
+        self._add("lengths", rows.lengths)
         if rows.values is not None:
-            self._columns.add("scores", rows.values)
+            self._add("scores", rows.values)
 
     def close(self) -> None:
         """Write the header, then the tensors."""
-        self._columns.add("provenance", np.frombuffer(self._provenance, dtype=np.uint8))
         header: dict[str, Any] = {"__metadata__": {"sent_ids": json.dumps(self._sent_ids)}}
         start = 0
-        for name, count in self._columns.counts.items():
-            dtype = self._columns.dtypes[name]
+        for name, count in self._counts.items():
+            dtype = self._dtypes[name]
             stop = start + count * dtype.itemsize
             letter = f"{dtype.kind.upper()}{8 * dtype.itemsize}"
             header[name] = {"dtype": letter, "shape": [count], "data_offsets": [start, stop]}
@@ -187,10 +188,6 @@ class SafetensorsWriter:
         head = json.dumps(header, ensure_ascii=False, separators=(",", ":")).encode()
         head += b" " * (-len(head) % 8)
         self._file.write(len(head).to_bytes(8, "little") + head)
-        for name in self._columns.counts:
-            self._columns.copy(name, self._file)
+        for name in self._counts:
+            self._copy(name, self._file)
         self.discard()
-
-    def discard(self) -> None:
-        """Give up."""
-        self._columns.close()

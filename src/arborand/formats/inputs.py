@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from arborand.errors import ArborandError
+from arborand.errors import FormatError
 from arborand.formats.characters import visible
 
 if TYPE_CHECKING:
@@ -26,33 +26,20 @@ if TYPE_CHECKING:
 
 # How many bytes are read at a time.
 CHUNK = 1 << 20
-# The largest header that safetensors itself accepts.
-_MAX_SAFETENSORS_HEADER = 100_000_000
-
-
-class FormatError(ArborandError, ValueError):
-    """A file that does not hold what it should; the message names the file and what to do."""
-
-
-class SentenceError(ArborandError, ValueError):
-    """One sentence of a corpus that cannot be used.
-
-    Attributes
-    ----------
-    sent_id : str
-    index : int
-        The sentence's place in the corpus, from 0.
-    reason : str
-    """
-
-    def __init__(self, sent_id: str, index: int, reason: str) -> None:
-        super().__init__(f"sentence {sent_id!r} (number {index + 1}): {reason}")
-        self.sent_id = sent_id
-        self.index = index
-        self.reason = reason
-
-    def __reduce__(self) -> tuple[type, tuple[str, int, str]]:
-        return type(self), (self.sent_id, self.index, self.reason)
+# What files begin with.  Safetensors accepts headers of up to 100 MB.  torch.save writes a zip file
+# around a pickle.
+_STARTS = {
+    kind: re.compile(start, re.DOTALL)
+    for kind, start in {
+        "npy": rb"\x93NUMPY",
+        "safetensors": rb".{3}[\0-\x05]\0{4}\{",
+        "pickle": rb"\x80[\x02-\x05]|PK\x03\x04.*/data\.pkl",
+        "npz": rb"PK(\x03\x04|\x05\x06)",
+        "parquet": rb"PAR1",
+        "jsonl": rb"[\xef\xbb\xbf \t\r\n]*\{",
+        "conllu": rb"[\xef\xbb\xbf \t\r\n]*(#|\d+([-.]\d+)?\t)",
+    }.items()
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,38 +116,16 @@ def kind_of(start: bytes, name: str) -> str:
     FormatError
         If it is empty or a pickle.
     """
-    kind = _kind(start)
-    if kind == "empty":
+    if not start:
         raise FormatError(f"{name} is empty")
+    begins = (kind for kind, start_of in _STARTS.items() if start_of.match(start[:4096]))
+    kind = next(begins, "unknown")
     if kind == "pickle":
         raise FormatError(
             f"{name} is a pickle, which can run any code when it is opened and is therefore "
             "refused: save the arrays with numpy.savez or safetensors instead"
         )
     return kind
-
-
-def _kind(start: bytes) -> str:
-    text = start[:4096].lstrip(b"\xef\xbb\xbf \t\r\n")
-    answer = "unknown"
-    if not start:
-        answer = "empty"
-    elif start.startswith(b"\x93NUMPY"):
-        answer = "npy"
-    elif start.startswith((b"PK\x03\x04", b"PK\x05\x06")):
-        # torch.save writes a zip file around a pickle.
-        answer = "pickle" if b"/data.pkl" in start[:4096] else "npz"
-    elif start.startswith(b"PAR1"):
-        answer = "parquet"
-    elif start[8:9] == b"{" and int.from_bytes(start[:8], "little") <= _MAX_SAFETENSORS_HEADER:
-        answer = "safetensors"
-    elif start[:1] == b"\x80" and start[1:2] in b"\x02\x03\x04\x05":
-        answer = "pickle"
-    elif text.startswith(b"{"):
-        answer = "jsonl"
-    elif text.startswith(b"#") or re.match(rb"\d+([-.]\d+)?\t", text):
-        answer = "conllu"
-    return answer
 
 
 def required(module: str, purpose: str) -> ModuleType:
@@ -180,6 +145,17 @@ def damaged(name: str, reason: object = "it ends too early") -> FormatError:
     """Make the error about a file, or a part of it, that is not what it was."""
     text = str(reason) or type(reason).__name__
     return FormatError(f"{name} is truncated or damaged: {text}")
+
+
+@contextmanager
+def reading(name: str, *passed_on: type[Exception]) -> Iterator[None]:
+    """Turn whatever a damaged file does to the libraries that read it into one error."""
+    try:
+        yield
+    except Exception as error:
+        if isinstance(error, (FormatError, *passed_on)):
+            raise
+        raise damaged(name, error) from error
 
 
 def describe(names: Any) -> str:

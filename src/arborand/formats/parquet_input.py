@@ -6,10 +6,10 @@ with what it takes in the file, before it is read.
 
 from __future__ import annotations
 
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from arborand.formats.inputs import FormatError, damaged, describe, required
+from arborand.errors import FormatError
+from arborand.formats.inputs import damaged, describe, reading, required
 from arborand.formats.limits import (
     WORDS_VARIABLE,
     max_characters,
@@ -20,11 +20,22 @@ from arborand.formats.parquet_sizes import check_pages, read_row_groups
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from contextlib import AbstractContextManager
 
 # How much larger a row group may be in memory than in the file, beyond what a sentence may take.
 _MAX_RATIO = 256
 # What strings take beside their characters: headers of pages, and for each its length and levels.
 _PAGE_BYTES, _STRING_BYTES = 1 << 16, 16
+# What the kinds of columns can be, and what messages call them.  An id may be a number, or bytes.
+_TEXTS = ("string", "large_string")
+_KINDS = {
+    "text": ((*_TEXTS, "integer", "binary"), "strings"),
+    "integer": (("integer",), "integers"),
+    "number": (("integer", "floating"), "numbers"),
+    "integers": (("integer",), "flat lists of integers"),
+    "numbers": (("integer", "floating"), "flat lists of numbers"),
+    "texts": (_TEXTS, "lists of strings"),
+}
 
 
 class ParquetInput:
@@ -88,50 +99,29 @@ class ParquetInput:
                 raise FormatError(f"{name} has {names.count(column)} columns {column!r}: keep one")
             self._check_type(column, schema.field(column).type, columns[column])
 
-    @contextmanager
-    def reading(self) -> Iterator[None]:
-        """Turn whatever a damaged file does to the library that reads it into one error."""
-        try:
-            yield
-        except FormatError:
-            raise
-        except Exception as error:  # an impossible size makes the library run out of memory, too
-            raise damaged(self.name, error) from error
+    def reading(self) -> AbstractContextManager[None]:
+        """Turn whatever a damaged file does to the library that reads it into one error.
+
+        An impossible size makes the library run out of memory, too.
+        """
+        return reading(self.name)
 
     def _check_type(self, column: str, found: Any, kind: str) -> None:
-        types, inner = self._arrow.types, found
-        is_list = kind.endswith("s")
-        if is_list:
-            lists = types.is_list(found) or types.is_large_list(found)
-            if not (lists or types.is_fixed_size_list(found)):
-                raise self._wrong_type(column, found, kind)
-            inner = found.value_type
+        types = self._arrow.types
+        if types.is_dictionary(found):  # asked for by us, not by the file
+            found = found.value_type
+        has_lists = (
+            types.is_list(found) or types.is_large_list(found) or types.is_fixed_size_list(found)
+        )
+        inner = found.value_type if has_lists else found
         if types.is_dictionary(inner):
             inner = inner.value_type
-        is_right = {
-            "text": types.is_string(inner) or types.is_large_string(inner),
-            "integer": types.is_integer(inner),
-            "number": types.is_integer(inner) or types.is_floating(inner),
-        }[kind.removesuffix("s")]
-        if kind == "text":  # an id may be a number, or bytes
-            is_right = is_right or types.is_integer(inner) or types.is_binary(inner)
-        if not is_right:
-            raise self._wrong_type(column, found, kind)
-
-    def _wrong_type(self, column: str, found: Any, kind: str) -> FormatError:
-        expected = {
-            "text": "strings",
-            "integer": "integers",
-            "number": "numbers",
-            "integers": "flat lists of integers",
-            "numbers": "flat lists of numbers",
-            "texts": "lists of strings",
-        }[kind]
-        if self._arrow.types.is_dictionary(found):  # asked for by us, not by the file
-            found = found.value_type
-        return FormatError(
-            f"{self.name}: the column {column} has the type {found}: expected {expected}"
-        )
+        tests, expected = _KINDS[kind]
+        is_right = any(getattr(types, f"is_{test}")(inner) for test in tests)
+        if not is_right or has_lists != kind.endswith("s"):
+            raise FormatError(
+                f"{self.name}: the column {column} has the type {found}: expected {expected}"
+            )
 
     def type_of(self, column: str) -> Any:
         """Look up the type of a column, or of what its lists hold."""

@@ -8,13 +8,14 @@ writes them in Thrift's compact protocol, whose fields have numbers instead of n
 from __future__ import annotations
 
 import struct
-from typing import IO, Any, NamedTuple
+from typing import IO, Any, NamedTuple, TypeVar
 
 _MAGIC = b"PAR1"
 # How much is read in the hope to find the header of a page, and then, for long statistics, again.
 _HEADER_BYTES = (1 << 10, 1 << 20)
 # Structs and lists within each other; those of Parquet need about ten.
 _MAX_DEPTH = 50
+_Value = TypeVar("_Value")
 
 
 class Chunk(NamedTuple):
@@ -54,7 +55,7 @@ def read_footer(file: IO[bytes]) -> bytes:
 
 def read_num_rows(footer: bytes) -> int:
     """Read how many rows a file has, the third thing that its footer says."""
-    return _integer(_Compact(footer).read_struct(last=3), 3)
+    return _field(_Compact(footer).read_struct(last=3), 3, int)
 
 
 def read_row_groups(file: IO[bytes]) -> list[RowGroup]:
@@ -66,18 +67,19 @@ def read_row_groups(file: IO[bytes]) -> list[RowGroup]:
         If it is no footer.
     """
     groups = []
-    for group in _list(_Compact(read_footer(file)).read_struct(), 4):
-        chunks = [_chunk(_struct(column, 3)) for column in _list(group, 1)]
-        groups.append(RowGroup(_integer(group, 3), chunks))
+    for group in _field(_Compact(read_footer(file)).read_struct(), 4, list):
+        chunks = [_chunk(_field(column, 3, dict)) for column in _field(group, 1, list)]
+        groups.append(RowGroup(_field(group, 3, int), chunks))
     return groups
 
 
 def _chunk(fields: dict[int, Any]) -> Chunk:
-    path = ".".join(part.decode() for part in _list(fields, 3))
-    start = _integer(fields, 9)
+    path = ".".join(part.decode() for part in _field(fields, 3, list))
+    start = _field(fields, 9, int)
     if 0 < fields.get(11, 0) < start:  # the dictionary comes before the data
-        start = _integer(fields, 11)
-    return Chunk(path, _integer(fields, 5), _integer(fields, 6), _integer(fields, 7), start)
+        start = _field(fields, 11, int)
+    num_values, unpacked_size, packed_size = (_field(fields, i, int) for i in (5, 6, 7))
+    return Chunk(path, num_values, unpacked_size, packed_size, start)
 
 
 def check_pages(file: IO[bytes], chunk: Chunk, bound: int) -> None:
@@ -92,16 +94,16 @@ def check_pages(file: IO[bytes], chunk: Chunk, bound: int) -> None:
     unpacked = 0
     while left > 0:
         header, size = _page_header(file, place)
-        page_size = _integer(header, 2)
+        page_size = _field(header, 2, int)
         unpacked += page_size
         if unpacked > bound:
             raise ValueError(f"a page of {chunk.path} is said to have {page_size} bytes")
         if 7 in header:
-            if _integer(_struct(header, 7), 1) > page_size:
+            if _field(_field(header, 7, dict), 1, int) > page_size:
                 raise ValueError(f"the dictionary of {chunk.path} is smaller than it says")
         elif 5 in header or 8 in header:
-            left -= _integer(_struct(header, 5 if 5 in header else 8), 1)
-        place += size + _integer(header, 3)
+            left -= _field(_field(header, 5 if 5 in header else 8, dict), 1, int)
+        place += size + _field(header, 3, int)
     if left:
         raise ValueError(f"the pages of {chunk.path} hold {-left} values too many")
 
@@ -117,24 +119,12 @@ def _page_header(file: IO[bytes], place: int) -> tuple[dict[int, Any], int]:
     raise ValueError(f"there is no page at byte {place}")
 
 
-def _integer(fields: dict[int, Any], number: int) -> int:
-    value = fields.get(number)
-    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
-        raise ValueError(f"a size is {value!r}")
-    return value
-
-
-def _list(fields: dict[int, Any], number: int) -> list[Any]:
-    value = fields.get(number)
-    if not isinstance(value, list):
-        raise ValueError("a list is missing")
-    return value
-
-
-def _struct(fields: Any, number: int) -> dict[int, Any]:
+def _field(fields: Any, number: int, kind: type[_Value]) -> _Value:
+    """Look up a field: a size, which is not negative, a list or a struct."""
     value = fields.get(number) if isinstance(fields, dict) else None
-    if not isinstance(value, dict):
-        raise ValueError("a part is missing")
+    is_negative = isinstance(value, int) and value < 0
+    if not isinstance(value, kind) or isinstance(value, bool) or is_negative:
+        raise ValueError(f"its field {number} is {value!r:.60}: expected {kind.__name__}")
     return value
 
 

@@ -19,14 +19,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from arborand.formats.arrays import open_arrays
-from arborand.formats.inputs import (
-    FormatError,
-    SentenceError,
-    describe,
-    open_input,
-    parse_json,
-)
+from arborand.errors import FormatError
+from arborand.formats.arrays import PIECE, open_arrays
+from arborand.formats.inputs import describe, open_input, parse_json
 from arborand.formats.limits import max_words, too_many_words
 from arborand.formats.scores_parquet import ParquetScores
 from arborand.formats.sentences import (
@@ -48,9 +43,6 @@ if TYPE_CHECKING:
     from arborand.formats.arrays import ArrayFile
     from arborand.formats.inputs import InputFile
 
-# How many lengths and sentence ids are read at a time.
-_PIECE = 4096
-
 
 class ScoresFile(Protocol):
     """An open file of scores."""
@@ -60,9 +52,6 @@ class ScoresFile(Protocol):
     dtype: np.dtype[Any]
     num_sentences: int
     has_sent_ids: bool
-
-    def sent_ids(self) -> Iterator[list[str]]:
-        """Read the ids alone, in portions; they are numbers where the file has none."""
 
     def runs(self, first: int = 0, *, num_trees: int = 0, scale: int = 1) -> Iterator[Sentences]:
         """Read the sentences from `first` on, in runs whose size is bounded."""
@@ -90,8 +79,7 @@ def read_scores(source: str | os.PathLike[str]) -> Iterator[Sentence]:
     with open_scores(source) as scores:
         for run in scores.runs():
             for one in run.one_by_one():
-                if one.faults:
-                    raise SentenceError(one.sent_ids[0], one.first, one.faults[0])
+                one.check_usable()
                 size = int(one.lengths[0]) + 1
                 yield Sentence(one.sent_ids[0], one.scores.reshape(size, size), one.tokens[0])
 
@@ -119,46 +107,50 @@ class ArrayScores:
     def __init__(self, file: InputFile, arrays: ArrayFile) -> None:
         self.file = file
         self._arrays = arrays
-        if file.kind == "npy":
-            self._values = ""
-            self.layout = "one matrix"
-        elif "scores" in arrays:
-            self._values = "scores"
-            self.layout = "ragged"
-        else:
-            if "log_weights" not in arrays:
-                raise FormatError(
-                    f"{file.name} has neither 'scores' (with 'lengths': all matrices one after the "
-                    f"other) nor 'log_weights' (padded); it holds {describe(arrays.names)}"
-                )
-            self._values = "log_weights"
-            self.layout = "padded"
+        named = [name for name in ("scores", "log_weights", "") if name in arrays]
+        if not named:
+            raise FormatError(
+                f"{file.name} has neither 'scores' (with 'lengths': all matrices one after the "
+                f"other) nor 'log_weights' (padded); it holds {describe(arrays.names)}"
+            )
+        self._values = named[0]
         values = arrays.stream(self._values)
         self.dtype = values.dtype
         if self.dtype.kind not in "fiu" or self.dtype.itemsize > 8:
             raise FormatError(
                 f"{file.name}: scores must be numbers, at most float64, but are {self.dtype}"
             )
-        self._is_single = self.layout != "ragged" and len(values.shape) == 2
         self._is_transposed = getattr(values, "is_transposed", False)
-        shape = (1, *values.shape) if self._is_single else values.shape
-        if self.layout == "ragged":
-            self.num_sentences = self._check_ragged(shape)
+        self._is_single = len(values.shape) == 2
+        if self._values == "scores":
+            self.layout = "ragged"
+            self.num_sentences = self._check_ragged(values.shape)
         else:
-            if len(shape) != 3 or shape[1] != shape[2] or shape[1] < 2:
-                ragged = "; all matrices one after the other are called 'scores'"
-                raise FormatError(
-                    f"{file.name} holds an array of shape {values.shape}: expected "
-                    "(n + 1, n + 1), or (S, m, m) for S matrices padded to the same size"
-                    f"{ragged if self._values and len(shape) == 1 else ''}"
-                )
-            if shape[1] - 1 > max_words():
-                raise FormatError(f"{file.name}, matrix 1: {too_many_words(shape[1] - 1)}")
-            if self.layout == "one matrix" and not self._is_single:
-                self.layout = "matrices of one size"
-            self.num_sentences = shape[0]
-            self._size = shape[1]
-        self._check_lengths_and_ids()
+            of_one_size = "one matrix" if self._is_single else "matrices of one size"
+            self.layout = "padded" if self._values else of_one_size
+            self.num_sentences, self._size = self._check_padded(values.shape)
+        if "lengths" in arrays:
+            arrays.vector("lengths", size=self.num_sentences)
+        self.has_sent_ids = "sent_ids" in arrays or "sent_ids" in arrays.metadata
+        # A safetensors file has no strings: its ids are a list in the metadata.
+        self._listed_ids: list[str] | None = None
+        if "sent_ids" in arrays:
+            arrays.vector("sent_ids", "strings", self.num_sentences)
+        elif self.has_sent_ids:
+            self._listed_ids = self._ids_of_metadata()
+
+    def _check_padded(self, found: tuple[int, ...]) -> tuple[int, int]:
+        shape = (1, *found) if self._is_single else found
+        if len(shape) != 3 or shape[1] != shape[2] or shape[1] < 2:
+            ragged = "; all matrices one after the other are called 'scores'"
+            raise FormatError(
+                f"{self.file.name} holds an array of shape {found}: expected (n + 1, n + 1), or "
+                "(S, m, m) for S matrices padded to the same size"
+                f"{ragged if self._values and len(shape) == 1 else ''}"
+            )
+        if shape[1] - 1 > max_words():
+            raise FormatError(f"{self.file.name}, matrix 1: {too_many_words(shape[1] - 1)}")
+        return shape[0], shape[1]
 
     def _check_ragged(self, shape: tuple[int, ...]) -> int:
         if len(shape) != 1:  # before lengths are asked for: one matrix needs none
@@ -168,66 +160,28 @@ class ArrayScores:
                 "'log_weights'"
             )
         self._arrays.require("lengths")
-        lengths = self._arrays.integers("lengths")
-        num_sentences, expected = lengths.shape[0], 0
-        for start in range(0, num_sentences, _PIECE):
-            piece = lengths.read(min(_PIECE, num_sentences - start))
-            wrong = np.flatnonzero((piece < 0) | (piece > max_words()))
-            if wrong.size:
-                found, where = piece[wrong[0]], f"lengths[{start + wrong[0]}] is {piece[wrong[0]]}"
-                raise FormatError(
-                    f"{self.file.name}: {where}, which is no number of words"
-                    if found < 0
-                    else f"{self.file.name}, sentence number {start + wrong[0] + 1}: "
-                    f"{too_many_words(found)}"
-                )
-            expected += int(matrix_sizes(piece).sum())
+        num_sentences = expected = 0
+        for lengths in self._arrays.counts("lengths", "words"):
+            num_sentences += len(lengths)
+            expected += int(matrix_sizes(lengths).sum())
         if expected != shape[0]:
             raise FormatError(
                 f"{self.file.name}: the lengths ask for {expected} scores, (n + 1) ** 2 for each "
                 f"sentence of n words, but there are {shape[0]}"
             )
-        return int(num_sentences)
-
-    def _check_lengths_and_ids(self) -> None:
-        if "lengths" in self._arrays:
-            lengths = self._arrays.integers("lengths")
-            if lengths.shape[0] != self.num_sentences:
-                raise FormatError(
-                    f"{self.file.name}: {lengths.shape[0]} lengths for {self.num_sentences} "
-                    "matrices"
-                )
-        self.has_sent_ids = "sent_ids" in self._arrays or "sent_ids" in self._arrays.metadata
-        # A safetensors file has no strings: its ids are a list in the metadata.
-        self._listed_ids: list[str] | None = None
-        count = self.num_sentences
-        if "sent_ids" in self._arrays:
-            count = self._arrays.sent_ids().shape[0]
-        elif self.has_sent_ids:
-            self._listed_ids = self._ids_of_metadata()
-            count = len(self._listed_ids)
-        if count != self.num_sentences:
-            raise FormatError(
-                f"{self.file.name}: {count} sent_ids for {self.num_sentences} sentences"
-            )
+        return num_sentences
 
     def _ids_of_metadata(self) -> list[str]:
         name = self.file.name
         try:
             listed = parse_json(self._arrays.metadata["sent_ids"])
-            if not isinstance(listed, list):
-                raise ValueError(f"it is a {type(listed).__name__}")
+            if not isinstance(listed, list) or len(listed) != self.num_sentences:
+                raise ValueError(f"it is not a list of {self.num_sentences} ids")
         except ValueError as error:
             raise FormatError(
                 f"{name}: the metadata's sent_ids must be a JSON list: {error}"
             ) from error
         return [sentence_id(value, name, i) for i, value in enumerate(listed)]
-
-    def sent_ids(self) -> Iterator[list[str]]:
-        """Read the ids alone; they are numbers where the file has none."""
-        ids = self._arrays.sent_ids() if "sent_ids" in self._arrays else None
-        for index in range(0, self.num_sentences, _PIECE):
-            yield self._ids(ids, index, min(_PIECE, self.num_sentences - index))
 
     def _ids(self, stream: Any, index: int, count: int) -> list[str]:
         if stream is not None:
@@ -238,47 +192,50 @@ class ArrayScores:
 
     def runs(self, first: int = 0, *, num_trees: int = 0, scale: int = 1) -> Iterator[Sentences]:
         """Read the sentences from `first` on, in runs whose size is bounded."""
-        values = self._arrays.stream(self._values)
-        lengths = self._arrays.stream("lengths") if "lengths" in self._arrays else None
-        ids = self._arrays.sent_ids() if "sent_ids" in self._arrays else None
-        self._skip(first, values, lengths, ids)
-        index = first
+        arrays = self._arrays
+        there = [name for name in (self._values, "lengths", "sent_ids") if name in arrays]
+        streams = {name: arrays.stream(name) for name in there}
+        values, ids = streams[self._values], streams.get("sent_ids")
+        index = 0
         while index < self.num_sentences:
-            count = min(_PIECE, self.num_sentences - index)
-            piece = lengths.read(count) if lengths is not None else np.full(count, self._size - 1)
-            piece_ids = self._ids(ids, index, count)
-            stored = piece if self.layout == "ragged" else np.full(count, self._size - 1)
-            for start, stop in split_runs(stored, num_trees, run_values(scale)):
-                run = slice(start, stop)
-                yield self._run(index + start, piece_ids[run], piece[run], values)
+            is_passed_over = index < first
+            end = first if is_passed_over else self.num_sentences
+            count = min(PIECE, end - index)
+            lengths = streams["lengths"].read(count) if "lengths" in streams else self._full(count)
+            if is_passed_over:
+                values.skip(self._num_rows(lengths))
+                if ids is not None:
+                    ids.skip(count)
+            else:
+                sent_ids = self._ids(ids, index, count)
+                stored = lengths if self.layout == "ragged" else self._full(count)
+                for start, stop in split_runs(stored, num_trees, run_values(scale)):
+                    run = slice(start, stop)
+                    yield self._run(index + start, sent_ids[run], lengths[run], values)
             index += count
-        for stream in (values, lengths, ids):
-            if stream is not None:
-                stream.end()
+        for stream in streams.values():
+            stream.end()
 
-    def _skip(self, first: int, values: Any, lengths: Any, ids: Any) -> None:
+    def _full(self, count: int) -> NDArray[Any]:
+        """Give the lengths of sentences that fill their matrices."""
+        return np.full(count, self._size - 1)
+
+    def _num_rows(self, lengths: NDArray[Any]) -> int:
+        """Count the rows of the array that hold the matrices of some sentences."""
         if self.layout == "ragged":
-            for start in range(0, first, _PIECE):
-                piece = lengths.read(min(_PIECE, first - start))
-                values.skip(int(matrix_sizes(piece).sum()))
-        elif first:
-            values.skip(self._size if self._is_single else first)
-            if lengths is not None:
-                lengths.skip(first)
-        if ids is not None:
-            ids.skip(first)
+            return int(matrix_sizes(lengths).sum())
+        return self._size if self._is_single else len(lengths)
 
     def _run(
         self, first: int, sent_ids: list[str], lengths: NDArray[Any], values: Any
     ) -> Sentences:
         faults: dict[int, str] = {}
+        scores = values.read(self._num_rows(lengths))
         if self.layout == "ragged":
-            scores = values.read(int(matrix_sizes(lengths).sum()))
             for i in np.flatnonzero(lengths < 1):
                 faults[int(i)] = "it has no words (its length is 0)"
         else:
-            matrices = values.read(self._size if self._is_single else len(lengths))
-            matrices = matrices.reshape(-1, self._size, self._size)
+            matrices = scores.reshape(-1, self._size, self._size)
             if self._is_transposed:
                 matrices = matrices.swapaxes(1, 2)
             wrong = (lengths < 1) | (lengths >= self._size)

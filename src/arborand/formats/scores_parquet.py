@@ -36,22 +36,10 @@ class ParquetScores:
 
     def __init__(self, file: InputFile, handle: Any) -> None:
         self.file = file
-        self._handle = handle
         self._input = ParquetInput(handle, file.name, _COLUMNS, ("log_weights",))
         self.dtype = np.dtype(self._input.type_of("log_weights").to_pandas_dtype())
         self.num_sentences = self._input.num_rows
         self.has_sent_ids = "sent_id" in self._input.columns
-
-    def sent_ids(self) -> Iterator[list[str]]:
-        """Read the ids alone; they are numbers where the file has none."""
-        index = 0
-        ids = ParquetInput(self._handle, self.file.name, {"sent_id": "text"}, ())
-        for group in range(len(ids.groups) if self.has_sent_ids else 0):
-            for batch in ids.batches(group, _PIECE):
-                yield self._ids(batch, index)
-                index += batch.num_rows
-        for start in range(index, self.num_sentences, _PIECE):
-            yield [str(i + 1) for i in range(start, min(start + _PIECE, self.num_sentences))]
 
     def _ids(self, batch: Any, index: int) -> list[str]:
         if not self.has_sent_ids:

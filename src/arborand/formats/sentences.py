@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from arborand.formats.characters import is_text
-from arborand.formats.inputs import FormatError
+from arborand.errors import FormatError, SentenceError
 from arborand.formats.limits import max_characters, too_many_characters
 
 if TYPE_CHECKING:
@@ -17,7 +16,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from arborand.formats.conllu import Annotation, AnnotationFile
+    from arborand.formats.conllu import Annotation
 
 # How many numbers a run of sentences may need, padded matrices and drawn trees together: 2 MB,
 # about what fits into the cache of one core.  A single sentence may need more.
@@ -103,25 +102,10 @@ class Sentences:
         for i in range(len(self)):
             yield self.part(i, i + 1)
 
-    def annotated(self, file: AnnotationFile) -> Sentences:
-        """Add what a CoNLL-U file says about these sentences."""
-        sent_ids, tokens = list(self.sent_ids), list(self.tokens)
-        annotations: list[Annotation | None] = []
-        faults = dict(self.faults)
-        for i, sent_id in enumerate(self.sent_ids):
-            try:
-                annotation = file.find(sent_id, self.first + i, int(self.lengths[i]))
-            except FormatError as error:
-                faults.setdefault(i, str(error))
-                annotations.append(None)
-                continue
-            annotations.append(annotation)
-            tokens[i] = annotation.tokens
-            if annotation.sent_id is not None:
-                sent_ids[i] = annotation.sent_id
-        return Sentences(
-            self.first, sent_ids, self.lengths, self.scores, tokens, annotations, faults
-        )
+    def check_usable(self) -> None:
+        """Raise a ``SentenceError`` if a sentence has a fault."""
+        for i, reason in self.faults.items():
+            raise SentenceError(self.sent_ids[i], self.first + i, reason)
 
 
 def run_values(scale: int = 1) -> int:
@@ -158,22 +142,19 @@ def sentence_id(value: object, name: str, index: int, unit: str = "sentence numb
     FormatError
         If it is something else, or too long; naming the file and the sentence.
     """
-    reason = ""
-    if isinstance(value, bytes):
-        try:
-            value = value.decode()
-        except UnicodeDecodeError as error:
-            reason = f"is not UTF-8: {error}"
-    if isinstance(value, int) and not isinstance(value, bool):
-        value = str(value)
-    if not isinstance(value, str):
-        reason = reason or f"is {value!r:.60}: expected a string"
-    elif len(value) > max_characters():
-        reason = f"is {too_many_characters(len(value))}"
-    elif not is_text(value):
-        reason = f"is {value!r:.60}, which is not valid Unicode"
-    else:
-        return value
+    try:
+        text = value.decode() if isinstance(value, bytes) else value
+        if isinstance(text, int) and not isinstance(text, bool):
+            text = str(text)
+        if not isinstance(text, str):
+            reason = f"is {value!r:.60}: expected a string"
+        elif len(text) > max_characters():
+            reason = f"is {too_many_characters(len(text))}"
+        else:
+            text.encode()  # fails for half of a surrogate pair
+            return text
+    except UnicodeError as error:
+        reason = f"is not valid Unicode: {error}"
     raise FormatError(f"{name}: the sent_id of {unit} {index + 1} {reason}")
 
 

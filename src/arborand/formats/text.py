@@ -6,38 +6,56 @@ import csv
 import io
 import json
 import math
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import IO, TYPE_CHECKING, Any
 
 from arborand.formats.conllu import BlockTemplate
 from arborand.formats.provenance import as_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+    from pathlib import Path
 
     from numpy.typing import NDArray
 
     from arborand.formats.rows import Layout, Rows
 
 
-class TextFormat(Protocol):
-    """How rows become text."""
+class TextWriter:
+    """Text, written as it comes: what a format makes of the beginning and of rows."""
 
-    def header(self, layout: Layout, provenance: dict[str, Any]) -> str:
-        """Write what the output begins with."""
+    def __init__(
+        self, file: IO[bytes], layout: Layout, provenance: dict[str, Any], spool: Path | None
+    ) -> None:
+        del spool
+        self._file = file
+        self._layout = layout
+        file.write(self._header(provenance).encode())
 
-    def lines(self, layout: Layout, rows: Rows) -> Iterator[str]:
-        """Write some sentences' rows."""
+    def write(self, rows: Rows) -> None:
+        """Write the next rows."""
+        self._file.write("".join(self._lines(rows)).encode())
+
+    def close(self) -> None:
+        """Nothing is left to write."""
+
+    def discard(self) -> None:
+        """Nothing is held."""
+
+    def _header(self, provenance: dict[str, Any]) -> str:
+        raise NotImplementedError
+
+    def _lines(self, rows: Rows) -> Iterator[str]:
+        raise NotImplementedError
 
 
-class JsonLines:
+class JsonLinesWriter(TextWriter):
     """One JSON object a row; the first line says what the others are and where they come from."""
 
-    def header(self, layout: Layout, provenance: dict[str, Any]) -> str:
-        """Write what the output begins with."""
-        return as_json({"arborand": layout.name, "provenance": provenance}) + "\n"
+    def _header(self, provenance: dict[str, Any]) -> str:
+        return as_json({"arborand": self._layout.name, "provenance": provenance}) + "\n"
 
-    def lines(self, layout: Layout, rows: Rows) -> Iterator[str]:
-        """Write some sentences' rows."""
+    def _lines(self, rows: Rows) -> Iterator[str]:
+        layout = self._layout
         samples = rows.samples().tolist() if layout.numbering else None
         columns = {name: column.tolist() for name, column in rows.columns.items()}
         for i, span, block in rows.sentences(layout):
@@ -62,46 +80,45 @@ def _nested(layout: Layout, values: NDArray[Any]) -> list[Any]:
     return list(values.reshape(size, size).tolist())
 
 
-class Separated:
+class CommasWriter(TextWriter):
     """A line a sentence, for spreadsheets: the first line has the names of the columns.
 
     There is no place for provenance: programs that read such files know no comments.
     """
 
-    def __init__(self, separator: str) -> None:
-        self._separator = separator
+    separator = ","
 
-    def header(self, layout: Layout, provenance: dict[str, Any]) -> str:
-        """Write what the output begins with."""
-        del provenance
-        return self._line(["sent_id", "length", *layout.columns])
+    def _header(self, provenance: dict[str, Any]) -> str:
+        return self._line(["sent_id", "length", *self._layout.columns])
 
-    def lines(self, layout: Layout, rows: Rows) -> Iterator[str]:
-        """Write some sentences' rows."""
-        columns = [rows.columns[name].tolist() for name in layout.columns]
+    def _lines(self, rows: Rows) -> Iterator[str]:
+        columns = [rows.columns[name].tolist() for name in self._layout.columns]
         for line in zip(rows.sent_ids, rows.lengths.tolist(), *columns, strict=True):
             yield self._line(line)
 
     def _line(self, cells: Iterable[Any]) -> str:
         line = io.StringIO()
         # What may end a line for some reader is quoted; lines end as everywhere else here.
-        csv.writer(line, delimiter=self._separator, lineterminator="\r\n").writerow(cells)
+        csv.writer(line, delimiter=self.separator, lineterminator="\r\n").writerow(cells)
         return line.getvalue().removesuffix("\r\n") + "\n"
 
 
-class ConllU:
-    """One CoNLL-U block a tree."""
+class TabsWriter(CommasWriter):
+    """The same, between tabs."""
 
-    def header(self, layout: Layout, provenance: dict[str, Any]) -> str:
-        """Write what the output begins with: a comment of the first block."""
-        del layout
+    separator = "\t"
+
+
+class ConlluWriter(TextWriter):
+    """One CoNLL-U block a tree; the provenance is a comment of the first block."""
+
+    def _header(self, provenance: dict[str, Any]) -> str:
         return f"# arborand = {as_json(provenance)}\n"
 
-    def lines(self, layout: Layout, rows: Rows) -> Iterator[str]:
-        """Write some sentences' rows."""
+    def _lines(self, rows: Rows) -> Iterator[str]:
         samples = rows.samples().tolist()
         log_prob = rows.columns["log_prob"].tolist()
-        for i, span, block in rows.sentences(layout):
+        for i, span, block in rows.sentences(self._layout):
             if block is None:
                 continue
             template = BlockTemplate(
@@ -109,15 +126,7 @@ class ConllU:
                 int(rows.lengths[i]),
                 rows.tokens[i] if rows.tokens else None,
                 rows.annotations[i] if rows.annotations else None,
-                layout.numbering,
+                self._layout.numbering,
             )
             for row, heads in zip(range(span.start, span.stop), block.tolist(), strict=True):
                 yield template.fill(samples[row], repr(log_prob[row]), heads)
-
-
-TEXT_FORMATS: dict[str, TextFormat] = {
-    "jsonl": JsonLines(),
-    "csv": Separated(","),
-    "tsv": Separated("\t"),
-    "conllu": ConllU(),
-}

@@ -3,24 +3,25 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from itertools import chain, islice
+from operator import mul
+from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from arborand.errors import InvalidTreeError
+from arborand.errors import FormatError, InvalidTreeError, SentenceError
 from arborand.formats.arrays import open_arrays
 from arborand.formats.conllu import read_annotations
-from arborand.formats.inputs import FormatError, SentenceError, damaged, open_input, parse_json
-from arborand.formats.limits import max_words, too_many_words
+from arborand.formats.inputs import open_input, parse_json, reading
 from arborand.formats.parquet_input import ParquetInput
-from arborand.formats.provenance import checked_provenance, read_provenance
+from arborand.formats.provenance import checked_provenance
 from arborand.formats.rows import BEST_TREES, TREES, Rows
 from arborand.formats.sentences import read_ids, sentence_id
 from arborand.trees import check_trees
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
 
     from numpy.typing import NDArray
 
@@ -33,13 +34,10 @@ if TYPE_CHECKING:
 _PORTION = 1024
 # How many heads are read at a time, where trees are stored as one long list.
 _PORTION_HEADS = 1 << 18
-# How many lengths and numbers of trees are read at a time.
-_PIECE = 4096
-# What the trees of a sentence are counted by.
-_NUMBERINGS = (TREES.numbering, BEST_TREES.numbering)
 _COLUMNS = {
     "sent_id": "text",
-    **dict.fromkeys(_NUMBERINGS, "integer"),
+    TREES.numbering: "integer",
+    BEST_TREES.numbering: "integer",
     "log_prob": "number",
     "heads": "integers",
 }
@@ -62,16 +60,6 @@ class Trees(NamedTuple):
     sent_id: str
     heads: NDArray[np.int32]
     log_prob: NDArray[np.float64]
-
-
-class TreesFile(Protocol):
-    """An open file of trees."""
-
-    file: InputFile
-    provenance: dict[str, Any] | None
-
-    def rows(self) -> Iterator[Rows]:
-        """Read the trees in portions."""
 
 
 def read_trees(source: str | os.PathLike[str]) -> Iterator[Trees]:
@@ -142,15 +130,19 @@ def holds_trees(file: InputFile) -> bool:
 def open_trees(source: str | os.PathLike[str] | InputFile) -> Iterator[TreesFile]:
     """Open a file of trees, whatever its kind."""
     with open_input(source) as file:
-        if file.kind in ("jsonl", "conllu"):
-            with file.path.open("rb") as handle:
-                yield TextTrees(file, handle)
-        elif file.kind == "parquet":
-            with file.path.open("rb") as handle:
-                yield ParquetTrees(file, handle)
-        elif file.kind == "npz":
+        if file.kind == "npz":
             with open_arrays(file) as arrays:
-                yield ArrayTrees(file, arrays)
+                yield TreesFile(file, _array_provenance(arrays), _array_trees(arrays))
+        elif file.kind in ("parquet", "jsonl", "conllu"):
+            with file.path.open("rb") as handle:
+                if file.kind == "parquet":
+                    table = ParquetInput(handle, file.name, _COLUMNS, ("sent_id", "heads"))
+                    provenance = _provenance(file.name, table.metadata.get(b"provenance"))
+                    yield TreesFile(file, provenance, _parquet_trees(table))
+                else:
+                    trees = _json_trees if file.kind == "jsonl" else _conllu_trees
+                    provenance = _text_provenance(handle, file.name)
+                    yield TreesFile(file, provenance, trees(handle, file.name))
         else:
             raise FormatError(
                 f"{file.name} is not a file of trees: expected .parquet, .jsonl, .npz or CoNLL-U"
@@ -158,155 +150,195 @@ def open_trees(source: str | os.PathLike[str] | InputFile) -> Iterator[TreesFile
 
 
 class _Tree(NamedTuple):
+    """One tree as a file gives it; `number` counts the trees of a sentence."""
+
     sent_id: str
-    sample: int
+    number: int
     log_prob: float
     heads: list[int]
     annotation: Annotation | None = None
 
-
-class _Grouping:
-    """Puts trees that follow one another into sentences, across portions."""
-
-    def __init__(self) -> None:
-        self._index = -1
-        self._last: tuple[str, int, int] | None = None
-        self._count = 0
-
-    def rows(self, trees: list[_Tree]) -> Rows:
-        """Make rows of a portion."""
-        sent_ids: list[str] = []
-        lengths: list[int] = []
-        counts: list[int] = []
-        notes: list[Annotation | None] = []
-        first_sample = 0
-        for tree in trees:
-            last = self._last
-            is_new = (
-                last is None
-                or (tree.sent_id, len(tree.heads)) != last[:2]
-                or tree.sample <= last[2]
-            )
-            if is_new:
-                self._index += 1
-                self._count = 0
-            if is_new or not sent_ids:
-                if not sent_ids:
-                    first_sample = self._count
-                sent_ids.append(tree.sent_id)
-                lengths.append(len(tree.heads))
-                counts.append(0)
-                notes.append(tree.annotation)
-            counts[-1] += 1
-            self._count += 1
-            self._last = (tree.sent_id, len(tree.heads), tree.sample)
-        values = [head for tree in trees for head in tree.heads]
-        rows = Rows(
-            sent_ids,
-            np.array(lengths, dtype=np.int32),
-            np.array(counts, dtype=np.int64),
-            {"log_prob": np.array([tree.log_prob for tree in trees], dtype=np.float64)},
-            np.array(values, dtype=np.int32),
-            first_sample,
-            [None if note is None else note.tokens for note in notes],
-            notes,
-        )
-        return _checked(rows, self._index - len(sent_ids) + 1)
+    def is_followed_by(self, tree: _Tree) -> bool:
+        """Tell whether the next tree is of the same sentence."""
+        is_same = self.sent_id == tree.sent_id and len(self.heads) == len(tree.heads)
+        return is_same and self.number < tree.number
 
 
-def _checked(rows: Rows, first: int) -> Rows:
-    """Make sure that all trees are trees."""
-    for i, _, block in rows.sentences(TREES):
-        if block is not None and len(block):
-            try:
-                check_trees(np.pad(block, ((0, 0), (1, 0)), constant_values=-1))
-            except InvalidTreeError as error:
-                raise SentenceError(rows.sent_ids[i], first + i, str(error)) from error
-    return rows
+class TreesFile:
+    """An open file of trees; `provenance` is what it says of where it comes from."""
 
-
-def _portions(trees: Iterable[_Tree]) -> Iterator[list[_Tree]]:
-    portion: list[_Tree] = []
-    for tree in trees:
-        portion.append(tree)
-        if len(portion) == _PORTION:
-            yield portion
-            portion = []
-    if portion:
-        yield portion
-
-
-class TextTrees:
-    """Trees in JSON lines or CoNLL-U."""
-
-    def __init__(self, file: InputFile, handle: Any) -> None:
+    def __init__(
+        self, file: InputFile, provenance: dict[str, Any] | None, trees: Iterator[_Tree]
+    ) -> None:
         self.file = file
-        self._handle = handle
-        self.provenance = self._provenance()
-
-    def _provenance(self) -> dict[str, Any] | None:
-        line = self._handle.readline()
-        self._handle.seek(0)
-        try:
-            if self.file.kind == "jsonl":
-                record = parse_json(line)
-                if not isinstance(record, dict):
-                    raise ValueError("it is not an object")
-                if record.get("arborand", "trees") != "trees":
-                    raise FormatError(f"{self.file.name} holds {record['arborand']}, not trees")
-                if "arborand" in record and "provenance" in record:
-                    return checked_provenance(record["provenance"])
-            elif line.startswith(b"# arborand = "):
-                return read_provenance(line.partition(b"=")[2])
-        except FormatError:
-            raise
-        except ValueError as error:
-            raise FormatError(f"{self.file.name}: the first line is damaged: {error}") from error
-        return None
+        self.provenance = provenance
+        self._trees = trees
 
     def rows(self) -> Iterator[Rows]:
-        """Read the trees in portions."""
-        grouping = _Grouping()
-        trees = self._json_trees() if self.file.kind == "jsonl" else self._conllu_trees()
-        for portion in _portions(trees):
-            yield grouping.rows(portion)
+        """Read the trees in portions; a sentence may go on in the next one."""
+        last: _Tree | None = None
+        index = count = 0  # sentences so far, and trees of the last one
+        while trees := list(islice(self._trees, _PORTION)):
+            goes_on = last is not None and last.is_followed_by(trees[0])
+            starts = [i for i in range(1, len(trees)) if not trees[i - 1].is_followed_by(trees[i])]
+            starts = [0, *starts]
+            num_rows = np.diff([*starts, len(trees)])
+            firsts = [trees[start] for start in starts]
+            notes = [tree.annotation for tree in firsts]
+            rows = Rows(
+                [tree.sent_id for tree in firsts],
+                np.array([len(tree.heads) for tree in firsts], dtype=np.int32),
+                num_rows,
+                {"log_prob": np.array([tree.log_prob for tree in trees], dtype=np.float64)},
+                np.fromiter(chain.from_iterable(tree.heads for tree in trees), dtype=np.int32),
+                count if goes_on else 0,
+                [None if note is None else note.tokens for note in notes],
+                notes,
+            )
+            _check(rows, index - int(goes_on))
+            yield rows
+            index += len(starts) - int(goes_on)
+            count = int(num_rows[-1]) + (count if goes_on and len(starts) == 1 else 0)
+            last = trees[-1]
 
-    def _json_trees(self) -> Iterator[_Tree]:
-        for number, line in enumerate(self._handle, 1):
-            try:
-                record = parse_json(line)
-                if not isinstance(record, dict):
-                    raise ValueError("it is not an object")
-                if number == 1 and "arborand" in record:
-                    continue
-                numbering = "rank" if "rank" in record else "sample"
-                for key in ("sent_id", numbering, "heads"):
-                    if key not in record:
-                        raise ValueError(f"it has no {key!r}")
-                yield _Tree(
-                    sentence_id(record["sent_id"], self.file.name, number - 1, "line"),
-                    _integer(numbering, record[numbering]),
-                    _log_prob(record.get("log_prob")),
-                    _heads(record["heads"]),
-                )
-            except FormatError:
-                raise
-            except ValueError as error:
-                raise FormatError(
-                    f"{self.file.name}: line {number} is not a tree: {error}"
-                ) from error
 
-    def _conllu_trees(self) -> Iterator[_Tree]:
-        for number, annotation in enumerate(read_annotations(self._handle, self.file.name), 1):
-            sent_id = str(number) if annotation.sent_id is None else annotation.sent_id
-            try:
-                sample = int(annotation.comment("rank") or annotation.comment("sample") or 1)
-                log_prob = float(annotation.comment("log_prob") or "nan")
-                if annotation.sent_id is not None:
-                    sent_id = annotation.sentence_of(annotation.sent_id, sample)
-                yield _Tree(sent_id, sample, log_prob, annotation.heads, annotation)
-            except (FormatError, ValueError) as error:
-                raise SentenceError(sent_id, number - 1, str(error)) from error
+def _check(rows: Rows, first: int) -> None:
+    """Make sure that all trees are trees."""
+    for i, _, block in rows.sentences(TREES):
+        try:
+            if block is not None:
+                check_trees(np.pad(block, ((0, 0), (1, 0)), constant_values=-1))
+        except InvalidTreeError as error:
+            raise SentenceError(rows.sent_ids[i], first + i, str(error)) from error
+
+
+def _provenance(name: str, record: object) -> dict[str, Any] | None:
+    """Read what a file says of itself, if it says anything: a record, or its text."""
+    if not record:
+        return None
+    with reading(f"{name}: the provenance"):
+        text = isinstance(record, (str, bytes))
+        return checked_provenance(parse_json(record) if text else record)  # type: ignore[arg-type]
+
+
+def _text_provenance(handle: IO[bytes], name: str) -> dict[str, Any] | None:
+    """Read the provenance that may stand in the first line of a text."""
+    line = handle.readline()
+    handle.seek(0)
+    if line.startswith(b"# arborand = "):
+        return _provenance(name, line.partition(b"=")[2])
+    header = _header(line)
+    if header.get("arborand", "trees") != "trees":
+        raise FormatError(f"{name} holds {header['arborand']}, not trees")
+    return _provenance(name, header.get("provenance"))
+
+
+def _header(line: bytes) -> dict[str, Any]:
+    """Read the first line of JSON lines; empty if it is no header."""
+    try:
+        header = parse_json(line)
+    except ValueError:  # said when it is read as a tree
+        return {}
+    return header if isinstance(header, dict) and "arborand" in header else {}
+
+
+def _json_trees(handle: IO[bytes], name: str) -> Iterator[_Tree]:
+    for index, line in enumerate(handle):
+        if index or not _header(line):
+            yield _tree(line, name, "line", index)
+
+
+def _parquet_trees(table: ParquetInput) -> Iterator[_Tree]:
+    row = 0
+    for group in range(len(table.groups)):
+        for batch in table.batches(group, _PORTION):
+            with table.reading():
+                records = batch.to_pylist()
+            for record in records:
+                yield _tree(record, table.name, "row", row)
+                row += 1
+
+
+def _tree(record: Any, name: str, unit: str, index: int) -> _Tree:
+    """Make a tree of an object of JSON, or of its text."""
+    try:
+        if isinstance(record, bytes):
+            record = parse_json(record)
+        if not isinstance(record, dict):
+            raise ValueError("it is not an object")
+        numbering = "rank" if "rank" in record else "sample"
+        for key in ("sent_id", numbering, "heads"):
+            if key not in record:
+                raise ValueError(f"it has no {key!r}")
+        return _Tree(
+            sentence_id(record["sent_id"], name, index, unit),
+            _integer(numbering, record[numbering]),
+            _log_prob(record.get("log_prob")),
+            _heads(record["heads"]),
+        )
+    except FormatError:
+        raise
+    except ValueError as error:
+        raise FormatError(f"{name}: {unit} {index + 1} is not a tree: {error}") from error
+
+
+def _conllu_trees(handle: IO[bytes], name: str) -> Iterator[_Tree]:
+    for index, annotation in enumerate(read_annotations(handle, name)):
+        sent_id = str(index + 1) if annotation.sent_id is None else annotation.sent_id
+        try:
+            number = int(annotation.comment("rank") or annotation.comment("sample") or 1)
+            log_prob = float(annotation.comment("log_prob") or "nan")
+            if annotation.sent_id is not None:
+                sent_id = annotation.sentence_of(annotation.sent_id, number)
+            yield _Tree(sent_id, number, log_prob, annotation.heads, annotation)
+        except (FormatError, ValueError) as error:
+            raise SentenceError(sent_id, index, str(error)) from error
+
+
+def _array_provenance(arrays: ArrayFile) -> dict[str, Any] | None:
+    if "provenance" not in arrays:
+        return None
+    stream = arrays.stream("provenance")
+    if stream.dtype.kind != "U" or stream.shape or stream.dtype.itemsize > 4 * _MAX_PROVENANCE:
+        raise FormatError(
+            f"{arrays.name}: provenance must be one string of at most {_MAX_PROVENANCE} "
+            f"characters, but is {stream.dtype} of shape {stream.shape}"
+        )
+    return _provenance(arrays.name, stream.read_text())
+
+
+def _array_trees(arrays: ArrayFile) -> Iterator[_Tree]:
+    arrays.require("sent_ids", "lengths", "num_trees", "log_prob", "heads")
+    ids = arrays.vector("sent_ids", "strings")
+    for array in ("lengths", "num_trees"):
+        arrays.vector(array, size=ids.shape[0])
+
+    def pieces() -> Iterator[tuple[list[int], list[int]]]:
+        lengths, counts = arrays.counts("lengths", "words"), arrays.counts("num_trees", "trees")
+        for some, others in zip(lengths, counts, strict=True):
+            yield some.tolist(), others.tolist()
+
+    log_prob = arrays.vector("log_prob", "numbers", sum(sum(counts) for _, counts in pieces()))
+    num_heads = sum(sum(map(mul, lengths, counts)) for lengths, counts in pieces())
+    heads = arrays.vector("heads", size=num_heads)
+    index = 0
+    for lengths, counts in pieces():
+        for sent_id, length, count in zip(
+            read_ids(ids, len(lengths), arrays.name, index), lengths, counts, strict=True
+        ):
+            portion = max(1, _PORTION_HEADS // max(1, length))
+            for start in range(0, count, portion):
+                size = min(portion, count - start)
+                trees = heads.read(size * length).reshape(size, length)
+                for row, word in np.argwhere((trees < 0) | (trees > length))[:1].tolist():
+                    wrong = _wrong_head(word + 1, trees[row, word], length)
+                    raise SentenceError(sent_id, index, wrong)
+                rows = zip(log_prob.read(size).tolist(), trees.tolist(), strict=True)
+                for number, (probability, tree) in enumerate(rows, start + 1):
+                    yield _Tree(sent_id, number, float(probability), tree)
+            index += 1
+    for stream in (ids, log_prob, heads):
+        stream.end()
 
 
 def _integer(name: str, value: object) -> int:
@@ -331,152 +363,16 @@ def _heads(values: object) -> list[int]:
     """Read the heads of the words 1 to n."""
     if not isinstance(values, list):
         raise ValueError(f"heads is {values!r:.60}: expected a list of integers")
+    if {*map(type, values)} == {int} and min(values) >= 0 and max(values) <= len(values):
+        return values  # found out at once
     for word, head in enumerate(values, 1):
         if not 0 <= _integer(f"the head of word {word}", head) <= len(values):
-            raise ValueError(
-                f"the head of word {word} is {head}: expected 0 for the root, or a word from 1 to "
-                f"{len(values)}"
-            )
+            raise ValueError(_wrong_head(word, head, len(values)))
     return values
 
 
-class ParquetTrees:
-    """Trees in the rows of a Parquet file."""
-
-    def __init__(self, file: InputFile, handle: Any) -> None:
-        self.file = file
-        self._input = ParquetInput(handle, file.name, _COLUMNS, ("sent_id", "heads"))
-        there = [name for name in _NUMBERINGS if name in self._input.columns]
-        if not there:
-            raise FormatError(f"{file.name} has no column {' or '.join(map(repr, _NUMBERINGS))}")
-        self._numbering = there[0]
-        text = self._input.metadata.get(b"provenance")
-        self.provenance = None
-        if text:
-            try:
-                self.provenance = read_provenance(text)
-            except ValueError as error:
-                raise damaged(file.name, error) from error
-
-    def rows(self) -> Iterator[Rows]:
-        """Read the trees in portions."""
-        grouping = _Grouping()
-        for portion in _portions(self._trees()):
-            yield grouping.rows(portion)
-
-    def _trees(self) -> Iterator[_Tree]:
-        row = 0
-        for group in range(len(self._input.groups)):
-            for batch in self._input.batches(group, _PORTION):
-                with self._input.reading():
-                    table = batch.to_pydict()
-                log_prob = table.get("log_prob") or [None] * batch.num_rows
-                columns = (table["sent_id"], table[self._numbering], log_prob, table["heads"])
-                for sent_id, sample, log_prob_of_row, heads in zip(*columns, strict=True):
-                    try:
-                        yield _Tree(
-                            sentence_id(sent_id, self.file.name, row, "row"),
-                            _integer(self._numbering, sample),
-                            _log_prob(log_prob_of_row),
-                            _heads(heads),
-                        )
-                    except FormatError:
-                        raise
-                    except ValueError as error:
-                        raise FormatError(
-                            f"{self.file.name}: row {row + 1} is not a tree: {error}"
-                        ) from error
-                    row += 1
-
-
-class ArrayTrees:
-    """Trees in an ``.npz`` file."""
-
-    def __init__(self, file: InputFile, arrays: ArrayFile) -> None:
-        arrays.require("sent_ids", "lengths", "num_trees", "log_prob", "heads")
-        self.file = file
-        self._arrays = arrays
-        self.provenance = None
-        if "provenance" in arrays:
-            self.provenance = self._read_provenance()
-        self._num_sentences = arrays.sent_ids().shape[0]
-        self._check_sizes()
-
-    def _read_provenance(self) -> dict[str, Any]:
-        stream = self._arrays.stream("provenance")
-        name = f"{self.file.name}: provenance"
-        if stream.dtype.kind != "U" or stream.shape or stream.dtype.itemsize > 4 * _MAX_PROVENANCE:
-            raise FormatError(
-                f"{name} must be one string of at most {_MAX_PROVENANCE} characters, but is "
-                f"{stream.dtype} of shape {stream.shape}"
-            )
-        try:
-            return read_provenance(stream.read_text())
-        except ValueError as error:
-            raise damaged(name, error) from error
-
-    def _check_sizes(self) -> None:
-        """Compare the lengths and the numbers of trees with what is there."""
-        name, count = self.file.name, self._num_sentences
-        streams = [self._arrays.integers(array) for array in ("lengths", "num_trees")]
-        for array, stream in zip(("lengths", "num_trees"), streams, strict=True):
-            if stream.shape != (count,):
-                raise FormatError(f"{name}: {array} has shape {stream.shape} for {count} sentences")
-        num_trees = num_heads = 0
-        for start in range(0, count, _PIECE):
-            pieces = [stream.read(min(_PIECE, count - start)).tolist() for stream in streams]
-            for i, (length, trees) in enumerate(zip(*pieces, strict=True), start):
-                if length > max_words():
-                    raise FormatError(f"{name}, sentence number {i + 1}: {too_many_words(length)}")
-                if length < 0 or trees < 0:
-                    raise FormatError(
-                        f"{name}: sentence number {i + 1} has a length of {length} and {trees} "
-                        "trees: neither can be negative"
-                    )
-                num_trees += trees
-                num_heads += trees * length
-        for array, expected in (("log_prob", num_trees), ("heads", num_heads)):
-            maker = self._arrays.numbers if array == "log_prob" else self._arrays.integers
-            found = maker(array).shape[0]
-            if found != expected:
-                raise FormatError(
-                    f"{name}: {array} has {found} numbers, where lengths and num_trees ask for "
-                    f"{expected}"
-                )
-
-    def rows(self) -> Iterator[Rows]:
-        """Read the trees in portions."""
-        ids = self._arrays.sent_ids()
-        all_lengths, counts = self._arrays.integers("lengths"), self._arrays.integers("num_trees")
-        log_prob, heads = self._arrays.numbers("log_prob"), self._arrays.integers("heads")
-        for index in range(self._num_sentences):
-            sent_id = read_ids(ids, 1, self.file.name, index)
-            lengths = all_lengths.read(1).astype(np.int32)
-            left = int(counts.read(1)[0])
-            length, done = int(lengths[0]), 0
-            while left:
-                count = min(left, max(1, _PORTION_HEADS // max(1, length)))
-                values = heads.read(count * length)
-                wrong = np.flatnonzero((values < 0) | (values > length))
-                if wrong.size:
-                    raise SentenceError(
-                        sent_id[0],
-                        index,
-                        f"the head of word {wrong[0] % length + 1} is {values[wrong[0]]}: expected "
-                        f"0 for the root, or a word from 1 to {length}",
-                    )
-                yield _checked(
-                    Rows(
-                        sent_id,
-                        lengths,
-                        np.array([count]),
-                        {"log_prob": log_prob.read(count).astype(np.float64)},
-                        values.astype(np.int32),
-                        done,
-                    ),
-                    index,
-                )
-                done += count
-                left -= count
-        for stream in (ids, all_lengths, counts, log_prob, heads):
-            stream.end()
+def _wrong_head(word: int, head: int, num_words: int) -> str:
+    return (
+        f"the head of word {word} is {head}: expected 0 for the root, or a word from 1 to "
+        f"{num_words}"
+    )

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import tempfile
-from operator import methodcaller
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import typer
@@ -14,10 +13,10 @@ from arborand.cli import options
 from arborand.cli.messages import note, say_written
 from arborand.cli.streams import check_streams
 from arborand.corpus import computing
-from arborand.corpus.reading import chosen_sentences, open_corpus
-from arborand.errors import ArborandError
-from arborand.formats.creating import OutputError, write_aside
-from arborand.formats.inputs import FormatError, SentenceError
+from arborand.corpus.choosing import chosen_sentences
+from arborand.corpus.creating import write_output
+from arborand.corpus.reading import open_corpus
+from arborand.errors import ArborandError, FormatError, OutputError, SentenceError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -27,35 +26,17 @@ if TYPE_CHECKING:
     from arborand.paper.illustrations import WalkPicture
 
 FigureKind = Literal["png", "pdf"]
-Directory = Annotated[
-    Path,
-    typer.Option(
-        "--output", "-o", metavar="FOLDER", help="Where the files go.", show_default=False
-    ),
-]
-
-
-WalkSeed = Annotated[
-    int | None,
-    typer.Option(
-        "--seed",
-        min=0,
-        help="The same seed gives the same pictures. Default: 0, and for the walk the first one "
-        "that erases a loop.",
-        show_default=False,
-    ),
-]
+_FOLDER = options.option("Where the files go.", None, "-o", metavar="FOLDER")
 # How many seeds are tried; walks that loop less often are shown without one.
 _MOST_TRIES = 2000
 
 
-def experiment(
-    output: Directory,
-    quick: Annotated[
-        bool, typer.Option("--quick", help="Smaller graphs and fewer of them: under a minute.")
-    ] = False,
-    seed: options.GraphSeed = 0,
-) -> None:
+@options.command(
+    output=_FOLDER,
+    quick=options.option("Smaller graphs and fewer of them: under a minute."),
+    seed=options.option("The same seed gives the same graphs; times are your machine's.", min=0),
+)
+def experiment(output: Path, quick: bool = False, seed: int = 0) -> None:
     """Repeat the paper's runtime experiment, for every method.
 
     Random complete graphs of growing size, 20 random trees of each: the average
@@ -92,31 +73,28 @@ def experiment(
         say_written(path)
 
 
+@options.command(
+    scores=options.ONE_FILE,
+    output=_FOLDER,
+    sent_id=options.option("The sentence, of at most 12 words. Default: the first.", metavar="ID"),
+    also=options.option(
+        "Write the pictures in this format, too. Needs matplotlib (the extra 'plot') or Chromium."
+    ),
+    seed=options.option(
+        "The same seed gives the same pictures. Default: 0, and for the walk the first one that "
+        "erases a loop.",
+        min=0,
+    ),
+)
 def illustrate(
-    scores: options.Scores,
-    output: Directory,
-    sent_id: Annotated[
-        str | None,
-        typer.Option(
-            "--sent-id",
-            metavar="ID",
-            help="The sentence, of at most 12 words. Default: the first.",
-            show_default=False,
-        ),
-    ] = None,
-    also: Annotated[
-        FigureKind | None,
-        typer.Option(
-            "--also",
-            help="Write the pictures in this format, too. Needs matplotlib (the extra 'plot') or "
-            "Chromium.",
-            show_default=False,
-        ),
-    ] = None,
-    seed: WalkSeed = None,
-    trees: options.Trees = "dependency",
-    weights: options.Weights = False,
-    conllu: options.Conllu = None,
+    scores: str,
+    output: Path,
+    sent_id: str | None = None,
+    also: FigureKind | None = None,
+    seed: int | None = None,
+    trees: options.TreeKind = "dependency",
+    weights: bool = False,
+    conllu: str | None = None,
 ) -> None:
     """Draw the paper's two illustrations from actual runs, and two on grids.
 
@@ -143,8 +121,7 @@ def illustrate(
         sentence = next(chosen_sentences(corpus, [sent_id] if sent_id else [], 1), None)
         if sentence is None:
             raise FormatError(f"{corpus.scores.file.name} has no sentences")
-        if sentence.faults:
-            raise SentenceError(sentence.sent_ids[0], sentence.first, sentence.faults[0])
+        sentence.check_usable()
         labels = sentence.tokens[0] or None
         try:
             distribution = setting.distribution(sentence)[0]
@@ -169,7 +146,7 @@ def illustrate(
         if also:
             files[f"{name.removesuffix('.svg')}.{also}"] = figure(files[name].decode(), also)
     for name, content in files.items():
-        write_aside(output / name, methodcaller("write", content))
+        write_output(output / name, [content])
         say_written(output / name)
 
 

@@ -1,4 +1,6 @@
-"""Files that appear when they are complete: written aside, then given their name.
+"""Where an output goes, and as what: into a pipe, or a file that appears when it is complete.
+
+Such a file is written aside, then given its name.
 
 The name aside cannot be foreseen: in a folder that others can write to, a name that can be foreseen
 may be a link to a file of yours.
@@ -11,14 +13,19 @@ import os
 import re
 import secrets
 import socket
-from contextlib import contextmanager, suppress
+import stat
+import sys
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
-from arborand.errors import ArborandError
+from arborand.errors import OutputError
+from arborand.formats.outputs import FORMATS, formats_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterable, Iterator
+
+    from arborand.formats.rows import Layout
 
 # The machine, the process, and what nobody can guess.
 _ASIDE = re.compile(r"\.arborand-([0-9a-f]{8})-([0-9]+)-[0-9a-f]{16}")
@@ -26,8 +33,33 @@ _ASIDE = re.compile(r"\.arborand-([0-9a-f]{8})-([0-9]+)-[0-9a-f]{16}")
 _own: set[Path] = set()
 
 
-class OutputError(ArborandError):
-    """An output that cannot be written, continued or put in its place."""
+def output_format(path: str | None, chosen: str | None, layout: Layout) -> str:
+    """Choose the format: as asked for, or by the name's ending.
+
+    Raises
+    ------
+    OutputError
+        If there is no such format, or none for this kind of rows.
+    """
+    allowed = formats_of(layout)
+    name = chosen or _ending(path or "")
+    if name not in FORMATS:
+        raise OutputError(
+            f"no format can be told from the name {path!r}: use --format with one of "
+            f"{', '.join(allowed)}, or end the name with / for a folder of parts"
+        )
+    if name not in allowed:
+        raise OutputError(f"{layout.name} cannot be written as {name}: use {', '.join(allowed)}")
+    return name
+
+
+def has_known_ending(path: str) -> bool:
+    """Tell whether the ending of a name tells a format."""
+    return _ending(path) in FORMATS
+
+
+def _ending(path: str) -> str:
+    return Path(path).suffix.lower().removeprefix(".")
 
 
 def check_target(path: Path) -> None:
@@ -87,10 +119,28 @@ def _linked(new: Path, path: Path) -> bool:
     return True
 
 
-def write_aside(path: Path, write: Callable[[IO[bytes]], object]) -> None:
-    """Write a small output in one go: aside, then under its name."""
-    with written_aside(path) as file:
-        write(file)
+def write_output(output: str | os.PathLike[str], parts: Iterable[str | bytes]) -> None:
+    """Write text or bytes, part by part: a file appears when it is complete."""
+    where = os.fspath(output)
+    with ExitStack() as stack:
+        if where == "-":
+            file: IO[bytes] = sys.stdout.buffer
+        elif is_stream(where):
+            file = stack.enter_context(open(where, "wb"))
+        else:
+            file = stack.enter_context(written_aside(Path(where)))
+        for part in parts:
+            file.write(part.encode() if isinstance(part, str) else part)
+
+
+def is_stream(path: str) -> bool:
+    """Tell whether a path is no regular file: standard output, a pipe, a device."""
+    if path == "-":
+        return True
+    try:
+        return not stat.S_ISREG(os.stat(path).st_mode) and not os.path.isdir(path)
+    except (OSError, ValueError):
+        return False
 
 
 def is_aside(name: str) -> bool:

@@ -6,20 +6,17 @@ import heapq
 import operator
 import re
 from dataclasses import dataclass
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-import numpy as np
-
-from arborand.errors import ArborandError, InvalidTreeError
-from arborand.formats.inputs import FormatError, SentenceError
-from arborand.trees import check_trees
+from arborand.corpus.comparing import gold_heads
+from arborand.errors import ArborandError, FormatError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-
-    from numpy.typing import NDArray
+    from collections.abc import Callable, Collection, Iterable, Iterator
 
     from arborand.corpus.computing import Setting
+    from arborand.corpus.reading import Corpus
     from arborand.formats.sentences import Sentences
 
 Order = Literal["file", "entropy", "length", "disagreement"]
@@ -80,11 +77,12 @@ def parse_condition(text: str) -> Condition:
 
 @dataclass(frozen=True)
 class Choice:
-    """Which sentences to show: those that meet all conditions, the first `most` in an order."""
+    """Which sentences to show: those `wanted`, or the first in an order that meet conditions."""
 
     most: int
     order: Order = "file"
     conditions: tuple[Condition, ...] = ()
+    wanted: tuple[str, ...] = ()
 
     @property
     def needs_gold(self) -> bool:
@@ -99,24 +97,31 @@ class Choice:
 
     def choose(
         self,
-        sentences: Iterable[Sentences],
+        corpus: Corpus,
         setting: Setting,
         fault: Callable[[Sentences, Exception], None],
-    ) -> tuple[list[Sentences], int]:
-        """Choose among sentences, and count those that meet the conditions.
+    ) -> tuple[Iterable[Sentences], str | None]:
+        """Choose among the sentences of a corpus, as runs of one, and say which ones they are.
 
-        No more than `most` sentences are held at a time.
+        No more than `most` sentences are held at a time.  Nothing is said where sentences were
+        named, or all are shown in their order.
 
         Parameters
         ----------
-        sentences : iterable of runs of one sentence
-        setting : Setting
+        corpus, setting
         fault : function
             Is told of sentences that cannot be used.
         """
+        if self.wanted:
+            return chosen_sentences(corpus, self.wanted, self.most), None
+        if self.is_plain:
+            total = corpus.scores.num_sentences
+            shown = min(total, self.most)
+            selection = None if shown == total else self._described(shown, total)
+            return chosen_sentences(corpus, (), self.most), selection
         kept: list[tuple[float, int, Sentences]] = []
         count = 0
-        for one in sentences:
+        for one in chain.from_iterable(run.one_by_one() for run in corpus.runs()):
             try:
                 measured = _Measured(one, setting)
                 if not all(measured.meets(condition) for condition in self.conditions):
@@ -131,12 +136,9 @@ class Choice:
             if len(kept) > self.most:
                 heapq.heappop(kept)
         kept.sort(key=lambda item: (-item[0], -item[1]))
-        return [one for _, _, one in kept], count
+        return [one for _, _, one in kept], self._described(len(kept), count)
 
-    def describe(self, shown: int, count: int) -> str | None:
-        """Say which sentences a page shows; nothing where it shows all in their order."""
-        if self.is_plain and shown == count:
-            return None
+    def _described(self, shown: int, count: int) -> str:
         met = " and ".join(map(str, self.conditions))
         which = f" with {met}" if met else ""
         return f"{shown} of {count} sentences{which}, {_FIRST[self.order]}"
@@ -146,8 +148,7 @@ class _Measured:
     """A sentence with what conditions and orders ask of it, computed when it is asked for."""
 
     def __init__(self, sentence: Sentences, setting: Setting) -> None:
-        if sentence.faults:
-            raise SentenceError(sentence.sent_ids[0], sentence.first, sentence.faults[0])
+        sentence.check_usable()
         self._sentence = sentence
         self._setting = setting
 
@@ -170,18 +171,19 @@ class _Measured:
         return float((best[: len(gold)] != gold).sum())
 
 
-def gold_heads(sentence: Sentences) -> NDArray[np.intp] | None:
-    """Read the tree that a CoNLL-U file gives a sentence, if it gives one."""
-    annotation = sentence.annotations[0] if sentence.annotations else None
-    if annotation is None:
-        return None
-    try:
-        return check_trees(np.array([-1, *annotation.heads], dtype=np.intp))
-    except (FormatError, InvalidTreeError):  # a head is missing, or they are no tree
-        return None
-
-
-def all_sentences(runs: Iterable[Sentences]) -> Iterator[Sentences]:
-    """Go through sentences one by one."""
-    for run in runs:
-        yield from run.one_by_one()
+def chosen_sentences(corpus: Corpus, wanted: Collection[str], most: int) -> Iterator[Sentences]:
+    """Read some sentences, one by one: the wanted ones, or the first ones if none are named."""
+    sentences = chain.from_iterable(run.one_by_one() for run in corpus.runs())
+    if not wanted:
+        yield from islice(sentences, most)
+        return
+    left = set(wanted)
+    for one in sentences:
+        if one.sent_ids[0] in left:
+            left.discard(one.sent_ids[0])
+            yield one
+        if not left:
+            return
+    raise FormatError(
+        f"{corpus.scores.file.name} has no sentence {', '.join(map(repr, sorted(left)))}"
+    )

@@ -12,8 +12,9 @@ import zipfile
 from contextlib import suppress
 from typing import IO, Any, NamedTuple
 
+from arborand.errors import FormatError
 from arborand.formats.arrays import NpyStream
-from arborand.formats.inputs import CHUNK, FormatError, kind_of, parse_json
+from arborand.formats.inputs import CHUNK, kind_of, parse_json
 from arborand.formats.parquet_sizes import read_footer as read_parquet_footer
 from arborand.formats.parquet_sizes import read_num_rows
 
