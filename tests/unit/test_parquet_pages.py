@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from arborand.errors import OutputError
 from arborand.formats import parquet_pages
-from arborand.formats.creating import OutputError
 from arborand.formats.parquet_pages import Column, ParquetFile, Values
 from arborand.formats.parquet_sizes import check_pages, read_row_groups
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from arborand import __version__
-from arborand.formats.creating import OutputError
+from arborand.errors import OutputError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
