@@ -1,6 +1,6 @@
-"""Puts results into docs/how_fast.md, so that no measured number on that page is typed by hand.
+"""Puts results into the pages on speed and on corpora, so that nobody types a measured number.
 
-The page marks places ::
+The pages mark places ::
 
     <!-- begin kept -->...<!-- end -->                              how many claims were kept
     <!-- begin missed -->...<!-- end -->                            the claims that were not kept
@@ -9,10 +9,12 @@ The page marks places ::
     <!-- begin figure peers: arc_marginals -->...<!-- end -->
     <!-- begin fact sampling: memory of 1000 x 1000 -->...<!-- end -->
     <!-- begin machine sampling -->...<!-- end -->
+    <!-- begin link sampling: draws -->...<!-- end -->              to the page with all tables
 
 and what stands between the marks is replaced by what ``benchmarks/results/<name>.json`` says.  A
 cell is named by its table, by the cells that its row begins with, and by its column.  All tables of
-a benchmark are in ``benchmarks/results/<name>.md``, which is made from the same file.
+a benchmark are in ``benchmarks/results/<name>.md``, which is made from the same file.  What was
+never measured stays as it is.
 """
 
 from __future__ import annotations
@@ -26,6 +28,7 @@ from benchmarks.measure import ROOT
 from benchmarks.report import Claim, markdown_table, read_claims, results_page, run_line
 
 PAGE = ROOT / "docs" / "how_fast.md"
+PAGES = (PAGE, ROOT / "docs" / "corpora.md")
 _MARK = re.compile(
     r"(<!-- begin (?P<what>\w+)(?: (?P<name>\w+))?(?:: (?P<which>[^>]*?))? -->)(.*?)(<!-- end -->)",
     re.DOTALL,
@@ -33,12 +36,13 @@ _MARK = re.compile(
 
 
 def update(results: Path) -> None:
-    """Rewrite the page, and those with all tables, from the results that are there."""
+    """Rewrite the pages, and those with all tables, from the results that are there."""
     for file in results.glob("*.json"):
         document = json.loads(file.read_text(encoding="utf-8"))
         file.with_suffix(".md").write_text(results_page(document), encoding="utf-8")
-    text = PAGE.read_text(encoding="utf-8")
-    PAGE.write_text(inserted(text, results), encoding="utf-8")
+    for page in PAGES:
+        text = page.read_text(encoding="utf-8")
+        page.write_text(inserted(text, results), encoding="utf-8")
 
 
 def inserted(text: str, results: Path) -> str:
@@ -52,7 +56,12 @@ def _replacement(match: re.Match[str], results: Path) -> str:
         return f"{begin}{_kept(results)}{end}"
     if what == "missed":
         return f"{begin}\n\n{_missed(results)}\n\n{end}"
-    found: dict[str, Any] = json.loads((results / f"{name}.json").read_text(encoding="utf-8"))
+    file = results / f"{name}.json"
+    if not file.exists():
+        return match[0]
+    found: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+    if what == "link":
+        return f"{begin}[{which}](../benchmarks/results/{name}.md){end}"
     if what == "fact":
         return f"{begin}{found['facts'][which]}{end}"
     if what == "machine":

@@ -44,7 +44,38 @@ SPARSE_DRAWS = (
 
 JOBS = ("tests/contract/test_corpus_jobs.py", "-k")
 
+PAGES = ("tests/unit/test_parquet_pages.py",)
+PLAIN_SCORES = ("tests/contract/test_sampling.py", "-k", "scores_as_they_come or fit_into_bytes")
+
 PACKAGE = (
+    Mutant(
+        "an empty list is a list of one value",
+        "src/arborand/formats/parquet_pages.py",
+        "    if sizes.min() > 0:\n",
+        "    if sizes.min() >= 0:\n",
+        PAGES,
+    ),
+    Mutant(
+        "packed numbers end before their last group does",
+        "src/arborand/formats/parquet_pages.py",
+        'packed.ljust(groups * width, b"\\0")',
+        "packed",
+        PAGES,
+    ),
+    Mutant(
+        "two neighbours of one name are two runs, of which one is lost",
+        "src/arborand/formats/parquet_pages.py",
+        "np.add.reduceat(repeats, np.flatnonzero(is_new)).tolist()",
+        "repeats[is_new].tolist()",
+        PAGES,
+    ),
+    Mutant(
+        "heads of 256 words are bytes",
+        "src/arborand/sampling.py",
+        "lengths.max(initial=0) < 256",
+        "lengths.max(initial=0) < 257",
+        PLAIN_SCORES,
+    ),
     Mutant(
         "sentences of every shard are numbered from 0",
         "src/arborand/corpus/reading.py",

@@ -5,7 +5,7 @@ Takes :class:`~arborand.validation.Graphs` and arguments that have passed their 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -72,3 +72,44 @@ def sample(
         trusts_double,
     )
     return heads.reshape(num_draws, *graphs.batch_shape, graphs.size), Counts(*counts)
+
+
+def sample_scores(
+    scores: NDArray[np.floating],
+    lengths: NDArray[np.int32],
+    num_draws: int,
+    *,
+    single_root: bool,
+    key: tuple[int, int],
+    method: str,
+    workers: int = 1,
+    first_graph: int = 0,
+    first_draw: int = 0,
+) -> tuple[NDArray[np.uint8 | np.int32], NDArray[np.float64]] | None:
+    """Draw trees from scores as they come: matrices of all sizes, one after the other.
+
+    Every graph is copied, checked, drawn from and forgotten in one go, so nothing is padded.  The
+    trees are those of `sample`, in one row: graph by graph and draw by draw, the heads of words
+    alone, as bytes if they fit; with them their log-probabilities.  None if something about a graph
+    is wrong or odd, which is for the gate to tell.
+    """
+    kind = np.float32 if scores.dtype == np.float32 else np.float64
+    with np.errstate(invalid="ignore"):  # some NaNs complain already when they are copied
+        scores = np.ascontiguousarray(scores, dtype=kind)
+    # Four times as many fit into a cache, and into a page of a Parquet file.
+    narrow = np.uint8 if lengths.max(initial=0) < 256 else np.int32
+    heads: NDArray[Any] = np.empty(num_draws * int(lengths.sum()), dtype=narrow)
+    log_prob = np.empty(num_draws * len(lengths))
+    is_sound = _core.sample_scores(
+        scores,
+        lengths,
+        single_root,
+        workers,
+        _NUMBERS[method],
+        *key,
+        first_graph,
+        first_draw,
+        heads,
+        log_prob,
+    )
+    return (heads, log_prob) if is_sound else None

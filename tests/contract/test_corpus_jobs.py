@@ -173,6 +173,13 @@ def test_scores_and_trees_are_converted_in_parts(arborand, whole, tmp_path):
     parts = sorted((tmp_path / "c").rglob("*.jsonl"), key=lambda path: str(path))
     assert [line for path in parts for line in lines_of(path)] == lines_of(tmp_path / "c.jsonl")
     assert len(lines_of(tmp_path / "c.jsonl")) == 80
+    # Trees do not say which sentences of the corpus they are of.
+    for folder, is_known in (("p", True), ("c", False)):
+        paths = (tmp_path / folder / "_arborand").rglob("*.done")
+        markers = [json.loads(path.read_text()) for path in paths]
+        found = ["first_sentence" in marker for marker in markers if marker["sentences"]]
+        assert found
+        assert set(found) == {is_known}
 
 
 @pytest.mark.parametrize("kind", ["parquet", "npz", "jsonl", "conllu"])

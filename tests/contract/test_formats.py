@@ -652,11 +652,12 @@ def test_a_missing_extra_is_one_clear_sentence(module, name, tmp_path, monkeypat
         list(read_scores(tmp_path / name))
 
 
-def test_writing_parquet_does_not_import_pandas(tmp_path):
-    random_corpus(3).save(tmp_path / "s.npz")
+@pytest.mark.parametrize("kind", ["ragged npz", "parquet"])
+def test_jobs_do_not_import_pandas(kind, tmp_path):
+    scores = write_scores(random_corpus(3), kind, tmp_path)
     code = (
         "import sys; from arborand import corpus;"
-        f"corpus.run('sample', {str(tmp_path / 's.npz')!r}, {str(tmp_path / 'out')!r}, seed=1);"
+        f"corpus.run('sample', {str(scores)!r}, {str(tmp_path / 'out')!r}, seed=1);"
         "print('pyarrow' in sys.modules, 'pandas' in sys.modules)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -14,9 +14,17 @@ PAGE = documentation.PAGE.read_text(encoding="utf-8")
 STORED = {file.stem: json.loads(file.read_text("utf-8")) for file in RESULTS.glob("*.json")}
 
 
-def test_the_page_is_what_the_results_would_make_of_it():
+@pytest.mark.parametrize("page", documentation.PAGES, ids=lambda page: page.stem)
+def test_a_page_is_what_the_results_would_make_of_it(page):
     """If not, ``python -m benchmarks --documentation`` inserts the results again."""
-    assert documentation.inserted(PAGE, RESULTS) == PAGE
+    text = page.read_text(encoding="utf-8")
+    assert documentation.inserted(text, RESULTS) == text
+
+
+@pytest.mark.parametrize("page", documentation.PAGES, ids=lambda page: page.stem)
+def test_places_of_a_page_name_benchmarks_that_exist(page):
+    text = page.read_text(encoding="utf-8")
+    assert set(re.findall(r"<!-- begin \w+ (\w+)", text)) <= set(NAMES)
 
 
 def test_every_result_is_of_a_full_run_of_a_benchmark_that_exists():

@@ -198,6 +198,68 @@ def test_log_probabilities_come_with_the_draws(kind, size):
             assert type(log_prob) is type(distribution.log_prob(expected))
 
 
+def ragged(scores_of_graphs, dtype):
+    lengths = np.array([len(scores) - 1 for scores in scores_of_graphs], dtype=np.int32)
+    flat = np.concatenate([scores.ravel() for scores in scores_of_graphs]).astype(dtype)
+    size = int(lengths.max()) + 1
+    padded = np.full((len(lengths), size, size), -np.inf)
+    for graph, scores in zip(padded, scores_of_graphs, strict=True):
+        graph[: len(scores), : len(scores)] = scores.astype(dtype)
+    return flat, lengths, padded
+
+
+@ignore_bias
+@KINDS_AND_METHODS
+@pytest.mark.parametrize("dtype", ["f4", "f8", "f2"])
+@pytest.mark.parametrize("workers", [1, 3])
+def test_draws_from_scores_as_they_come_are_those_of_a_padded_batch(kind, method, dtype, workers):
+    graphs = [dense_scores(seed, 1 + 5 * seed % 17) for seed in range(12)]
+    flat, lengths, padded = ragged(graphs, dtype)
+    options = {"method": method, "first_graph": 7, "first_draw": 3}
+    heads, log_prob = sampling.sample_scores(
+        flat, lengths, 5, single_root=is_single_root(kind), key=stream_key(1), workers=workers,
+        **options
+    )  # fmt: skip
+    distribution = kind(padded, lengths=lengths)
+    expected, expected_log_prob = distribution.sample_and_log_prob(5, rng=1, **options)
+    words = [expected[:, i, 1 : n + 1].ravel() for i, n in enumerate(lengths)]
+    np.testing.assert_array_equal(heads, np.concatenate(words))
+    np.testing.assert_array_equal(log_prob, expected_log_prob.T.ravel())
+
+
+def test_heads_of_long_sentences_do_not_fit_into_bytes():
+    options = {"single_root": True, "key": stream_key(1), "method": "wilson"}
+    for num_words, dtype in ((255, np.uint8), (256, np.int32)):
+        flat, lengths, padded = ragged([dense_scores(0, num_words), dense_scores(1, 2)], "f8")
+        heads, _ = sampling.sample_scores(flat, lengths, 3, **options)
+        assert heads.dtype == dtype
+        expected = DependencyTrees(padded, lengths=lengths).sample(3, rng=1, method="wilson")
+        np.testing.assert_array_equal(heads[: 3 * num_words], expected[:, 0, 1:].ravel())
+        assert heads.max() == num_words
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [np.nan, np.inf, -np.inf, -1e9, 0.0],
+    ids=["not a number", "infinite", "no tree", "padding", "adjacency"],
+)
+def test_what_the_gate_would_speak_about_is_not_drawn_from(wrong):
+    graphs = [dense_scores(seed, 4) for seed in range(3)]
+    options = {"single_root": True, "key": stream_key(1), "method": "wilson"}
+    assert sampling.sample_scores(*ragged(graphs, "f8")[:2], 2, **options) is not None
+    graphs[1][:, 2] = wrong
+    if wrong == 0.0:
+        graphs[1] = np.arange(25.0).reshape(5, 5) % 2
+    assert sampling.sample_scores(*ragged(graphs, "f8")[:2], 2, **options) is None
+
+
+def test_arrays_of_other_sizes_than_the_lengths_ask_for_are_refused():
+    flat, lengths, _ = ragged([dense_scores(0, 4), dense_scores(1, 2)], "f8")
+    options = {"single_root": True, "key": stream_key(1), "method": "wilson"}
+    with pytest.raises(ValueError, match="do not have the sizes that the lengths ask for"):
+        sampling.sample_scores(flat[:-1], lengths, 2, **options)
+
+
 def test_a_refused_call_does_not_advance_the_generator():
     rng = np.random.default_rng(0)
     state = rng.bit_generator.state

@@ -23,6 +23,8 @@ from arborand.errors import (
 from arborand.evaluation import Summary, evaluate
 from arborand.formats.characters import visible
 from arborand.formats.rows import Rows
+from arborand.randomness import stream_key
+from arborand.sampling import sample_scores
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -34,6 +36,8 @@ if TYPE_CHECKING:
 
 # How many heads of one sentence are drawn at a time.
 DRAW_VALUES = 1 << 19
+# How much more a run may hold, as it is counted, if it is not padded.
+_UNPADDED = 8
 # How many sentences of a kind are named.
 _NAMED = 3
 
@@ -46,6 +50,11 @@ class Setting:
     weights: bool
     workers: int
     keep_heads: bool = False
+
+    @property
+    def takes_scores(self) -> bool:
+        """Whether the scores are log-weights of all arcs, as they come."""
+        return not (self.weights or self.keep_heads)
 
     def distribution(self, run: Sentences, *, single_root: bool | None = None) -> TreeDistribution:
         """Make the distribution of a run: a batch."""
@@ -114,8 +123,31 @@ class Sampling:
     method: str
     seed: int
 
+    @property
+    def run_scale(self) -> int:
+        """How much more a run may hold than one that is padded."""
+        return _UNPADDED if self.setting.takes_scores else 1
+
     def __call__(self, run: Sentences) -> Iterator[Rows]:
         """Draw trees for a run."""
+        if len(run) >= 2 * self.setting.workers and self.setting.takes_scores:
+            drawn = sample_scores(
+                run.scores,
+                run.lengths,
+                self.num_trees,
+                single_root=self.setting.single_root,
+                key=stream_key(self.seed),
+                method=self.method,
+                workers=self.setting.workers,
+                first_graph=run.first,
+            )
+            if drawn is not None:
+                yield self._rows(run, self.num_trees, 0, *drawn)
+                return
+        yield from self._padded(run)
+
+    def _padded(self, run: Sentences) -> Iterator[Rows]:
+        """Draw from a batch, which can say what is wrong with it; from one sentence in portions."""
         distribution = self.setting.distribution(run)
         first_draw, portion = 0, self.num_trees
         if len(run) == 1:
@@ -133,33 +165,31 @@ class Sampling:
                     first_graph=run.first,
                     first_draw=first_draw,
                 )
-            rows = Rows(
-                run.sent_ids,
-                run.lengths,
-                np.full(len(run), count, dtype=np.int64),
-                {"log_prob": log_prob.T.reshape(-1)},
-                _flat_heads(heads, distribution.lengths),
-                first_draw,
-                run.tokens,
-                run.annotations,
-            )
+            by_sentence = heads.swapaxes(0, 1)
+            flat = [by_sentence[i, :, 1 : n + 1].reshape(-1) for i, n in enumerate(run.lengths)]
+            yield self._rows(run, count, first_draw, np.concatenate(flat), log_prob.T.reshape(-1))
             first_draw += count
-            yield rows
 
-
-def _flat_heads(heads: NDArray[np.int32], lengths: NDArray[np.int32]) -> NDArray[np.int32]:
-    """Take draws of shape (count, num_graphs, m) out of the padding.
-
-    The heads of all words, sentence by sentence and draw by draw.
-    """
-    count = len(heads)
-    values = np.empty(count * int(lengths.sum()), dtype=np.int32)
-    start = 0
-    for i, length in enumerate(lengths.tolist()):
-        stop = start + count * length
-        values[start:stop].reshape(count, length)[...] = heads[:, i, 1 : length + 1]
-        start = stop
-    return values
+    @staticmethod
+    def _rows(
+        run: Sentences,
+        count: int,
+        first_draw: int,
+        heads: NDArray[Any],
+        log_prob: NDArray[np.float64],
+    ) -> Rows:
+        counts = np.full(len(run), count, dtype=np.int64)
+        columns = {"log_prob": log_prob}
+        return Rows(
+            run.sent_ids,
+            run.lengths,
+            counts,
+            columns,
+            heads,
+            first_draw,
+            run.tokens,
+            run.annotations,
+        )
 
 
 @dataclass(frozen=True)

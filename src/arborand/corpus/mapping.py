@@ -157,7 +157,9 @@ class SampleTrees:
             return schema.empty_table()
         which = np.repeat(np.arange(len(run)), rows.num_rows)
         ends = np.concatenate([[0], np.cumsum(run.lengths[which])]).astype(np.int32)
-        heads = arrow.ListArray.from_arrays(arrow.array(ends), arrow.array(rows.values))
+        heads = arrow.ListArray.from_arrays(
+            arrow.array(ends), arrow.array(rows.values, arrow.int32())
+        )
         columns = [
             arrow.array(run.sent_ids, arrow.string()).take(arrow.array(which)),
             arrow.array(run.first + which),

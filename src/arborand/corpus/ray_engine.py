@@ -64,8 +64,7 @@ def _connect(ray: Any, address: str | None) -> None:
 
 
 def _run(ray: Any, job: Job, parts: Sequence[Part], tell: Tell) -> None:
-    threads = getattr(getattr(job.work.compute, "setting", None), "workers", 1)
-    task = ray.remote(max_retries=TRIES, num_cpus=threads)(run_part)
+    task = ray.remote(max_retries=TRIES, num_cpus=job.work.threads)(run_part)
     shared = ray.put(job)
     left = list(reversed(parts))
     going: dict[Any, Part] = {}

@@ -117,16 +117,26 @@ def _made(job: Job, part: Part, advance: Callable[[int], object]) -> Done:
     if found is not None:
         return Done(part.name, found)  # by another run of the same job, meanwhile
     passage = Passage()
+    # Of trees it is not known how many sentences come before.
+    place = {"first_sentence": part.first + 1} if part.num_sentences else {}
     with open_shard(part.shard, digest=True) as file, folder.create(part.name) as target:
         hashed = _Hashed(target)
 
         def begin(layout: Layout, record: dict[str, Any]) -> Writer:
-            record["first_sentence"] = part.first + 1
+            record.update(place)
             return open_writer(hashed, job.format, layout, record, spool=folder.spool)
 
         try:
             write_rows(
-                job.work, [part], file, job.conllu, begin, passage, skip=job.skip, advance=advance
+                job.work,
+                [part],
+                file,
+                job.conllu,
+                begin,
+                passage,
+                skip=job.skip,
+                overlap=job.work.threads > 1,  # other processors make other parts
+                advance=advance,
             )
         except SentenceError as error:
             raise _InShardError(part.shard.shown, error) from error
@@ -134,7 +144,7 @@ def _made(job: Job, part: Part, advance: Callable[[int], object]) -> Done:
     marker = {
         "job": job.digest,
         "part": part.name,
-        "first_sentence": part.first + 1,
+        **place,
         "sentences": passage.num_sentences,
         "rows": passage.num_rows,
         "input": {"name": part.shard.name, "sha256": sha256},

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import os
+import warnings
 from dataclasses import dataclass, is_dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from arborand.arguments import check_choice, check_count
 from arborand.corpus import computing
-from arborand.errors import ArborandError
+from arborand.errors import ArborandError, BiasedSamplerWarning
 from arborand.formats import rows as layouts
-from arborand.methods import DEFAULT_METHOD, DEFAULT_WITHOUT_REPLACEMENT
+from arborand.methods import (
+    DEFAULT_METHOD,
+    DEFAULT_WITHOUT_REPLACEMENT,
+    WITH_REPLACEMENT,
+    WITHOUT_REPLACEMENT,
+    check_method,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -46,6 +54,18 @@ class Work:
     num_trees: int = 0
     seed: int | None = None
     method: str | None = None
+
+    @property
+    def threads(self) -> int:
+        """How many threads may work on a run."""
+        return int(getattr(getattr(self.compute, "setting", None), "workers", 1))
+
+    @property
+    def run_scale(self) -> int:
+        """How much more than usual a run may hold."""
+        # More threads than processors need no more memory.
+        threads = min(self.threads, os.cpu_count() or 1)
+        return threads * int(getattr(self.compute, "run_scale", 1))
 
     def with_threads(self, count: int) -> Work:
         """Let so many threads work on a run."""
@@ -86,6 +106,11 @@ def make_work(
         raise ArborandError(f"there is no command {command!r}: use {', '.join(COMMANDS)}")
     if command == "convert":
         return Work(command, None, None, {})
+    if command == "sample":
+        methods = WITHOUT_REPLACEMENT if without_replacement else WITH_REPLACEMENT
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", BiasedSamplerWarning)  # for the command to say
+            check_method(method, methods, single_root=trees == "dependency")
     setting = computing.Setting(trees == "dependency", weights, 1, keep_heads)
     common = {"keep-heads": keep_heads, "trees": trees, "weights": weights}
     if command == "sample":

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
@@ -42,6 +41,7 @@ def write_rows(
     passage: Passage,
     *,
     skip: bool = False,
+    overlap: bool = True,
     advance: Callable[[int], object] = lambda count: None,
 ) -> None:
     """Compute the rows of parts, and write them.
@@ -56,7 +56,7 @@ def write_rows(
     conllu : Shard or None
         The file that has the words.
     begin : function from layout and provenance to Writer
-    passage, skip, advance
+    passage, skip, overlap, advance
         See :func:`arborand.corpus.passing.pass_over`.
     """
     with ExitStack() as stack:
@@ -70,11 +70,8 @@ def write_rows(
         if layout is None or compute is None:
             layout = scores_layout(_widest(parts, file))
             compute = Copy(layout.dtype)
-        threads = getattr(getattr(compute, "setting", None), "workers", 1)
         with _completed(begin(layout, record)) as writer:
-            # More threads than processors need no more memory.
-            scale = min(threads, os.cpu_count() or 1)
-            runs = part_runs(parts, file, words, num_trees=work.num_trees, scale=scale)
+            runs = part_runs(parts, file, words, num_trees=work.num_trees, scale=work.run_scale)
             pass_over(
                 runs,
                 compute,
@@ -82,6 +79,7 @@ def write_rows(
                 passage,
                 num_trees=work.num_trees,
                 skip=skip,
+                overlap=overlap,
                 advance=advance,
             )
 

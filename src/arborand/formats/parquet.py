@@ -7,20 +7,24 @@ from typing import IO, TYPE_CHECKING, Any
 import numpy as np
 
 from arborand.formats.inputs import required
+from arborand.formats.parquet_pages import Column, ParquetFile, Values
 from arborand.formats.provenance import as_json
-from arborand.formats.rows import Rows
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from numpy.typing import NDArray
 
-    from arborand.formats.rows import Layout
+    from arborand.formats.rows import Layout, Rows
 
-# A row group ends with the row that brings it to so many numbers: 16 MB of heads.
+# A row group ends with the row that brings it to so many numbers: 4 MB of heads, 32 of marginals.
 ROW_GROUP_VALUES = 1 << 22
+# And so does a page, which is what is held and compressed at a time.
+_PAGE_VALUES = 1 << 21
 # What a row counts besides its list.
 _ROW_VALUES = 8
+# In the dictionary of bytes, each stands for itself.
+_BYTES = np.arange(256, dtype=np.int32)
 
 
 class ParquetWriter:
@@ -30,153 +34,105 @@ class ParquetWriter:
         self, file: IO[bytes], layout: Layout, provenance: dict[str, Any], spool: Path | None
     ) -> None:
         del spool
-        self._arrow = arrow = required("pyarrow", "writing a .parquet file")
-        self._parquet = required("pyarrow.parquet", "writing a .parquet file")
+        arrow = required("pyarrow", "writing a .parquet file")
         self._layout = layout
         self._waiting: list[Rows] = []
-        self._num_waiting = 0
-        numbered = layout.numbering or "length"
-        fields = [
-            arrow.field("sent_id", arrow.dictionary(arrow.int32(), arrow.string()), nullable=False),
-            arrow.field(numbered, arrow.int32(), nullable=False),
-        ]
-        fields += [arrow.field(name, arrow.float64(), nullable=False) for name in layout.columns]
+        # In numbers: of the rows that wait for their page, and of the row group before them.
+        self._num_waiting = self._num_written = 0
+        self._codes: dict[bytes, int] = {}  # of the sentences of the row group
+        columns = [Column("sent_id", "text"), Column(layout.numbering or "length", "i4")]
+        columns += [Column(name, "f8") for name in layout.columns]
         if layout.values is not None:
-            number = arrow.from_numpy_dtype(np.dtype(layout.dtype))
-            lists = arrow.list_(arrow.field("element", number, nullable=False))
-            fields.append(arrow.field(layout.values, lists, nullable=False))
+            columns.append(Column(layout.values, layout.dtype, is_list=True))
         if layout.name == "scores":
-            fields.append(arrow.field("tokens", arrow.list_(arrow.string())))
-        self._schema = arrow.schema(fields)
-        self._writer = self._parquet.ParquetWriter(
-            file,
-            self._schema,
-            compression="zstd",
-            # Numbers as they are: zstd makes as little of repeated trees, in less time.
-            use_dictionary=["sent_id", "tokens.list.element"],
-            write_statistics=["sent_id", numbered, *layout.columns],
-            write_page_checksum=True,
-            store_schema=False,  # or readers would get dictionaries instead of strings
+            columns.append(Column("tokens", "text", is_list=True, is_optional=True))
+        self._file = ParquetFile(
+            file.write, lambda data, codec: arrow.compress(data, codec, asbytes=True), columns
         )
-        self._writer.add_key_value_metadata(
-            {"arborand": layout.name, "provenance": as_json(provenance)}
-        )
+        self._metadata = {"arborand": layout.name, "provenance": as_json(provenance)}
 
     def write(self, rows: Rows) -> None:
         """Take the next rows."""
-        self._waiting.append(rows)
-        sizes = self._layout.num_values(rows.lengths) if self._layout.values is not None else 0
-        self._num_waiting += int(((sizes + _ROW_VALUES) * rows.num_rows).sum())
-        while self._num_waiting >= ROW_GROUP_VALUES:
-            self._flush(ROW_GROUP_VALUES)
+        while True:
+            weights = self._weights(rows)
+            total = int((weights * rows.num_rows).sum())
+            left = min(_PAGE_VALUES, ROW_GROUP_VALUES - self._num_written) - self._num_waiting
+            if total < left:
+                break
+            ends = np.cumsum(np.repeat(weights, rows.num_rows))
+            count = int(np.searchsorted(ends, left)) + 1
+            first, rows = rows.split(count, self._layout)
+            self._waiting.append(first)
+            self._num_waiting += int(ends[count - 1])
+            self._flush()
+        if total:
+            self._waiting.append(rows)
+            self._num_waiting += total
+
+    def _weights(self, rows: Rows) -> NDArray[np.int64]:
+        """Count what a row of each sentence weighs."""
+        if self._layout.values is None:
+            return np.full(len(rows.lengths), _ROW_VALUES, dtype=np.int64)
+        return self._layout.num_values(rows.lengths) + _ROW_VALUES
 
     def close(self) -> None:
         """Write what is left, and the footer."""
         if self._num_waiting:
-            self._flush(self._num_waiting)
-        self._writer.close()
+            self._flush()
+        self._file.close(self._metadata)
 
     def discard(self) -> None:
-        """Give up."""
-        self._writer.is_open = False  # or it would write a footer when it is deleted
+        """Nothing is held."""
 
-    def _flush(self, limit: int) -> None:
-        """Write the rows up to the one that reaches the limit; keep the others."""
-        waiting = self._waiting
-        layout = self._layout
-        lengths = np.concatenate([rows.lengths for rows in waiting])
+    def _flush(self) -> None:
+        """Write the rows that wait as one page of each column."""
+        waiting, layout, codes = self._waiting, self._layout, self._codes
         num_rows = np.concatenate([rows.num_rows for rows in waiting])
-        row_lengths = np.repeat(lengths, num_rows)
-        if layout.values is not None:
-            sizes = layout.num_values(row_lengths)
-            values = np.concatenate([rows.values for rows in waiting])
+        sent_ids = (sent_id for rows in waiting for sent_id in rows.sent_ids)
+        code = [
+            codes.setdefault(sent_id.encode(), len(codes))
+            for sent_id, count in zip(sent_ids, num_rows.tolist(), strict=True)
+            if count
+        ]
+        if layout.numbering:
+            numbers = [rows.samples() for rows in waiting]
         else:
-            sizes, values = np.zeros(len(row_lengths), dtype=np.int64), None
-        weights = np.cumsum(sizes + _ROW_VALUES)
-        count = min(len(weights), int(np.searchsorted(weights, limit)) + 1)
-        ends = np.concatenate([[0], np.cumsum(sizes)])
-        columns = {
-            name: np.concatenate([rows.columns[name] for rows in waiting])
-            for name in layout.columns
-        }
-        sent_ids = [sent_id for rows in waiting for sent_id in rows.sent_ids]
-        samples = np.concatenate([rows.samples() for rows in waiting])
-        tokens = [
-            words for rows in waiting for words in (rows.tokens or [None] * len(rows.sent_ids))
+            numbers = [np.repeat(rows.lengths, rows.num_rows) for rows in waiting]
+        columns = [
+            Values([np.array(code)], codes, repeats=num_rows[num_rows > 0]),
+            _integers(numbers),
+            *(Values([rows.columns[name] for rows in waiting]) for name in layout.columns),
         ]
-        sentence = np.repeat(np.arange(len(sent_ids)), num_rows)
-        self._write(
-            [sent_ids[i] for i in range(sentence[count - 1] + 1)],
-            sentence[:count],
-            samples[:count] if layout.numbering else row_lengths[:count],
-            {name: column[:count] for name, column in columns.items()},
-            None if values is None else values[: ends[count]],
-            ends[: count + 1],
-            tokens,
-        )
-        self._waiting = []
-        if count < len(row_lengths):
-            first = int(sentence[count])
-            rest = num_rows[first:].copy()
-            before = count - int(num_rows[:first].sum())
-            rest[0] -= before
-            self._waiting = [
-                Rows(
-                    sent_ids[first:],
-                    lengths[first:],
-                    rest,
-                    {name: column[count:] for name, column in columns.items()},
-                    None if values is None else values[ends[count] :],
-                    int(samples[count]) - 1,
-                    tokens[first:],
-                )
-            ]
-        self._num_waiting = int(weights[-1] - weights[count - 1])
-
-    def _write(
-        self,
-        sent_ids: list[str],
-        sentence: NDArray[np.int64],
-        numbers: NDArray[np.int32],
-        columns: dict[str, NDArray[np.float64]],
-        values: NDArray[Any] | None,
-        ends: NDArray[np.int64],
-        tokens: list[list[str] | None],
-    ) -> None:
-        """Write one row group."""
-        arrow, layout = self._arrow, self._layout
-        codes: dict[str, int] = {}
-        code = np.array([codes.setdefault(i, len(codes)) for i in sent_ids], dtype=np.int32)
-        arrays = [
-            arrow.DictionaryArray.from_arrays(
-                _numbers(arrow, code[sentence]), _strings(arrow, list(codes))
-            ),
-            _numbers(arrow, numbers),
-            *(_numbers(arrow, columns[name]) for name in layout.columns),
-        ]
-        if values is not None:
-            kind = self._schema.field(layout.values).type
-            lists = arrow.ListArray.from_arrays(
-                _numbers(arrow, ends.astype(np.int32)), _numbers(arrow, values), type=kind
-            )
-            arrays.append(lists)
+        if layout.values is not None:
+            lengths = np.concatenate([rows.lengths for rows in waiting])
+            sizes = np.repeat(layout.num_values(lengths), num_rows)
+            pieces = [rows.values for rows in waiting if rows.values is not None]
+            values = _integers(pieces) if layout.dtype == "i4" else Values(pieces)
+            columns.append(values._replace(sizes=sizes))
         if layout.name == "scores":
-            arrays.append(arrow.array([tokens[i] for i in sentence], arrow.list_(arrow.string())))
-        table = arrow.Table.from_arrays(arrays, schema=self._schema)
-        self._writer.write_table(table, row_group_size=max(1, len(sentence)))
+            tokens = [
+                words for rows in waiting for words in rows.tokens or [None] * len(rows.sent_ids)
+            ]
+            columns.append(
+                Values(
+                    [word.encode() for words in tokens for word in words or ()],
+                    sizes=np.array([-1 if words is None else len(words) for words in tokens]),
+                )
+            )
+        self._file.add_rows(int(num_rows.sum()), columns)
+        self._num_written += self._num_waiting
+        self._waiting, self._num_waiting = [], 0
+        if self._num_written >= ROW_GROUP_VALUES:
+            self._file.end_group()
+            self._num_written, self._codes = 0, {}
 
 
-# pyarrow.array would import pandas where it is installed, which takes longer than many a run.
+def _integers(pieces: list[NDArray[Any]]) -> Values:
+    """Store integers as bytes if they fit: a quarter of the size before they are compressed."""
+    if all(piece.dtype == np.uint8 or _fit(piece) for piece in pieces):
+        return Values([piece.astype(np.uint8, copy=False) for piece in pieces], _BYTES)
+    return Values([piece.astype(np.int32, copy=False) for piece in pieces])
 
 
-def _numbers(arrow: Any, values: NDArray[Any]) -> Any:
-    buffer = arrow.py_buffer(np.ascontiguousarray(values))
-    kind = arrow.from_numpy_dtype(values.dtype)
-    return arrow.Array.from_buffers(kind, len(values), [None, buffer])
-
-
-def _strings(arrow: Any, strings: list[str]) -> Any:
-    encoded = [string.encode() for string in strings]
-    ends = np.cumsum([0, *map(len, encoded)]).astype(np.int32)
-    buffers = [None, arrow.py_buffer(ends), arrow.py_buffer(b"".join(encoded))]
-    return arrow.Array.from_buffers(arrow.string(), len(strings), buffers)
+def _fit(integers: NDArray[Any]) -> bool:
+    return bool(integers.min(initial=0) >= 0 and integers.max(initial=0) <= 255)

@@ -114,10 +114,49 @@ class Rows:
 
     def samples(self) -> NDArray[np.int32]:
         """Give each row its number within its sentence, from 1."""
-        starts = np.cumsum(self.num_rows) - self.num_rows
-        starts[:1] -= self.first_sample
-        total = int(self.num_rows.sum())
-        return (np.arange(total) - np.repeat(starts, self.num_rows) + 1).astype(np.int32)
+        before = np.cumsum(self.num_rows) - self.num_rows - 1
+        before[:1] -= self.first_sample
+        numbers = np.arange(int(self.num_rows.sum()), dtype=np.int32)
+        numbers -= np.repeat(before.astype(np.int32), self.num_rows)
+        return numbers
+
+    def split(self, count: int, layout: Layout) -> tuple[Rows, Rows]:
+        """Part the first rows from the others; a sentence may have some of both."""
+        ends = np.cumsum(self.num_rows)
+        last = int(np.searchsorted(ends, count))  # the sentence of the last row that comes first
+        rest = int(ends[last]) - count
+        next_one = last if rest else last + 1
+        before, after = self.num_rows[: last + 1].copy(), self.num_rows[next_one:].copy()
+        first_sample = 0
+        if rest:
+            before[last] -= rest
+            after[0] = rest
+            first_sample = int(before[last]) + (self.first_sample if last == 0 else 0)
+        sizes = layout.num_values(self.lengths)
+        cut = int((sizes[: last + 1] * before).sum())
+        values = self.values
+        return (
+            replace(
+                self,
+                sent_ids=self.sent_ids[: last + 1],
+                lengths=self.lengths[: last + 1],
+                num_rows=before,
+                columns={name: column[:count] for name, column in self.columns.items()},
+                values=None if values is None else values[:cut],
+                tokens=self.tokens[: last + 1],
+                annotations=self.annotations[: last + 1],
+            ),
+            Rows(
+                self.sent_ids[next_one:],
+                self.lengths[next_one:],
+                after,
+                {name: column[count:] for name, column in self.columns.items()},
+                None if values is None else values[cut:],
+                first_sample,
+                self.tokens[next_one:],
+                self.annotations[next_one:],
+            ),
+        )
 
     def sentences(self, layout: Layout) -> Iterator[tuple[int, slice, NDArray[Any] | None]]:
         """Walk through the sentences: position, rows, and values of shape (rows, size)."""

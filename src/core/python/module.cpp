@@ -4,11 +4,14 @@
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/tuple.h>
 
+#include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <memory>
 #include <optional>
 #include <stdexcept>
 #include <tuple>
+#include <vector>
 
 #include "border/kernels.hpp"
 #include "python/calls.hpp"
@@ -445,6 +448,68 @@ std::tuple<std::int64_t, std::int64_t, std::int64_t> sample(
     return {steps.load(), walks.load(), ancestral.load()};
 }
 
+// Trees and their log-probabilities straight from scores that nobody has looked at yet: matrices
+// one after the other, without padding.  heads and log_prob: graph by graph and draw by draw, heads
+// of words alone, which must fit into their type.  False: the gate has something to say about some
+// graph; what was written is void.
+template <class Number, class Head>
+bool sample_scores(Array<const Number, 1> scores, Lengths lengths, bool single_root, int workers,
+                   int method, std::uint64_t key0, std::uint64_t key1, std::uint64_t first_graph,
+                   std::uint64_t first_draw, Array<Head, 1> heads, Array<double, 1> log_prob) {
+    const Index count = static_cast<Index>(lengths.shape(0));
+    const Index num_draws = static_cast<Index>(log_prob.shape(0)) / (count > 0 ? count : 1);
+    std::vector<Index> first_score(static_cast<std::size_t>(count) + 1), first_word(first_score);
+    for (Index g = 0; g < count; ++g) {
+        const Index n = lengths.data()[g];
+        const std::size_t next = static_cast<std::size_t>(g) + 1;
+        first_score[next] = first_score[next - 1] + (n + 1) * (n + 1);
+        first_word[next] = first_word[next - 1] + n;
+        if (n < 1) return false;
+    }
+    if (first_score.back() != static_cast<Index>(scores.shape(0)) ||
+        first_word.back() * num_draws != static_cast<Index>(heads.shape(0))) {
+        throw std::invalid_argument("the arrays do not have the sizes that the lengths ask for");
+    }
+    std::atomic<bool> is_sound{true};
+    run(count, workers, [&](Index g, Workspace& workspace, const Interrupt& interrupt) {
+        if (!is_sound.load(std::memory_order_relaxed)) return Status::ok;
+        const std::size_t place = static_cast<std::size_t>(g);
+        const Index n = lengths.data()[g], size = n + 1;
+        const Number* given = scores.data() + first_score[place];
+        std::vector<double> numbers(static_cast<std::size_t>(size * size + size));
+        const Graph graph{numbers.data(), size, n, single_root};
+        Judgement judgement{Finding::not_a_number, Suspicion::none};
+        if (copy_clean(given, numbers.data(), size, n)) judgement = judge(graph, true);
+        if (judgement.finding != Finding::none || judgement.suspicion != Suspicion::none) {
+            is_sound.store(false, std::memory_order_relaxed);
+            return Status::ok;
+        }
+        PartitionOutput partition{0, 0, 0, 0, numbers.data() + size * size};
+        Status status =
+            kernels->log_partition(graph, workspace.scratch, interrupt, partition, nullptr, 0);
+        if (status != Status::ok) return status;
+        status = kernels->prepare(graph, static_cast<Method>(method), DrawRule{},
+                                  workspace.prepared, workspace.scratch, interrupt);
+        if (status != Status::ok) return status;
+        std::vector<std::int32_t> drawn(static_cast<std::size_t>(num_draws * size));
+        SampleCounts counts;
+        status = kernels->draw(
+            workspace.prepared, StreamKey{{key0, key1}},
+            DrawRange{first_graph + static_cast<std::uint64_t>(g), first_draw, num_draws},
+            drawn.data(), size, workspace.scratch, workspace.remembered, interrupt, counts);
+        if (status != Status::ok) return status;
+        Head* target = heads.data() + first_word[place] * num_draws;
+        for (Index draw = 0; draw < num_draws; ++draw) {
+            const std::int32_t* row = drawn.data() + draw * size + 1;
+            for (Index j = 0; j < n; ++j) *target++ = static_cast<Head>(row[j]);
+        }
+        Index sound = num_draws;
+        return kernels->log_prob(graph, partition, workspace.scratch, drawn.data(), size, num_draws,
+                                 log_prob.data() + g * num_draws, 1, sound);
+    });
+    return is_sound.load();
+}
+
 // Owns a sequence of distinct trees of the core.
 class DistinctSequence {
   public:
@@ -723,6 +788,16 @@ NB_MODULE(_core, m) {
           nb::arg("first_graph"), nb::arg("first_draw"), nb::arg("step_budget"), nb::arg("heads"),
           nb::arg("jumps") = 0, nb::arg("pops") = 0, nb::arg("remembers") = true,
           nb::arg("trusts_double") = true);
+    const auto bind_sample_scores = [&](auto number, auto head) {
+        m.def("sample_scores", &sample_scores<decltype(number), decltype(head)>, nb::arg("scores"),
+              nb::arg("lengths"), nb::arg("single_root"), nb::arg("workers"), nb::arg("method"),
+              nb::arg("key0"), nb::arg("key1"), nb::arg("first_graph"), nb::arg("first_draw"),
+              nb::arg("heads"), nb::arg("log_prob"));
+    };
+    bind_sample_scores(float(), std::uint8_t());
+    bind_sample_scores(float(), std::int32_t());
+    bind_sample_scores(double(), std::uint8_t());
+    bind_sample_scores(double(), std::int32_t());
     m.def("sample_distinct", &sample_distinct, nb::arg("log_weights"), nb::arg("lengths"),
           nb::arg("single_root"), nb::arg("workers"), nb::arg("key0"), nb::arg("key1"),
           nb::arg("first_graph"), nb::arg("switch_below"), nb::arg("switch_after"),

@@ -1,0 +1,342 @@
+"""The bytes of a Parquet file: pages, column chunks, and the footer that says where they are.
+
+They are laid out here because Arrow takes three times as long for lists of heads: it makes two
+levels of every number one by one, where all rows are known to be alike.  See the format's own
+description: https://parquet.apache.org/docs/file-format/.
+"""
+
+from __future__ import annotations
+
+import functools
+import zlib
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from arborand import __version__
+from arborand.errors import OutputError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from numpy.typing import NDArray
+
+# A page's size has 31 bits.
+_MAX_PAGE = (1 << 31) - 1
+# Numbers that the format gives to types, encodings, kinds of page and so on.
+_TYPES = {"i4": 1, "f4": 4, "f8": 5, "text": 6}
+_PLAIN, _RLE, _RLE_DICTIONARY = 0, 3, 8
+_DATA_PAGE, _DICTIONARY_PAGE = 0, 2
+_REQUIRED, _OPTIONAL, _REPEATED = 0, 1, 2
+_UTF8, _LIST = 0, 3
+_CODECS = {"snappy": 1, "zstd": 6}
+
+
+class Column(NamedTuple):
+    """A column: numbers ("i4", "f4", "f8") or strings ("text"), or lists of them."""
+
+    name: str
+    kind: str
+    is_list: bool = False
+    is_optional: bool = False
+
+    @property
+    def codec(self) -> str:
+        """How it is compressed: zstd finds little more than the repeats in long fractions."""
+        return "snappy" if self.kind in ("f4", "f8") else "zstd"
+
+    @property
+    def path(self) -> list[bytes]:
+        """The names of what lies on the way to its values."""
+        return [self.name.encode(), *([b"list", b"element"] if self.is_list else [])]
+
+    def schema(self) -> list[dict[int, Any]]:
+        """Describe it, and what lies within it."""
+        repetition = _OPTIONAL if self.is_optional else _REQUIRED
+        leaf = {1: _TYPES[self.kind], 3: repetition, 4: self.path[-1]}
+        if self.kind == "text":
+            leaf |= {6: _UTF8, 10: {1: {}}}
+        if not self.is_list:
+            return [leaf]
+        outer = {3: repetition, 4: self.path[0], 5: 1, 6: _LIST, 10: {3: {}}}
+        return [outer, {3: _REPEATED, 4: b"list", 5: 1}, leaf | {3: _REQUIRED}]
+
+
+class Values(NamedTuple):
+    """What a column holds in some rows: a page.
+
+    Attributes
+    ----------
+    plain : list of ndarray, or list of bytes
+        The numbers, in pieces, or the strings; or their places in the dictionary.
+    dictionary : ndarray, or dict from bytes, or None
+        May grow from rows to rows of a row group.
+    sizes : ndarray or None
+        How many values each row's list has; -1 where there is no list.
+    repeats : ndarray or None
+        How often each place in the dictionary stands in a row.
+    """
+
+    plain: list[NDArray[Any]] | list[bytes]
+    dictionary: NDArray[np.int32] | dict[bytes, int] | None = None
+    sizes: NDArray[np.int64] | None = None
+    repeats: NDArray[np.int64] | None = None
+
+
+class _Chunk:
+    """One column of a row group: its pages, compressed."""
+
+    def __init__(self) -> None:
+        self.pages: list[bytes] = []
+        self.raw_size = self.num_levels = 0
+        self.dictionary: NDArray[np.int32] | dict[bytes, int] | None = None
+
+
+class ParquetFile:
+    """A file that is written from front to back, one row group after the other.
+
+    Parameters
+    ----------
+    write : function
+        Takes the next bytes of the file.
+    compress : function from bytes and a name to bytes
+        "zstd" or "snappy".
+    columns : list of Column
+    """
+
+    def __init__(
+        self,
+        write: Callable[[bytes], object],
+        compress: Callable[[bytes, str], bytes],
+        columns: list[Column],
+    ) -> None:
+        self._write_bytes = write
+        self._compress = compress
+        self._columns = columns
+        self._place = 0
+        self._groups: list[dict[int, Any]] = []
+        self._begin_group()
+        self._write(b"PAR1")
+
+    def _begin_group(self) -> None:
+        self._chunks = [_Chunk() for _ in self._columns]
+        self._num_rows = 0
+
+    def _write(self, data: bytes) -> None:
+        self._write_bytes(data)
+        self._place += len(data)
+
+    def add_rows(self, num_rows: int, values: list[Values]) -> None:
+        """Take the next rows of a row group; what is kept of them is compressed."""
+        self._num_rows += num_rows
+        for column, chunk, some in zip(self._columns, self._chunks, values, strict=True):
+            self._add_page(column, chunk, some)
+
+    def end_group(self) -> None:
+        """Write the rows since the last one as a row group."""
+        start = self._place
+        chunks = [self._end_chunk(*pair) for pair in zip(self._columns, self._chunks, strict=True)]
+        self._groups.append(
+            {
+                1: chunks,
+                2: Long(sum(chunk[3][6] for chunk in chunks)),
+                3: Long(self._num_rows),
+                5: Long(start),
+                6: Long(self._place - start),
+            }
+        )
+        self._begin_group()
+
+    def close(self, metadata: dict[str, str]) -> None:
+        """Write the last row group and the footer."""
+        if self._num_rows:
+            self.end_group()
+        schema: list[dict[int, Any]] = [{4: b"schema", 5: len(self._columns)}]
+        for column in self._columns:
+            schema += column.schema()
+        footer = {
+            1: 2,
+            2: schema,
+            3: Long(sum(group[3] for group in self._groups)),
+            4: self._groups,
+            5: [{1: key.encode(), 2: text.encode()} for key, text in metadata.items()],
+            6: f"arborand version {__version__}".encode(),
+            7: [{1: {}} for _ in self._columns],  # values are in the order of their type
+        }
+        encoded = encode_struct(footer)
+        self._write(encoded + len(encoded).to_bytes(4, "little") + b"PAR1")
+
+    def _add_page(self, column: Column, chunk: _Chunk, values: Values) -> None:
+        pieces, sizes, dictionary = values.plain, values.sizes, values.dictionary
+        num_levels = len(pieces) if column.kind == "text" else sum(map(len, pieces))
+        levels = b""
+        if sizes is not None:
+            levels, num_levels = _list_levels(sizes, column.is_optional)
+        if dictionary is None:
+            content = _plain(pieces)
+        elif values.repeats is None:
+            content = _bytes_as_codes(pieces)
+        else:
+            content = _runs(np.concatenate(pieces), values.repeats, len(dictionary))
+            num_levels = int(values.repeats.sum())
+        if dictionary is not None:
+            chunk.dictionary = dictionary
+        encoding = _PLAIN if dictionary is None else _RLE_DICTIONARY
+        header = {5: {1: num_levels, 2: encoding, 3: _RLE, 4: _RLE}}
+        page, raw_size = self._page(column, _DATA_PAGE, header, [levels, *content])
+        chunk.pages.append(page)
+        chunk.num_levels += num_levels
+        chunk.raw_size += raw_size
+
+    def _end_chunk(self, column: Column, chunk: _Chunk) -> dict[int, Any]:
+        """Write one column of a row group, and say where it is."""
+        start, raw_size = self._place, chunk.raw_size
+        described: dict[int, Any] = {
+            1: _TYPES[column.kind],
+            2: [_PLAIN, _RLE],
+            3: column.path,
+            4: _CODECS[column.codec],
+            5: Long(chunk.num_levels),
+        }
+        found = chunk.dictionary
+        if found is not None:
+            header = {7: {1: len(found), 2: _PLAIN}}
+            content = _plain(found if isinstance(found, dict) else [found])
+            page, size = self._page(column, _DICTIONARY_PAGE, header, content)
+            self._write(page)
+            raw_size += size
+            described[2].append(_RLE_DICTIONARY)
+            described[11] = Long(start)
+            if isinstance(found, dict):  # the bounds of the strings, by which readers skip
+                described[12] = {3: Long(0), 5: max(found), 6: min(found)}
+        described[9] = Long(self._place)
+        for page in chunk.pages:
+            self._write(page)
+        described[6], described[7] = Long(raw_size), Long(self._place - start)
+        return {2: Long(start), 3: described}
+
+    def _page(
+        self, column: Column, kind: int, header: dict[int, Any], content: list[Any]
+    ) -> tuple[bytes, int]:
+        """Make a page; beside it the number of its bytes if they were not compressed."""
+        body = b"".join(content)
+        if len(body) > _MAX_PAGE:
+            raise OutputError(
+                f"a row of {column.name} takes {len(body)} bytes, too many for Parquet: use npz"
+            )
+        packed = self._compress(body, column.codec)
+        checksum = zlib.crc32(packed)
+        signed = checksum - ((checksum >> 31) << 32)
+        described = encode_struct({1: kind, 2: len(body), 3: len(packed), 4: signed, **header})
+        return described + packed, len(described) + len(body)
+
+
+def _plain(values: Iterable[Any]) -> list[Any]:
+    """Encode arrays of numbers, or strings, as they are."""
+    return [
+        len(value).to_bytes(4, "little") + value
+        if isinstance(value, bytes)
+        else np.ascontiguousarray(value, dtype=value.dtype.newbyteorder("<"))
+        for value in values
+    ]
+
+
+def _list_levels(sizes: NDArray[np.int64], is_optional: bool) -> tuple[bytes, int]:
+    """Encode which values are in one list; beside it the number of levels.
+
+    There is one level per value, and one for each list that is empty or missing.
+    """
+    ends = np.cumsum(np.maximum(sizes, 1))
+    is_within = np.ones(ends[-1], dtype=np.uint8)
+    is_within[0] = 0
+    is_within[ends[:-1]] = 0
+    there = 2 if is_optional else 1
+    if sizes.min() > 0:
+        present = _varint(len(is_within) << 1) + bytes([there])  # one run
+    else:
+        levels = np.full(len(is_within), there, dtype=np.uint8)
+        empty = np.flatnonzero(sizes < 1)
+        levels[ends[empty] - 1] = sizes[empty] + there - 1
+        present = _bits(levels, there)
+    return _sized(_bits(is_within, 1)) + _sized(present), len(is_within)
+
+
+def _sized(data: bytes) -> bytes:
+    return len(data).to_bytes(4, "little") + data
+
+
+def _bits(numbers: NDArray[np.uint8], width: int) -> bytes:
+    """Encode numbers of one or two bits."""
+    bits = numbers
+    if width > 1:
+        bits = np.unpackbits(numbers[:, None], axis=1, count=width, bitorder="little").ravel()
+    packed = np.packbits(bits, bitorder="little").tobytes()
+    groups = -(-len(numbers) // 8)
+    return _packed_groups(groups) + packed.ljust(groups * width, b"\0")
+
+
+def _packed_groups(count: int) -> bytes:
+    """Begin so many groups of eight numbers each."""
+    return _varint(count << 1 | 1)
+
+
+def _bytes_as_codes(pieces: list[Any]) -> list[Any]:
+    """Encode places in a dictionary as they are: packed numbers of eight bits each."""
+    count = sum(map(len, pieces))
+    groups = -(-count // 8)
+    return [b"\x08", _packed_groups(groups), *pieces, bytes(groups * 8 - count)]
+
+
+def _runs(codes: NDArray[Any], repeats: NDArray[np.int64], num_values: int) -> list[bytes]:
+    """Encode places in a dictionary of so many values as runs of the same one."""
+    width = max(1, (num_values - 1).bit_length())
+    is_new = np.concatenate([[True], codes[1:] != codes[:-1]])
+    counts = np.add.reduceat(repeats, np.flatnonzero(is_new)).tolist()
+    size = (width + 7) // 8
+    runs = [
+        _varint(count << 1) + code.to_bytes(size, "little")
+        for count, code in zip(counts, codes[is_new].tolist(), strict=True)
+    ]
+    return [bytes([width]), *runs]
+
+
+# ---- Thrift's compact protocol, in which headers and the footer are written
+
+
+class Long(int):
+    """An integer of 64 bits, where others have 32."""
+
+
+def encode_struct(fields: dict[int, Any]) -> bytes:
+    """Encode a struct: a dict from the numbers of its fields to what they hold."""
+    encoded, last = [], 0
+    for number, value in sorted(fields.items()):
+        kind, content = _encoded(value)
+        encoded.append(bytes([(number - last) << 4 | kind]) + content)
+        last = number
+    return b"".join(encoded) + b"\0"
+
+
+def _encoded(value: Any) -> tuple[int, bytes]:
+    """Encode a value: the number of its type, and its bytes."""
+    if isinstance(value, int):
+        return 6 if isinstance(value, Long) else 5, _varint(value << 1 ^ value >> 63)
+    if isinstance(value, bytes):
+        return 8, _varint(len(value)) + value
+    if isinstance(value, dict):
+        return 12, encode_struct(value)
+    items = [_encoded(item) for item in value]
+    kind = items[0][0] if items else 12
+    size = bytes([len(items) << 4 | kind]) if len(items) < 15 else bytes([0xF0 | kind])
+    long_size = b"" if len(items) < 15 else _varint(len(items))
+    return 9, size + long_size + b"".join(content for _, content in items)
+
+
+@functools.lru_cache(maxsize=1024)
+def _varint(value: int) -> bytes:
+    digits = bytearray()
+    while value > 127:
+        digits.append(value & 127 | 128)
+        value >>= 7
+    digits.append(value)
+    return bytes(digits)
