@@ -479,7 +479,7 @@ bool sample_scores(Array<const Number, 1> scores, Lengths lengths, bool single_r
         std::vector<double> numbers(static_cast<std::size_t>(size * size + size));
         const Graph graph{numbers.data(), size, n, single_root};
         Judgement judgement{Finding::not_a_number, Suspicion::none};
-        if (copy_clean(given, numbers.data(), size, n)) judgement = judge(graph, true);
+        if (copy_clean(given, numbers.data(), size, n, *kernels)) judgement = judge(graph, true);
         if (judgement.finding != Finding::none || judgement.suspicion != Suspicion::none) {
             is_sound.store(false, std::memory_order_relaxed);
             return Status::ok;
