@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import itertools
 import json
+import operator
 import pickle
 import subprocess
 import sys
@@ -13,6 +14,7 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow
+import pyarrow.dataset
 import pyarrow.parquet
 import pytest
 from hypothesis import given, settings
@@ -489,12 +491,19 @@ def portions(rows: Rows, layout: Layout, cuts: list[int]) -> list[Rows]:
 
 @pytest.mark.parametrize("kind", ["conllu", "jsonl", "parquet", "npz"])
 @settings(derandomize=True, max_examples=25, deadline=None)
-@given(cuts=st.lists(st.integers(0, 10**6), max_size=8), group=st.integers(9, 120))
-def test_bytes_do_not_depend_on_how_rows_come_in_portions(kind, cuts, group, tmp_path_factory):
+@given(
+    cuts=st.lists(st.integers(0, 10**6), max_size=8),
+    group=st.integers(9, 120),
+    page=st.integers(1, 120),
+)
+def test_bytes_do_not_depend_on_how_rows_come_in_portions(
+    kind, cuts, group, page, tmp_path_factory
+):
     rows = some_trees(np.random.default_rng(5))
     folder = tmp_path_factory.mktemp("portions")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(parquet_out, "ROW_GROUP_VALUES", group)
+        patch.setattr(parquet_out, "_PAGE_VALUES", page)
         for name, parts in (("whole", [rows]), ("parts", portions(rows, TREES, cuts))):
             save_rows(folder / name, kind, TREES, {}, *parts)
     assert (folder / "parts").read_bytes() == (folder / "whole").read_bytes()
@@ -517,6 +526,29 @@ def test_row_groups_are_bounded_and_hold_all_rows(tmp_path, monkeypatch):
     schema = file.schema_arrow
     assert schema.names == ["sent_id", "sample", "log_prob", "heads"]
     assert str(schema.field("sent_id").type) == "string"
+
+
+@pytest.mark.parametrize("group", [1, 40, 10**6])
+def test_filters_by_sentence_find_its_rows(group, tmp_path, monkeypatch):
+    """Readers skip row groups by the bounds of their ids, in the order of unsigned bytes."""
+    monkeypatch.setattr(parquet_out, "ROW_GROUP_VALUES", group)
+    ids = ["b", "", "a\0b", "\x7f", "\x80", "\xff", "\u4e2d", "\uffff", "\U0010ffff", "z", "b"]
+    counts = np.arange(len(ids)) % 4
+    rows = Rows(
+        ids,
+        np.ones(len(ids), dtype=np.int32),
+        counts,
+        {"log_prob": np.zeros(counts.sum())},
+        np.zeros(counts.sum(), dtype=np.int32),
+    )
+    save_rows(tmp_path / "t.parquet", "parquet", TREES, {}, rows)
+    written = [sent_id for sent_id, count in zip(ids, counts, strict=True) for _ in range(count)]
+    dataset = pyarrow.dataset.dataset(tmp_path / "t.parquet")
+    column = pyarrow.dataset.field("sent_id")
+    for bound in [*ids, "absent", "~"]:
+        for test in (operator.eq, operator.lt, operator.ge):
+            found = dataset.to_table(filter=test(column, bound))["sent_id"].to_pylist()
+            assert found == [one for one in written if test(one.encode(), bound.encode())]
 
 
 def sentence_rows(columns, values):

@@ -144,3 +144,12 @@ def test_a_row_that_is_too_large_for_a_page_is_refused(monkeypatch):
     monkeypatch.setattr(parquet_pages, "_MAX_PAGE", 1000)
     with pytest.raises(OutputError, match="a row of x takes 1608 bytes, too many for Parquet"):
         written([Column("x", "f8")], [[(201, [Values([np.zeros(201)])])]])
+
+
+def test_a_page_that_compression_makes_too_large_is_refused(monkeypatch):
+    noise = np.random.default_rng(0).random(125)
+    size = len(compress(noise.tobytes(), "snappy"))
+    assert size > noise.nbytes
+    monkeypatch.setattr(parquet_pages, "_MAX_PAGE", noise.nbytes)
+    with pytest.raises(OutputError, match=f"a row of x takes {size} bytes, too many for Parquet"):
+        written([Column("x", "f8")], [[(125, [Values([noise])])]])

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-# A page's size has 31 bits.
+# A page's size has 31 bits, before and after it is compressed: noise grows a little.
 _MAX_PAGE = (1 << 31) - 1
 # Numbers that the format gives to types, encodings, kinds of page and so on.
 _TYPES = {"i4": 1, "f4": 4, "f8": 5, "text": 6}
@@ -220,11 +220,12 @@ class ParquetFile:
     ) -> tuple[bytes, int]:
         """Make a page; beside it the number of its bytes if they were not compressed."""
         body = b"".join(content)
-        if len(body) > _MAX_PAGE:
+        packed = self._compress(body, column.codec) if len(body) <= _MAX_PAGE else b""
+        size = max(len(body), len(packed))
+        if size > _MAX_PAGE:
             raise OutputError(
-                f"a row of {column.name} takes {len(body)} bytes, too many for Parquet: use npz"
+                f"a row of {column.name} takes {size} bytes, too many for Parquet: use npz"
             )
-        packed = self._compress(body, column.codec)
         checksum = zlib.crc32(packed)
         signed = checksum - ((checksum >> 31) << 32)
         described = encode_struct({1: kind, 2: len(body), 3: len(packed), 4: signed, **header})
