@@ -100,15 +100,22 @@ class PoppingSampler(JumpingSampler):
             self.heaviest = {}
             super().prepare(jumps, is_sharp=is_sharp)
             return
-        self.usual_child = 0
-        if self.single_root:
-            self.usual_child = int(np.argmax(root_child_marginals(self.log_weights)))
+        self.usual_child = self.find_usual_child() if self.single_root else 0
         self.segments = self.find_segments()
         if jumps != "never":
             for cycle in self.cycles:
                 weights = self.exit_weights(cycle)
                 if weights.sum() >= 1e-280:
                     self.exits[cycle[0]] = AliasTable.of(weights)
+
+    def find_usual_child(self) -> int:
+        """Find the root's likeliest child: the first of those that only rounding tells apart."""
+        chances = root_child_marginals(self.log_weights)
+        usual = 0
+        for node in range(1, self.num_nodes):
+            if chances[node] > 1.000001 * chances[usual]:
+                usual = node
+        return usual
 
     def find_segments(self) -> list[list[tuple[int, int]]]:
         """Cut the nodes into segments; each gives the chance of a surprise up to a node."""

@@ -85,6 +85,18 @@ def test_the_number_type_does_not_show(kind, name, method):
 
 
 @KINDS
+@pytest.mark.parametrize("num_words", [5, 13, 66])
+def test_the_number_type_does_not_show_where_all_children_are_as_likely(kind, num_words):
+    # Each number type rounds the chances of children in its own way.
+    graphs = kind(dense_scores(1, num_words, 0.0))._graphs
+    for method in ("wilson", "wilson_rc") if graphs.single_root else ("wilson",):
+        options = {"method": method, "key": stream_key(4), "pops": "always"}
+        heads, _ = sampling.sample(graphs, 50, **options)
+        again, _ = sampling.sample(graphs, 50, trusts_double=False, **options)
+        np.testing.assert_array_equal(heads, again)
+
+
+@KINDS
 @each_sharp_graph
 def test_spent_walks_go_on_as_remembered(kind, name):
     # A budget that is spent often, so that draws with every child of the root meet in the memory.

@@ -103,13 +103,16 @@ struct FirstSteps {
         }
         usual_child = 0;
         for (Index j = 1; j < num_nodes && child_chance != nullptr; ++j) {
-            if (child_chance[j] > child_chance[usual_child]) usual_child = j;
+            if (child_chance[j] > ahead * child_chance[usual_child]) usual_child = j;
         }
         find_segments(num_nodes);
         return true;
     }
 
   private:
+    // By this a child must be likelier than one before it: number types round chances that are
+    // equal in their own ways, and which one is used must not show in the trees.
+    static constexpr double ahead = 1.000001;
     // Below this, the weights of exits may be lost in double.
     static constexpr double least_leaving = 1e-280;
 
