@@ -152,6 +152,7 @@ CONTENTS = {
             "/benchmarks/results/estimators",
             "/benchmarks/results/best",
             "/benchmarks/results/gate",
+            "/benchmarks/results/corpus",
             "/benchmarks/results/second_order",
             "/benchmarks/results/torch_front",
             "/benchmarks/results/page",
