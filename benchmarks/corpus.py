@@ -21,6 +21,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -267,7 +268,7 @@ def _ray(report: Report, settings: Settings, made: _Corpus) -> None:
 
     def per_part(**options: Any) -> float:
         """Time a part, among others: what a job takes once does not matter."""
-        times = [_seconds(lambda: made.run(count, **options)) for count in (few, many)]  # noqa: B023
+        times = [_seconds(partial(made.run, count, **options)) for count in (few, many)]
         return (times[1] - times[0]) / (many - few)
 
     begin = time.perf_counter()
