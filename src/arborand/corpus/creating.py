@@ -183,6 +183,9 @@ def _is_alive(process: int) -> bool:
         return False
     except (OSError, OverflowError):  # somebody else's
         return True
+    # One that has ended keeps its number until its parent asks how: some never do.
+    with suppress(OSError):
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     return True
 
 
