@@ -182,6 +182,32 @@ def test_scores_and_trees_are_converted_in_parts(arborand, whole, tmp_path):
         assert set(found) == {is_known}
 
 
+@pytest.mark.parametrize("source", ["npz", "parquet", "safetensors", "npy"])
+def test_scores_of_two_types_become_parts_of_the_wider_type(source, arborand, tmp_path):
+    (tmp_path / "shards").mkdir()
+    matrix = np.full((1, 3, 3), 0.1)
+    for name, dtype in (("a", np.float32), ("b", np.float64), ("c", np.float16)):
+        np.save(tmp_path / "stack.npy", matrix.astype(dtype))
+        target = tmp_path / "shards" / f"{name}.{source}"
+        if source == "npy":
+            shutil.copy(tmp_path / "stack.npy", target)
+        elif source == "npz" and name == "a":
+            np.savez(target, log_weights=matrix.astype(dtype))
+        else:
+            assert arborand("convert", tmp_path / "stack.npy", target).status == 0
+    for kind in ("parquet", "npz"):
+        result = arborand("convert", tmp_path / "shards", f"{tmp_path}/{kind}/", "--format", kind)
+        assert (result.status, result.err) == (0, "")
+    for name in "abc":
+        assert np.load(tmp_path / "npz" / f"{name}.npz")["scores"].dtype == np.float64
+    table = pyarrow.dataset.dataset(tmp_path / "parquet").to_table()
+    assert table["log_weights"].to_pylist()[1] == [0.1] * 9
+    # Alone, the narrow ones stay narrow.
+    narrow = [tmp_path / "shards" / f"{name}.{source}" for name in "ac"]
+    assert arborand("convert", *narrow, tmp_path / "narrow.npz").status == 0
+    assert np.load(tmp_path / "narrow.npz")["scores"].dtype == np.float32
+
+
 @pytest.mark.parametrize("kind", ["parquet", "npz", "jsonl", "conllu"])
 def test_a_file_of_trees_becomes_one_part_however_many_trees_it_holds(
     kind, arborand, whole, tmp_path

@@ -10,7 +10,6 @@ from arborand.cli.streams import check_streams, chosen_format
 from arborand.cli.tables import TableOutput
 from arborand.corpus.running import (
     check_output,
-    chosen_layout,
     is_folder,
     leftovers,
     open_inputs,
@@ -53,7 +52,7 @@ def write(
     work: Work, inputs: Inputs, names: Sequence[str], output: str, running: options.Running
 ) -> None:
     """Run a job into a folder, a file or a pipe, and say what came of it."""
-    chosen = chosen_format(output, running, chosen_layout(work, inputs.shards[0]))
+    chosen = chosen_format(output, running, work.layout or inputs.layout)
     check_output(output, names)
     for path in leftovers(output):
         note(

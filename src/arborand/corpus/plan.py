@@ -22,6 +22,7 @@ from arborand.corpus.folders import Folder, is_hidden, is_remote, open_folder, s
 from arborand.corpus.footers import Footer, read_footer
 from arborand.errors import FormatError, OutputError
 from arborand.formats.inputs import InputFile, open_input, shown_name
+from arborand.formats.rows import scores_layout
 from arborand.formats.scores import open_scores
 from arborand.formats.trees import holds_trees
 
@@ -55,6 +56,8 @@ class Shard:
     num_sentences : int
     first : int
         The place of its first sentence in the corpus, from 0.
+    dtype : str
+        As what its scores are written.
     sha256 : str
         Of all of it, where it is known already.
     shown : str
@@ -68,6 +71,7 @@ class Shard:
     digest: str
     num_sentences: int
     first: int = 0
+    dtype: str = "f8"
     sha256: str = ""
     shown: str = ""
 
@@ -187,18 +191,14 @@ def _inspected(folder: Folder | RemoteFolder, name: str) -> Shard:
     footer, size = _footer(folder, name, shown)
     count = footer.num_sentences
     shard = Shard(folder.where, name, size, footer.kind, footer.digest, count or 0,
-                  sha256=footer.sha256, shown=shown)  # fmt: skip
+                  dtype=footer.dtype, sha256=footer.sha256, shown=shown)  # fmt: skip
     if count is None and footer.kind not in ("jsonl", "conllu"):
         with folder.local(name) as path, open_input(path) as file:
-            if holds_scores(file):  # raises an error that says what is wrong
+            if not holds_trees(file):  # raises an error that says what is wrong
                 with open_scores(replace(file, name=shown)) as scores:
-                    shard = replace(shard, num_sentences=scores.num_sentences)
+                    dtype = scores_layout(scores.dtype).dtype
+                    shard = replace(shard, num_sentences=scores.num_sentences, dtype=dtype)
     return shard
-
-
-def holds_scores(file: InputFile) -> bool:
-    """Tell whether a file holds scores, as opposed to trees."""
-    return not holds_trees(file)
 
 
 def _footer(folder: Folder | RemoteFolder, name: str, shown: str) -> tuple[Footer, int]:

@@ -10,6 +10,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path, PurePath, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from arborand import __version__
 from arborand.arguments import check_choice, check_count, check_workers
 from arborand.corpus.creating import (
@@ -34,7 +36,6 @@ from arborand.corpus.plan import (
     Part,
     Shard,
     find_shards,
-    holds_scores,
     listing_digest,
     make_parts,
     open_shard,
@@ -47,7 +48,7 @@ from arborand.errors import ArborandError, FormatError, OutputError, SentenceErr
 from arborand.formats.inputs import open_input
 from arborand.formats.outputs import open_writer
 from arborand.formats.rows import TREES, scores_layout
-from arborand.formats.scores import open_scores
+from arborand.formats.trees import holds_trees
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -68,10 +69,11 @@ class StoppedError(ArborandError):
 
 @dataclass(frozen=True)
 class Inputs:
-    """What a job reads: the shards of the corpus, and the file that has its words."""
+    """What a job reads: the shards, the file that has their words, and what the shards hold."""
 
     shards: list[Shard]
     conllu: Shard | None
+    layout: Layout
 
     @property
     def num_sentences(self) -> int:
@@ -100,7 +102,10 @@ def open_inputs(
             return [replace(find_shards([str(file.path)], endings)[0], shown="-")]
 
         shards = found(inputs, endings)
+        # One type for all: who reads a folder of parts takes it from the first.
+        layout = scores_layout(np.dtype(max(shard.dtype for shard in shards)))
         if trees and _hold_trees(shards):
+            layout = TREES
             # Rows are trees, and how many sentences they are of shows when they are read.
             shards = [replace(shard, first=0, num_sentences=0) for shard in shards]
         words = None
@@ -113,12 +118,12 @@ def open_inputs(
             if not words.sha256:
                 with open_shard(words, digest=True) as file:
                     words = replace(words, sha256=file.sha256)
-        yield Inputs(shards, words)
+        yield Inputs(shards, words, layout)
 
 
 def _hold_trees(shards: list[Shard]) -> bool:
     with open_shard(shards[0]) as file:
-        return not holds_scores(file)
+        return holds_trees(file)
 
 
 def is_folder(output: str) -> bool:
@@ -275,7 +280,8 @@ def run_job(
     """
     if engine not in ENGINES:
         raise ArborandError(f"there is no engine {engine!r}: use {', '.join(ENGINES)}")
-    chosen = output_format(output, format_ or "parquet", chosen_layout(work, inputs.shards[0]))
+    work = work.for_inputs(inputs.layout)
+    chosen = output_format(output, format_ or "parquet", work.layout or inputs.layout)
     parts = make_parts(inputs.shards, chosen, part_sentences)
     mine: Sequence[Part] = parts
     if engine == "array":
@@ -360,17 +366,6 @@ def _identity(work: Work, inputs: Inputs, chosen: str, part_sentences: int) -> d
     return identity
 
 
-def chosen_layout(work: Work, shard: Shard) -> Layout:
-    """Tell what a command writes, of a shard like this one."""
-    if work.layout is not None:
-        return work.layout
-    with open_shard(shard) as file:
-        if not holds_scores(file):
-            return TREES
-        with open_scores(file) as scores:
-            return scores_layout(scores.dtype)
-
-
 def run_to_writer(
     work: Work,
     inputs: Inputs,
@@ -390,7 +385,7 @@ def run_to_writer(
     """
     if work.command == "sample" and work.seed is None:
         work = work.with_seed(secrets.randbits(63))
-    work = work.with_threads(workers)
+    work = work.for_inputs(inputs.layout).with_threads(workers)
     passage = Passage()
     parts = [Part("", shard, 0, shard.num_sentences) for shard in inputs.shards]
     try:

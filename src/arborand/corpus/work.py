@@ -36,9 +36,9 @@ class Work:
     ----------
     command : str
     compute : Computation or None
-        None for ``convert``, which computes nothing.
+        None for trees that are converted, and until it is known what is.
     layout : Layout or None
-        What is written; None for ``convert``, whose input tells.
+        What is written; None for ``convert`` until its inputs are known.
     options : dict
         The options that matter for what is written, in the order of the record.
     num_trees : int
@@ -69,10 +69,18 @@ class Work:
 
     def with_threads(self, count: int) -> Work:
         """Let so many threads work on a run."""
-        if not is_dataclass(self.compute):  # it computes nothing, or adds up what it computes
+        setting = getattr(self.compute, "setting", None)
+        if setting is None or not is_dataclass(self.compute):  # it adds up what it computes
             return self
-        setting = replace(self.compute.setting, workers=count)
+        setting = replace(setting, workers=count)
         return replace(self, compute=replace(self.compute, setting=setting))
+
+    def for_inputs(self, layout: Layout) -> Work:
+        """Let a conversion copy what its inputs hold."""
+        if self.layout is not None:
+            return self
+        compute = None if layout.name == "trees" else computing.Copy(layout.dtype)
+        return replace(self, compute=compute, layout=layout)
 
     def with_seed(self, seed: int) -> Work:
         """Draw from this seed."""

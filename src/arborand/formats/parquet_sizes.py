@@ -58,6 +58,17 @@ def read_num_rows(footer: bytes) -> int:
     return _field(_Compact(footer).read_struct(last=3), 3, int)
 
 
+def is_single_precision(footer: bytes, column: str) -> bool:
+    """Tell whether the numbers of a column, or of its lists, are floats of at most 32 bits."""
+    is_within = False
+    for node in _field(_Compact(footer).read_struct(last=2), 2, list):
+        fields = node if isinstance(node, dict) else {}
+        is_within = is_within or fields.get(4) == column.encode()
+        if is_within and 1 in fields:  # the numbers come after what they lie in
+            return bool(fields[1] == 4 or fields.get(2) == 2)
+    return False
+
+
 def read_row_groups(file: IO[bytes]) -> list[RowGroup]:
     """Read what the footer says about row groups.
 
