@@ -464,6 +464,21 @@ def test_an_output_that_would_be_read_is_refused_at_once(
     assert content(tmp_path) == before
 
 
+@pytest.mark.parametrize("pattern", ["shards/**/*.npz", "shards/*/*.npz"])
+def test_what_a_job_writes_is_no_input_though_its_pattern_matches(
+    pattern, arborand, whole, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    for output in ("shards/out/", "shards/more/whole.npz"):
+        written = []
+        for _ in range(2):
+            result = arborand("convert", pattern, output, "--format", "npz")
+            assert result.status == 0, result.err
+            written.append(content(tmp_path / "shards"))
+        assert written[0] == written[1]
+        shutil.rmtree("shards/out", ignore_errors=True)
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

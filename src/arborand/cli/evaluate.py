@@ -83,7 +83,7 @@ def evaluate(
     work = Work("evaluate", comparison, EVALUATION, {"trees": trees, "weights": weights})
     unwritten = NoOutput()
     with (
-        open_inputs(scores, conllu) as inputs,
+        open_inputs(scores, conllu, output) as inputs,
         progress("evaluate", inputs.num_sentences) as advance,
     ):
         skip = on_error == "skip"

@@ -56,8 +56,8 @@ def convert(
       [cyan]arborand convert scores.npz shards/ --part-sentences 5000[/cyan]
     """
     check_streams(source, conllu, output)
-    with open_inputs(source, conllu, trees=True) as inputs:
-        write(make_work("convert"), inputs, source, output, running)
+    with open_inputs(source, conllu, output, trees=True) as inputs:
+        write(make_work("convert"), inputs, output, running)
 
 
 @options.command()

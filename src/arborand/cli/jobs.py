@@ -9,7 +9,6 @@ from arborand.cli.messages import list_skipped, note, progress, say_written
 from arborand.cli.streams import check_streams, chosen_format
 from arborand.cli.tables import TableOutput
 from arborand.corpus.running import (
-    check_output,
     is_folder,
     leftovers,
     open_inputs,
@@ -36,24 +35,21 @@ def go_through(command: str, scores: Sequence[str], run: options.Run, **others: 
     check_streams(scores, run.conllu, run.output)
     if work.layout is not None:
         chosen_format(run.output, run, work.layout)
-    with open_inputs(scores, run.conllu) as inputs:
+    with open_inputs(scores, run.conllu, run.output) as inputs:
         if run.output is None:
             skipped = run_to_writer(
                 work, inputs, TableOutput, skip=run.on_error == "skip", workers=run.workers
             )
             list_skipped(skipped)
         else:
-            write(work, inputs, scores, run.output, run)
+            write(work, inputs, run.output, run)
         if not inputs.num_sentences:
             note(f"{inputs.shards[0].shown} has no sentences")
 
 
-def write(
-    work: Work, inputs: Inputs, names: Sequence[str], output: str, running: options.Running
-) -> None:
+def write(work: Work, inputs: Inputs, output: str, running: options.Running) -> None:
     """Run a job into a folder, a file or a pipe, and say what came of it."""
     chosen = chosen_format(output, running, work.layout or inputs.layout)
-    check_output(output, names)
     for path in leftovers(output):
         note(
             f"{path} is what version 0.1 left of an unfinished run. This version cannot continue "

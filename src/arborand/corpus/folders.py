@@ -13,7 +13,7 @@ import stat
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
-from pathlib import Path, PurePosixPath
+from pathlib import Path, PurePath, PurePosixPath
 from typing import IO, TYPE_CHECKING, Any
 
 from arborand.corpus.creating import is_aside, remove_orphans, written_aside
@@ -40,6 +40,11 @@ def split(where: str) -> tuple[str, str]:
         return f"{folder}{question}{query}", name
     path = Path(where)
     return str(path.parent), path.name
+
+
+def place(where: str) -> PurePath:
+    """Make a place comparable with others: without links, or without what comes after ``?``."""
+    return PurePosixPath(where.partition("?")[0]) if is_remote(where) else Path(where).resolve()
 
 
 def open_folder(where: str) -> Folder | RemoteFolder:

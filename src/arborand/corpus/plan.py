@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
-from arborand.corpus.folders import Folder, is_hidden, is_remote, open_folder, split
+from arborand.corpus.folders import Folder, is_hidden, is_remote, open_folder, place, split
 from arborand.corpus.footers import Footer, read_footer
 from arborand.errors import FormatError, OutputError
 from arborand.formats.inputs import InputFile, open_input, shown_name
@@ -96,7 +96,9 @@ class Part:
         return self.stop - self.start
 
 
-def find_shards(inputs: Sequence[str], endings: tuple[str, ...]) -> list[Shard]:
+def find_shards(
+    inputs: Sequence[str], endings: tuple[str, ...], output: str | None = None
+) -> list[Shard]:
     """Find the files of the input, and give each sentence its number.
 
     Parameters
@@ -105,6 +107,8 @@ def find_shards(inputs: Sequence[str], endings: tuple[str, ...]) -> list[Shard]:
         Files, folders and patterns such as ``scores/*.parquet``.
     endings : tuple of str
         Which files of a folder count.
+    output : str, optional
+        Where the job writes: what is there is no input, though a pattern may match it.
 
     Raises
     ------
@@ -112,6 +116,11 @@ def find_shards(inputs: Sequence[str], endings: tuple[str, ...]) -> list[Shard]:
         If there is no such file, or one is no file of scores.
     """
     base, names = _listed(inputs, endings)
+    if output is not None and is_remote(output) == is_remote(base):
+        source, target = place(base), place(output)
+        names = [name for name in names if not (source / name).is_relative_to(target)]
+        if not names:
+            raise OutputError(f"{output} holds all that would be read: choose another output")
     folder = open_folder(base)
     with ThreadPoolExecutor(_READERS) as readers:
         shards = list(readers.map(lambda name: _inspected(folder, name), names))

@@ -7,7 +7,7 @@ import secrets
 import sys
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
-from pathlib import Path, PurePath, PurePosixPath
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -28,7 +28,7 @@ from arborand.corpus.engines import (
     run_here,
     run_in_processes,
 )
-from arborand.corpus.folders import is_remote, open_folder, split
+from arborand.corpus.folders import is_remote, open_folder, place, split
 from arborand.corpus.passing import Passage
 from arborand.corpus.plan import (
     SCORES_ENDINGS,
@@ -83,7 +83,11 @@ class Inputs:
 
 @contextmanager
 def open_inputs(
-    inputs: Sequence[str], conllu: str | None = None, *, trees: bool = False
+    inputs: Sequence[str],
+    conllu: str | None = None,
+    output: str | None = None,
+    *,
+    trees: bool = False,
 ) -> Iterator[Inputs]:
     """Find the files of a job; standard input (``-``) becomes a temporary file.
 
@@ -91,13 +95,17 @@ def open_inputs(
     ------
     FormatError
         If one of them cannot be read.
+    OutputError
+        If the output would be read as input when the job goes on.
     """
+    if output is not None:
+        _check_output(output, inputs)
     endings = (*SCORES_ENDINGS, *TREES_ENDINGS) if trees else SCORES_ENDINGS
     with ExitStack() as stack:
 
         def found(names: Sequence[str], endings: tuple[str, ...]) -> list[Shard]:
             if list(names) != ["-"]:
-                return find_shards(names, endings)
+                return find_shards(names, endings, output)
             file = stack.enter_context(open_input("-"))
             return [replace(find_shards([str(file.path)], endings)[0], shown="-")]
 
@@ -133,22 +141,17 @@ def is_folder(output: str) -> bool:
     return not is_remote(output) and os.path.isdir(output) and not has_known_ending(output)
 
 
-def check_output(output: str, inputs: Sequence[str]) -> None:
-    """Raise an error if an output would be read as input when the job goes on."""
-    target = _place(output)
+def _check_output(output: str, inputs: Sequence[str]) -> None:
+    target = place(output)
     for where in inputs:
         if where == "-" or is_remote(where) != is_remote(output):
             continue
-        source = _place(where)
+        source = place(where)
         is_read = is_remote(where) or os.path.isdir(where)
         if is_read and (target == source or source in target.parents):
             raise OutputError(f"{output} lies in the folder that is read: choose another one")
         if target in source.parents and is_folder(output):
             raise OutputError(f"{where} lies in {output}: choose another folder for the output")
-
-
-def _place(where: str) -> PurePath:
-    return PurePosixPath(where.partition("?")[0]) if is_remote(where) else Path(where).resolve()
 
 
 def run(
@@ -236,9 +239,8 @@ def run(
     check_choice(on_error, "on_error", ("stop", "skip"))
     check_workers(workers)
     check_count(part_sentences, "part_sentences", 1)
-    check_output(os.fspath(output), names)
     work = make_work(command, **options)
-    with open_inputs(names, conllu, trees=command == "convert") as found:
+    with open_inputs(names, conllu, os.fspath(output), trees=command == "convert") as found:
         return run_job(
             work,
             found,
