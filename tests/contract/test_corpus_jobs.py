@@ -674,6 +674,31 @@ def test_any_file_system_of_fsspec_will_do(whole, tmp_path):
         "sample", "memory://scores/", "memory://out/", num_trees=2, seed=1
     ).is_complete
     assert memory.cat("/out/part-2.parquet") == expected["part-2.parquet"]
+    for pattern, count in (("*", 5), ("*/*", 2), ("**/*.npz", 7), ("**", 7)):
+        status = corpus.run("logz", f"memory://scores/{pattern}", "memory://z/", restart=True)
+        assert status.num_parts == count
+
+
+def test_pages_and_summaries_are_written_to_any_file_system(arborand, whole, tmp_path, monkeypatch):
+    memory = pytest.importorskip("fsspec").filesystem("memory")
+    monkeypatch.chdir(tmp_path)
+    words = ("--conllu", "words.conllu")
+    for command, name in [
+        (("evaluate", "whole.npz", *words), "e.json"),
+        (("evaluate", "whole.npz", *words), "e.html"),
+        (("evaluate", "whole.npz", *words), "e.csv"),
+        (("show", "whole.npz", *words), "s.html"),
+    ]:
+        result = arborand(*command, "-o", f"memory://pages/{name}")
+        assert (result.status, result.err) == (0, "")
+        assert arborand(*command, "-o", name).status == 0
+        assert memory.cat(f"/pages/{name}") == (tmp_path / name).read_bytes()
+    plot = ("--plot", "memory://pages/c.svg")
+    assert arborand("evaluate", "whole.npz", *words, *plot).status == 0
+    assert b"<svg" in memory.cat("/pages/c.svg")
+    result = arborand("illustrate", "whole.npz", "-o", "memory://pages")
+    assert (result.status, "name a folder on this machine" in result.err) == (1, True)
+    assert not (tmp_path / "memory:").exists()
 
 
 def test_a_file_system_that_nobody_knows_is_named(tmp_path):

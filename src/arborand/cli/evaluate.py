@@ -15,8 +15,8 @@ from arborand.cli.messages import list_skipped, listed, note, progress, say_writ
 from arborand.cli.streams import check_streams, chosen_format
 from arborand.cli.tables import console, new_table, plain_percent
 from arborand.corpus import computing
-from arborand.corpus.creating import check_target, is_stream, write_output
-from arborand.corpus.folders import is_remote
+from arborand.corpus.creating import check_target, is_stream
+from arborand.corpus.folders import is_remote, write_output
 from arborand.corpus.passing import NoOutput
 from arborand.corpus.provenance import as_comment
 from arborand.corpus.running import is_folder, open_inputs, run_to_file, run_to_writer

@@ -15,7 +15,7 @@ from arborand.cli.streams import check_streams
 from arborand.corpus import computing
 from arborand.corpus.choosing import Choice, Order, parse_condition
 from arborand.corpus.comparing import compare_corpus
-from arborand.corpus.creating import write_output
+from arborand.corpus.folders import write_output
 from arborand.corpus.provenance import as_comment, provenance
 from arborand.corpus.reading import open_corpus
 from arborand.errors import ArborandError, SentenceError

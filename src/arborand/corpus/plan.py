@@ -192,7 +192,12 @@ def _files_of(where: str, endings: tuple[str, ...]) -> tuple[str, list[str]]:
 
 
 def _matches(name: list[str], pattern: list[str]) -> bool:
-    return len(name) == len(pattern) and all(map(fnmatch.fnmatchcase, name, pattern))
+    """Compare names of folders and files, one by one; ``**`` stands for any number of folders."""
+    if not pattern or not name:
+        return not name and set(pattern) <= {"**"}
+    if pattern[0] == "**":
+        return _matches(name, pattern[1:]) or _matches(name[1:], pattern)
+    return fnmatch.fnmatchcase(name[0], pattern[0]) and _matches(name[1:], pattern[1:])
 
 
 def _inspected(folder: Folder | RemoteFolder, name: str) -> Shard:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import secrets
-import sys
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -18,8 +17,6 @@ from arborand.corpus.creating import (
     has_known_ending,
     is_stream,
     output_format,
-    remove_orphans,
-    written_aside,
 )
 from arborand.corpus.engines import (
     ENGINES,
@@ -28,7 +25,7 @@ from arborand.corpus.engines import (
     run_here,
     run_in_processes,
 )
-from arborand.corpus.folders import is_remote, open_folder, place, split
+from arborand.corpus.folders import is_remote, open_output, place
 from arborand.corpus.passing import Passage
 from arborand.corpus.plan import (
     SCORES_ENDINGS,
@@ -48,6 +45,7 @@ from arborand.errors import ArborandError, FormatError, OutputError, SentenceErr
 from arborand.formats.inputs import open_input
 from arborand.formats.outputs import open_writer
 from arborand.formats.rows import TREES, scores_layout
+from arborand.formats.scores import open_scores
 from arborand.formats.trees import holds_trees
 
 if TYPE_CHECKING:
@@ -131,7 +129,10 @@ def open_inputs(
 
 def _hold_trees(shards: list[Shard]) -> bool:
     with open_shard(shards[0]) as file:
-        return holds_trees(file)
+        if holds_trees(file):
+            return True
+        with open_scores(file):  # raises an error that says what is wrong
+            return False
 
 
 def is_folder(output: str) -> bool:
@@ -429,27 +430,14 @@ def run_to_file(
     **others
         See :func:`run_to_writer`.
     """
-    with ExitStack() as stack:
-        spool = None
-        if is_stream(output):
-            target: Any = sys.stdout.buffer
-            if output != "-":
-                target = stack.enter_context(open(output, "wb", buffering=0))
-        else:
-            where, name = split(output)
-            if is_remote(output):
-                target = stack.enter_context(open_folder(where).create(name))
-            else:
-                spool = Path(where)
-                remove_orphans(spool)
-                target = stack.enter_context(written_aside(Path(output)))
+    is_local_file = not is_stream(output) and not is_remote(output)
+    spool = Path(output).parent if is_local_file else None
+    with open_output(output) as target:
 
         def begin_writing(layout: Layout, record: dict[str, Any]) -> Writer:
             return open_writer(target, chosen, layout, record, spool=spool)
 
-        skipped = run_to_writer(work, inputs, begin_writing, **others)
-        target.flush()
-    return skipped
+        return run_to_writer(work, inputs, begin_writing, **others)
 
 
 def leftovers(output: str) -> list[Path]:
