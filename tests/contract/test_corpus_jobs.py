@@ -235,6 +235,48 @@ def test_check_looks_at_all_shards(arborand, whole, tmp_path):
     assert "  s-20: sentences number 31, 41\n" in result.out.decode()
 
 
+@pytest.mark.parametrize("kind", ["parquet", "jsonl", "csv", "tsv"])
+def test_check_writes_what_is_wrong_and_goes_on(kind, arborand, whole, tmp_path):
+    shards, out = tmp_path / "shards", tmp_path / "report"
+    command = ("check", shards, "--format", kind, "-o", f"{out}/")
+    assert arborand(*command).status == 0
+    shutil.rmtree(out)
+    broken(tmp_path)
+    result = arborand(*command, "--workers", 2)
+    assert (result.status, result.err) == (1, "")
+    assert "1 of 49 sentences cannot be used:\n  s-4: log_weights[0, 1]" in result.out.decode()
+    # After a kill: the same bytes, and no part is made twice.
+    before = content(out)
+    (out / f"part-7.{kind}").unlink()
+    result = arborand(*command)
+    assert (result.status, result.err) == (1, "arborand: 7 of 8 parts are there already\n")
+    assert content(out) == before
+    status = arborand("status", out).out.decode()
+    assert "1 sentences cannot be used:\n  s-4 (number 45): log_weights[0, 1] is nan" in status
+    if kind == "parquet":
+        [row] = pyarrow.dataset.dataset(out).to_table().to_pylist()
+        assert (row["sent_id"], list(row)) == ("s-4", ["sent_id", "length", "reason"])
+        reason = row["reason"]
+    else:
+        reason = lines_of(out / f"part-7.{kind}")[0]
+        assert "s-4" in reason
+    assert "log_weights[0, 1] is nan, on the arc 0 -> 1" in reason
+    # In Python, and into one file.
+    again = corpus.run("check", shards, tmp_path / "again", format=kind)
+    assert [sent_id for sent_id, _, _ in again.skipped] == ["s-4"]
+    assert content(tmp_path / "again") == before
+    assert arborand("check", shards, "-o", tmp_path / f"one.{kind}").status == 1
+
+
+def test_check_reports_a_folder_in_which_nothing_is_right(arborand, tmp_path):
+    np.save(tmp_path / "nan.npy", np.full((2, 3, 3), np.nan))
+    for output in ("report/", "report.jsonl"):
+        result = arborand("check", tmp_path / "nan.npy", "-o", f"{tmp_path}/{output}")
+        assert result.status == 1
+        assert "2 of 2 sentences cannot be used" in result.out.decode()
+    assert len(lines_of(tmp_path / "report.jsonl")) == 2
+
+
 # ---- readers
 
 

@@ -8,16 +8,17 @@ import typer
 
 from arborand.cli import options
 from arborand.cli.jobs import write
-from arborand.cli.messages import by_reason, progress
-from arborand.cli.streams import check_streams
+from arborand.cli.messages import by_reason, list_skipped, progress
+from arborand.cli.streams import check_streams, chosen_format
 from arborand.cli.tables import print_facts, print_lines
 from arborand.corpus import computing
-from arborand.corpus.checking import check_corpus
+from arborand.corpus.checking import Findings, check_corpus
 from arborand.corpus.plan import open_shard
 from arborand.corpus.running import open_inputs
 from arborand.corpus.state import read_status
 from arborand.corpus.work import make_work
 from arborand.formats.characters import visible
+from arborand.formats.rows import FINDINGS
 from arborand.formats.scores import open_scores
 
 if TYPE_CHECKING:
@@ -38,7 +39,12 @@ _LISTED_NUMBERS = 5
     ),
 )
 def convert(
-    source: list[str], output: str, conllu: str | None = None, *, running: options.Running
+    source: list[str],
+    output: str,
+    conllu: str | None = None,
+    on_error: options.OnError = "stop",
+    *,
+    running: options.Running,
 ) -> None:
     """Convert scores or trees from one format to another.
 
@@ -57,7 +63,7 @@ def convert(
     """
     check_streams(source, conllu, output)
     with open_inputs(source, conllu, output, trees=True) as inputs:
-        write(make_work("convert"), inputs, output, running)
+        list_skipped(write(make_work("convert"), inputs, output, running, skip=on_error == "skip"))
 
 
 @options.command()
@@ -66,51 +72,57 @@ def check(
     trees: options.TreeKind = "dependency",
     weights: bool = False,
     conllu: str | None = None,
+    output: str | None = None,
+    *,
+    running: options.Running,
 ) -> None:
-    """Check a file of scores, and say what is wrong where.
+    """Check the scores of a corpus, and say what is wrong where.
 
     Looks at every number of every sentence: NaN, infinite scores, words without
     a possible head, matrices that do not fit their lengths, words that do not
     match the CoNLL-U file, ids that several sentences share. The exit status is 0
     if all sentences can be used and told apart.
 
+    With [cyan]-o[/cyan], sentences that cannot be used become rows, with the reason. Such a
+    report is a job that can be continued; it does not compare ids.
+
     [bold]Examples[/bold]
 
       [cyan]arborand check scores.npz[/cyan]
 
       [cyan]arborand check scores.parquet --conllu corpus.conllu --trees spanning[/cyan]
+
+      [cyan]arborand check scores/ --workers 2 -o report/[/cyan]
     """
-    check_streams(scores, conllu)
-    with open_inputs(scores, conllu) as inputs:
-        setting = computing.Setting(trees == "dependency", weights, 1)
-        with progress("check", inputs.num_sentences) as advance:
-            found = check_corpus(inputs, setting, advance)
-        facts = dict(_described(inputs.shards))
-    total, problems, doubled = inputs.num_sentences, found.problems, found.doubled_ids
-    if found.lengths:
-        words = sum(length * count for length, count in found.lengths.items())
-        mean = words / sum(found.lengths.values())
-        spread = f"{min(found.lengths)} to {max(found.lengths)}, mean {mean:.1f}"
-        facts["words per sentence"] = spread
-    facts["sentence ids"] = "no (numbered from 1)" if doubled is None else "yes"
-    print_facts(facts)
-    if problems:
-        print_lines(f"{len(problems)} of {total} sentences cannot be used:", *by_reason(problems))
-    else:
+    check_streams(scores, conllu, output)
+    chosen_format(output, running, FINDINGS)
+    with open_inputs(scores, conllu, output) as inputs:
+        if output is not None:
+            work = make_work("check", trees=trees, weights=weights)
+            found = Findings(write(work, inputs, output, running), {}, None)
+        else:
+            setting = computing.Setting(trees == "dependency", weights, 1)
+            with progress("check", inputs.num_sentences) as advance:
+                found = check_corpus(inputs, setting, advance)
+            print_facts(dict(_described(inputs.shards, found)))
+    if found.problems:
+        count = f"{len(found.problems)} of {inputs.num_sentences}"
+        print_lines(f"{count} sentences cannot be used:", *by_reason(found.problems))
+    elif output is None:
         print_lines(f"all sentences have {trees} trees")
-    if doubled:
-        print_lines(f"{len(doubled)} sent_ids stand for more than one sentence:")
-        for sent_id, numbers in doubled.items():
+    if found.doubled_ids:
+        print_lines(f"{len(found.doubled_ids)} sent_ids stand for more than one sentence:")
+        for sent_id, numbers in found.doubled_ids.items():
             more = len(numbers) - _LISTED_NUMBERS
             listed = ", ".join(map(str, numbers[:_LISTED_NUMBERS]))
             listed += f" and {more} more" if more > 0 else ""
             print_lines(f"  {visible(sent_id)}: sentences number {listed}")
-    if problems or doubled:
+    if found.problems or found.doubled_ids:
         raise typer.Exit(1)
 
 
-def _described(shards: list[Shard]) -> Iterator[tuple[str, str]]:
-    """Say what the files are."""
+def _described(shards: list[Shard], found: Findings) -> Iterator[tuple[str, str]]:
+    """Say what the files are, and what is in them."""
     with (
         open_shard(shards[0], digest=len(shards) == 1) as file,
         open_scores(file) as scores,
@@ -122,6 +134,12 @@ def _described(shards: list[Shard]) -> Iterator[tuple[str, str]]:
         else:
             yield "files", f"{len(shards)}, the first of them {file.name} {kind}"
     yield "sentences", str(sum(shard.num_sentences for shard in shards))
+    if found.lengths:
+        words = sum(length * count for length, count in found.lengths.items())
+        mean = words / sum(found.lengths.values())
+        spread = f"{min(found.lengths)} to {max(found.lengths)}, mean {mean:.1f}"
+        yield "words per sentence", spread
+    yield "sentence ids", "no (numbered from 1)" if found.doubled_ids is None else "yes"
 
 
 @options.command(folder=options.argument("FOLDER", "The output folder of a job."))
@@ -150,7 +168,8 @@ def status(folder: str) -> None:
     for part, reason in found.failed.items():
         print_lines(f"failed: {visible(part)}: {visible(reason)}")
     if found.skipped:
-        print_lines(f"{len(found.skipped)} sentences skipped:")
+        what = "cannot be used" if found.identity.get("command") == "check" else "skipped"
+        print_lines(f"{len(found.skipped)} sentences {what}:")
         for sent_id, number, reason in found.skipped:
             print_lines(f"  {visible(sent_id)} (number {number}): {visible(reason)}")
     if found.is_complete:

@@ -21,6 +21,7 @@ from arborand.corpus.work import make_work
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from arborand.corpus.passing import Skipped
     from arborand.corpus.running import Inputs
     from arborand.corpus.state import Status
     from arborand.corpus.work import Work
@@ -40,35 +41,35 @@ def go_through(command: str, scores: Sequence[str], run: options.Run, **others: 
             skipped = run_to_writer(
                 work, inputs, TableOutput, skip=run.on_error == "skip", workers=run.workers
             )
-            list_skipped(skipped)
         else:
-            write(work, inputs, run.output, run)
+            skipped = write(work, inputs, run.output, run, skip=run.on_error == "skip")
+        list_skipped(skipped)
         if not inputs.num_sentences:
             note(f"{inputs.shards[0].shown} has no sentences")
 
 
-def write(work: Work, inputs: Inputs, output: str, running: options.Running) -> None:
-    """Run a job into a folder, a file or a pipe, and say what came of it."""
+def write(
+    work: Work, inputs: Inputs, output: str, running: options.Running, *, skip: bool = False
+) -> list[Skipped]:
+    """Run a job into a folder, a file or a pipe; return the sentences that cannot be used."""
     chosen = chosen_format(output, running, work.layout or inputs.layout)
     for path in leftovers(output):
         note(
             f"{path} is what version 0.1 left of an unfinished run. This version cannot continue "
             "it, and leaves it alone: remove it"
         )
-    skip = running.on_error == "skip"
     if not is_folder(output):
         with progress(work.command, inputs.num_sentences) as advance:
             skipped = run_to_file(
                 work, inputs, output, chosen, skip=skip, workers=running.workers, advance=advance
             )
         say_written(output)
-        list_skipped(skipped)
-        return
+        return skipped
     status = _run_into_folder(work, inputs, output, chosen, skip, running)
     count = f"{len(status.done)} of {status.num_parts}"
     parts = status.num_parts if status.is_complete else count
     say_written(f"{output} ({parts} part{'' if status.num_parts == 1 else 's'})")
-    list_skipped(status.skipped)
+    return status.skipped
 
 
 def _run_into_folder(

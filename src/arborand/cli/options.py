@@ -141,7 +141,6 @@ class Running:
     rank: int | None = None
     world: int | None = None
     address: str | None = None
-    on_error: OnError = "stop"
 
 
 @dataclass(frozen=True)
@@ -153,6 +152,7 @@ class Run(Running):
     trees: TreeKind = "dependency"
     weights: bool = False
     output: str | None = None
+    on_error: OnError = "stop"
 
 
 def check_keep_heads(conllu: str | None, *, keep_heads: bool) -> None:

@@ -181,7 +181,8 @@ def run(
     Parameters
     ----------
     command : str
-        ``sample``, ``best``, ``marginals``, ``logz``, ``entropy`` or ``convert``.
+        ``sample``, ``best``, ``marginals``, ``logz``, ``entropy``, ``convert`` or ``check``, which
+        writes a row for each sentence that cannot be used.
     inputs : path, or sequence of paths
         Files, folders and patterns, here or at a URL such as ``s3://bucket/scores/``.
     output : path
@@ -283,6 +284,7 @@ def run_job(
     """
     if engine not in ENGINES:
         raise ArborandError(f"there is no engine {engine!r}: use {', '.join(ENGINES)}")
+    skip = skip or work.command == "check"
     work = work.for_inputs(inputs.layout)
     chosen = output_format(output, format_ or "parquet", work.layout or inputs.layout)
     parts = make_parts(inputs.shards, chosen, part_sentences)
@@ -377,7 +379,6 @@ def run_to_writer(
     skip: bool = False,
     workers: int = 1,
     advance: Callable[[int], object] = lambda count: None,
-    may_skip_all: bool = False,
 ) -> list[Skipped]:
     """Run a command over a corpus, in order, into one writer.
 
@@ -388,6 +389,7 @@ def run_to_writer(
     """
     if work.command == "sample" and work.seed is None:
         work = work.with_seed(secrets.randbits(63))
+    skip = skip or work.command == "check"
     work = work.for_inputs(inputs.layout).with_threads(workers)
     passage = Passage()
     parts = [Part("", shard, 0, shard.num_sentences) for shard in inputs.shards]
@@ -400,7 +402,7 @@ def run_to_writer(
                 work, parts, file, inputs.conllu, begin_writing, passage, skip=skip, advance=advance
             )
             skipped = passage.skipped
-            if skipped and len(skipped) == passage.num_sentences and not may_skip_all:
+            if skipped and len(skipped) == passage.num_sentences and work.command != "check":
                 reason = f"{skipped[0].reason} (and no other is usable)"
                 raise SentenceError(skipped[0].sent_id, skipped[0].number - 1, reason)
     except (ArborandError, OSError, MemoryError) as error:

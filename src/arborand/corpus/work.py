@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from arborand.corpus.passing import Computation
     from arborand.formats.rows import Layout
 
-COMMANDS = ("sample", "best", "marginals", "logz", "entropy", "convert")
+COMMANDS = ("sample", "best", "marginals", "logz", "entropy", "convert", "check")
 
 
 @dataclass(frozen=True)
@@ -145,6 +145,7 @@ def make_work(
         "marginals": (computing.Marginals, layouts.MARGINALS),
         "logz": (computing.LogPartition, layouts.LOG_PARTITION),
         "entropy": (computing.Entropy, layouts.ENTROPY),
+        "check": (computing.Check, layouts.FINDINGS),
     }
     make, layout = makers[command]
     return Work(command, make(setting), layout, common)
