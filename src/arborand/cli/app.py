@@ -15,6 +15,7 @@ from typer.core import TyperGroup
 from arborand import __version__
 from arborand.cli import commands, evaluate, files, show
 from arborand.cli.messages import note
+from arborand.corpus.task import described
 from arborand.errors import ArborandError, SuspiciousWeightsWarning
 from arborand.formats.characters import visible
 from arborand.paper import commands as paper
@@ -133,16 +134,14 @@ def run() -> None:
             signal.signal(signal.SIGTERM, _terminated)
         with _one_line_about_odd_scores():
             typer.main.get_command(app)(prog_name="arborand")
-    except (ArborandError, ModuleNotFoundError) as error:
+    except (ArborandError, ModuleNotFoundError, MemoryError, OSError) as error:
         if isinstance(error, ModuleNotFoundError) and "pip install 'arborand[" not in str(error):
             raise
-        _fail(str(error))
-    except MemoryError:
-        _fail("not enough memory")
-    except OSError as error:
-        where = f"{os.fsdecode(error.filename)}: " if error.filename else ""
-        _abandon_standard_output()
-        _fail(f"{where}{error.strerror or error}")
+        if isinstance(error, OSError):
+            # What a full disk did not take must not be written again when Python ends.
+            with suppress(OSError, ValueError):
+                os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _fail(described(error))
 
 
 def _terminated(number: int, frame: object) -> None:
@@ -168,12 +167,6 @@ def _one_line_about_odd_scores() -> Iterator[None]:
 
         warnings.showwarning = show
         yield
-
-
-def _abandon_standard_output() -> None:
-    """Keep what a full disk did not take from being written again when Python ends."""
-    with suppress(OSError, ValueError):
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _fail(message: str) -> None:

@@ -10,7 +10,7 @@ from arborand.cli import options
 from arborand.cli.jobs import write
 from arborand.cli.messages import by_reason, list_skipped, progress
 from arborand.cli.streams import check_streams, chosen_format
-from arborand.cli.tables import print_facts, print_lines
+from arborand.cli.tables import print_facts
 from arborand.corpus import computing
 from arborand.corpus.checking import Findings, check_corpus
 from arborand.corpus.plan import open_shard
@@ -107,16 +107,16 @@ def check(
             print_facts(dict(_described(inputs.shards, found)))
     if found.problems:
         count = f"{len(found.problems)} of {inputs.num_sentences}"
-        print_lines(f"{count} sentences cannot be used:", *by_reason(found.problems))
+        print(f"{count} sentences cannot be used:", *by_reason(found.problems), sep="\n")
     elif output is None:
-        print_lines(f"all sentences have {trees} trees")
+        print(f"all sentences have {trees} trees")
     if found.doubled_ids:
-        print_lines(f"{len(found.doubled_ids)} sent_ids stand for more than one sentence:")
+        print(f"{len(found.doubled_ids)} sent_ids stand for more than one sentence:")
         for sent_id, numbers in found.doubled_ids.items():
             more = len(numbers) - _LISTED_NUMBERS
             listed = ", ".join(map(str, numbers[:_LISTED_NUMBERS]))
             listed += f" and {more} more" if more > 0 else ""
-            print_lines(f"  {visible(sent_id)}: sentences number {listed}")
+            print(f"  {visible(sent_id)}: sentences number {listed}")
     if found.problems or found.doubled_ids:
         raise typer.Exit(1)
 
@@ -166,16 +166,16 @@ def status(folder: str) -> None:
     facts["rows"] = f"{found.num_rows:,}"
     print_facts(facts)
     for part, reason in found.failed.items():
-        print_lines(f"failed: {visible(part)}: {visible(reason)}")
+        print(f"failed: {visible(part)}: {visible(reason)}")
     if found.skipped:
         what = "cannot be used" if found.identity.get("command") == "check" else "skipped"
-        print_lines(f"{len(found.skipped)} sentences {what}:")
+        print(f"{len(found.skipped)} sentences {what}:")
         for sent_id, number, reason in found.skipped:
-            print_lines(f"  {visible(sent_id)} (number {number}): {visible(reason)}")
+            print(f"  {visible(sent_id)} (number {number}): {visible(reason)}")
     if found.is_complete:
-        print_lines("complete")
+        print("complete")
         return
     if found.has_writers:
-        print_lines("a run is at work on it")
-    print_lines("not complete: the command that began it goes on with it")
+        print("a run is at work on it")
+    print("not complete: the command that began it goes on with it")
     raise typer.Exit(1)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, get_type_hints
 
 import typer
 
-from arborand.corpus.running import PART_SENTENCES
+from arborand.corpus import running
 from arborand.methods import DEFAULT_METHOD, WITH_REPLACEMENT, WITHOUT_REPLACEMENT, names
 
 _SCORES = "Scores"
@@ -25,7 +25,6 @@ _RUNNING = "Running"
 
 TreeKind = Literal["dependency", "spanning"]
 OnError = Literal["stop", "skip"]
-Engine = Literal["local", "array", "ray"]
 Format = Literal["conllu", "json", "html", "jsonl", "csv", "tsv", "parquet", "npz", "safetensors"]
 if TYPE_CHECKING:
     Method = str
@@ -129,18 +128,11 @@ _SHARED = {
 
 
 @dataclass(frozen=True)
-class Running:
+class Running(running.Running):
     """The options of every command that writes what it makes of a corpus."""
 
     format_: Format | None = None
     resume: bool = False
-    restart: bool = False
-    part_sentences: int = PART_SENTENCES
-    workers: int = 1
-    engine: Engine = "local"
-    rank: int | None = None
-    world: int | None = None
-    address: str | None = None
 
 
 @dataclass(frozen=True)

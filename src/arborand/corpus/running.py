@@ -20,6 +20,7 @@ from arborand.corpus.creating import (
 )
 from arborand.corpus.engines import (
     ENGINES,
+    Engine,
     Passed,
     rank_and_world,
     run_here,
@@ -59,6 +60,19 @@ if TYPE_CHECKING:
 
 # How many sentences of a single file make a part.
 PART_SENTENCES = 10_000
+
+
+@dataclass(frozen=True)
+class Running:
+    """Who runs a job, and how it is divided; see :func:`run`."""
+
+    restart: bool = False
+    part_sentences: int = PART_SENTENCES
+    workers: int = 1
+    engine: Engine = "local"
+    rank: int | None = None
+    world: int | None = None
+    address: str | None = None
 
 
 class StoppedError(ArborandError):
@@ -163,7 +177,7 @@ def run(
     format: str | None = None,  # noqa: A002 (the name of the option)
     conllu: str | None = None,
     on_error: str = "stop",
-    engine: str = "local",
+    engine: Engine = "local",
     workers: int = 1,
     rank: int | None = None,
     world: int | None = None,
@@ -242,38 +256,21 @@ def run(
     check_workers(workers)
     check_count(part_sentences, "part_sentences", 1)
     work = make_work(command, **options)
-    with open_inputs(names, conllu, os.fspath(output), trees=command == "convert") as found:
-        return run_job(
-            work,
-            found,
-            os.fspath(output),
-            format_=format,
-            skip=on_error == "skip",
-            engine=engine,
-            workers=workers,
-            rank=rank,
-            world=world,
-            address=address,
-            part_sentences=part_sentences,
-            restart=restart,
-            tell=tell,
-        )
+    running = Running(restart, part_sentences, workers, engine, rank, world, address)
+    where = os.fspath(output)
+    with open_inputs(names, conllu, where, trees=command == "convert") as found:
+        skip = on_error == "skip"
+        return run_job(work, found, where, running, format_=format, skip=skip, tell=tell)
 
 
 def run_job(
     work: Work,
     inputs: Inputs,
     output: str,
+    running: Running,
     *,
     format_: str | None = None,
     skip: bool = False,
-    engine: str = "local",
-    workers: int = 1,
-    rank: int | None = None,
-    world: int | None = None,
-    address: str | None = None,
-    part_sentences: int = PART_SENTENCES,
-    restart: bool = False,
     tell: Callable[[Passed | Done | Failed], object] = lambda event: None,
     began: Callable[[Status], object] = lambda status: None,
     advance: Callable[[int], object] = lambda count: None,
@@ -282,25 +279,29 @@ def run_job(
 
     `began` is told what was done before, and `advance` how many sentences have passed so far.
     """
+    engine = running.engine
     if engine not in ENGINES:
         raise ArborandError(f"there is no engine {engine!r}: use {', '.join(ENGINES)}")
     skip = skip or work.command == "check"
     work = work.for_inputs(inputs.layout)
     chosen = output_format(output, format_ or "parquet", work.layout or inputs.layout)
-    parts = make_parts(inputs.shards, chosen, part_sentences)
+    parts = make_parts(inputs.shards, chosen, running.part_sentences)
+    is_divided = len(parts) > len(inputs.shards)
     mine: Sequence[Part] = parts
     if engine == "array":
-        place, count = rank_and_world(rank, world)
+        place, count = rank_and_world(running.rank, running.world)
         # Of the whole list, not of what is left: the others may see less of it done.
         mine = parts[place::count]
     if work.command == "sample" and work.seed is None:
-        seed = None if restart else recorded_seed(output)
+        seed = None if running.restart else recorded_seed(output)
         if seed is None and engine == "array":
             raise ArborandError("the processes of an array have to draw from one seed: give --seed")
         work = work.with_seed(secrets.randbits(63) if seed is None else seed)
-    identity = _identity(work, inputs, chosen, part_sentences)
-    status = begin(output, identity, parts, restart=restart)
-    if len(parts) > len(inputs.shards) and not inputs.shards[0].sha256:
+    identity = _identity(work, inputs, chosen)
+    if is_divided:
+        identity["part-sentences"] = running.part_sentences
+    status = begin(output, identity, parts, restart=running.restart)
+    if is_divided and not inputs.shards[0].sha256:
         # A file that is divided is read once for its digest, not once per part.
         with open_shard(inputs.shards[0], digest=True) as file:
             mine = [replace(p, shard=replace(p.shard, sha256=file.sha256)) for p in mine]
@@ -323,9 +324,9 @@ def run_job(
         tell(event)
 
     if left:
-        num_processes = max(1, min(workers, len(left)))
+        num_processes = max(1, min(running.workers, len(left)))
         job = Job(
-            work.with_threads(max(1, workers // num_processes)),
+            work.with_threads(max(1, running.workers // num_processes)),
             chosen,
             output,
             inputs.conllu,
@@ -335,7 +336,7 @@ def run_job(
         if engine == "ray":
             from arborand.corpus.ray_engine import run_on_ray
 
-            run_on_ray(job, left, listen, address)
+            run_on_ray(job, left, listen, running.address)
         elif num_processes == 1:
             run_here(job, left, listen)
         else:
@@ -347,27 +348,23 @@ def run_job(
     return finish(status, alone=engine != "array")
 
 
-def _identity(work: Work, inputs: Inputs, chosen: str, part_sentences: int) -> dict[str, Any]:
+def _identity(work: Work, inputs: Inputs, chosen: str) -> dict[str, Any]:
     """Say what must be the same for a job to go on: no folders, no workers, no engine."""
-    shards = inputs.shards
-    is_divided = len(shards) == 1 and shards[0].num_sentences > part_sentences
     identity: dict[str, Any] = {
         "version": __version__,
         "command": work.command,
         **{name: value for name, value in work.options.items() if value not in (None, False)},
         "format": chosen,
         "inputs": {
-            "files": len(shards),
+            "files": len(inputs.shards),
             "sentences": inputs.num_sentences,
-            "sha256": listing_digest(shards),
+            "sha256": listing_digest(inputs.shards),
         },
     }
     if work.method is not None:
         identity["method"] = work.method
     if inputs.conllu is not None:
         identity["conllu"] = inputs.conllu.sha256
-    if is_divided:
-        identity["part-sentences"] = part_sentences
     return identity
 
 
