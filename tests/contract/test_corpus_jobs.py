@@ -21,7 +21,7 @@ from arborand import corpus
 from arborand.corpus import creating, running
 from arborand.corpus.creating import written_aside
 from arborand.corpus.engines import rank_and_world
-from arborand.errors import ArborandError
+from arborand.errors import ArborandError, BiasedSamplerWarning
 from arborand.formats import FormatError, OutputError, read_trees
 from tests.command_line import Corpus, call, conllu_of, random_corpus
 
@@ -614,6 +614,11 @@ def test_files_are_tried_three_times(whole, tmp_path, monkeypatch):
     with pytest.raises(corpus.StoppedError, match="s3: Connection reset by peer"):
         corpus.run("sample", tmp_path / "shards", tmp_path / "out", seed=1)
     assert len(tried) == 3
+
+
+def test_a_biased_method_warns_in_python_too(whole, tmp_path):
+    with pytest.warns(BiasedSamplerWarning, match="'wilson_rc' is biased"):
+        corpus.run("sample", tmp_path / "shards", tmp_path / "out", seed=1, method="wilson_rc")
 
 
 def test_there_is_no_status_where_there_is_no_job(arborand, tmp_path):

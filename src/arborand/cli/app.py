@@ -16,7 +16,7 @@ from arborand import __version__
 from arborand.cli import commands, evaluate, files, show
 from arborand.cli.messages import note
 from arborand.corpus.task import described
-from arborand.errors import ArborandError, SuspiciousWeightsWarning
+from arborand.errors import ArborandError, BiasedSamplerWarning, SuspiciousWeightsWarning
 from arborand.formats.characters import visible
 from arborand.paper import commands as paper
 
@@ -132,7 +132,7 @@ def run() -> None:
     try:
         with suppress(ValueError):  # not in the main thread
             signal.signal(signal.SIGTERM, _terminated)
-        with _one_line_about_odd_scores():
+        with _warnings_in_one_line():
             typer.main.get_command(app)(prog_name="arborand")
     except (ArborandError, ModuleNotFoundError, MemoryError, OSError) as error:
         if isinstance(error, ModuleNotFoundError) and "pip install 'arborand[" not in str(error):
@@ -152,16 +152,19 @@ def _terminated(number: int, frame: object) -> None:
 
 
 @contextmanager
-def _one_line_about_odd_scores() -> Iterator[None]:
-    """Say at most once, in plain words, that scores look like something else."""
+def _warnings_in_one_line() -> Iterator[None]:
+    """Say in a line that a method is biased, or that scores look like something else: once."""
     with warnings.catch_warnings():
-        warnings.simplefilter("always", SuspiciousWeightsWarning)
+        for said in (BiasedSamplerWarning, SuspiciousWeightsWarning):
+            warnings.simplefilter("always", said)
         show_others = warnings.showwarning
 
         def show(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
             if issubclass(category, SuspiciousWeightsWarning):
                 note(f"{message}; other sentences may look odd, too")
                 warnings.simplefilter("ignore", SuspiciousWeightsWarning)
+            elif issubclass(category, BiasedSamplerWarning):
+                note(str(message))
             else:
                 show_others(message, category, *where, **more)
 

@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING
 import typer
 
 from arborand.cli import options
-from arborand.cli.jobs import write
+from arborand.cli.jobs import work_of, write
 from arborand.cli.messages import by_reason, list_skipped, progress
 from arborand.cli.streams import check_streams, chosen_format
 from arborand.cli.tables import print_facts
-from arborand.corpus import computing
 from arborand.corpus.checking import Findings, check_corpus
 from arborand.corpus.plan import open_shard
 from arborand.corpus.running import open_inputs
@@ -69,11 +68,9 @@ def convert(
 @options.command()
 def check(
     scores: list[str],
-    trees: options.TreeKind = "dependency",
-    weights: bool = False,
-    conllu: str | None = None,
     output: str | None = None,
     *,
+    reading: options.Reading,
     running: options.Running,
 ) -> None:
     """Check the scores of a corpus, and say what is wrong where.
@@ -94,22 +91,21 @@ def check(
 
       [cyan]arborand check scores/ --workers 2 -o report/[/cyan]
     """
-    check_streams(scores, conllu, output)
+    check_streams(scores, reading.conllu, output)
     chosen_format(output, running, FINDINGS)
-    with open_inputs(scores, conllu, output) as inputs:
+    with open_inputs(scores, reading.conllu, output) as inputs:
         if output is not None:
-            work = make_work("check", trees=trees, weights=weights)
+            work = work_of("check", reading)
             found = Findings(write(work, inputs, output, running), {}, None)
         else:
-            setting = computing.Setting(trees == "dependency", weights, 1)
             with progress("check", inputs.num_sentences) as advance:
-                found = check_corpus(inputs, setting, advance)
+                found = check_corpus(inputs, reading.setting, advance)
             print_facts(dict(_described(inputs.shards, found)))
     if found.problems:
         count = f"{len(found.problems)} of {inputs.num_sentences}"
         print(f"{count} sentences cannot be used:", *by_reason(found.problems), sep="\n")
     elif output is None:
-        print(f"all sentences have {trees} trees")
+        print(f"all sentences have {reading.trees} trees")
     if found.doubled_ids:
         print(f"{len(found.doubled_ids)} sent_ids stand for more than one sentence:")
         for sent_id, numbers in found.doubled_ids.items():

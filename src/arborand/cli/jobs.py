@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import typer
+
 from arborand.cli import options
 from arborand.cli.messages import list_skipped, note, progress, say_written
 from arborand.cli.streams import check_streams, chosen_format
@@ -27,12 +29,18 @@ if TYPE_CHECKING:
     from arborand.corpus.work import Work
 
 
+def work_of(command: str, reading: options.Reading, **others: Any) -> Work:
+    """Make the work of a command, of what its options say about the scores."""
+    common = {name: getattr(reading, name) for name in ("trees", "weights", "keep_heads")}
+    try:
+        return make_work(command, **common, **others)
+    except ValueError as error:  # what options alone cannot say: which methods draw what
+        raise typer.BadParameter(str(error), param_hint="--method") from error
+
+
 def go_through(command: str, scores: Sequence[str], run: options.Run, **others: Any) -> None:
     """Compute something for every sentence of a corpus, and write it or print it."""
-    options.check_keep_heads(run.conllu, keep_heads=run.keep_heads)
-    work = make_work(
-        command, trees=run.trees, weights=run.weights, keep_heads=run.keep_heads, **others
-    )
+    work = work_of(command, run, **others)
     check_streams(scores, run.conllu, run.output)
     if work.layout is not None:
         chosen_format(run.output, run, work.layout)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import os
-import warnings
 from dataclasses import dataclass, is_dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from arborand.arguments import check_choice, check_count
 from arborand.corpus import computing
-from arborand.errors import ArborandError, BiasedSamplerWarning
+from arborand.errors import ArborandError
 from arborand.formats import rows as layouts
 from arborand.methods import (
     DEFAULT_METHOD,
@@ -116,9 +115,7 @@ def make_work(
         return Work(command, None, None, {})
     if command == "sample":
         methods = WITHOUT_REPLACEMENT if without_replacement else WITH_REPLACEMENT
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", BiasedSamplerWarning)  # for the command to say
-            check_method(method, methods, single_root=trees == "dependency")
+        check_method(method, methods, single_root=trees == "dependency")
     setting = computing.Setting(trees == "dependency", weights, 1, keep_heads)
     common = {"keep-heads": keep_heads, "trees": trees, "weights": weights}
     if command == "sample":
