@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import typer
 
 from arborand.cli import options
-from arborand.cli.jobs import work_of, write
+from arborand.cli.jobs import settled, write
 from arborand.cli.messages import by_reason, list_skipped, progress
-from arborand.cli.streams import check_streams, chosen_format
+from arborand.cli.streams import check_streams
 from arborand.cli.tables import print_facts
 from arborand.corpus.checking import Findings, check_corpus
 from arborand.corpus.plan import open_shard
@@ -17,7 +17,6 @@ from arborand.corpus.running import open_inputs
 from arborand.corpus.state import read_status
 from arborand.corpus.work import make_work
 from arborand.formats.characters import visible
-from arborand.formats.rows import FINDINGS
 from arborand.formats.scores import open_scores
 
 if TYPE_CHECKING:
@@ -91,11 +90,9 @@ def check(
 
       [cyan]arborand check scores/ --workers 2 -o report/[/cyan]
     """
-    check_streams(scores, reading.conllu, output)
-    chosen_format(output, running, FINDINGS)
+    work = settled("check", scores, reading, output, running)
     with open_inputs(scores, reading.conllu, output) as inputs:
         if output is not None:
-            work = work_of("check", reading)
             found = Findings(write(work, inputs, output, running), {}, None)
         else:
             with progress("check", inputs.num_sentences) as advance:

@@ -14,7 +14,7 @@ from arborand.formats.characters import visible
 from arborand.pictures.markup import percent
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
@@ -27,16 +27,24 @@ _MOST_HEADS, _LEAST = 3, 0.005
 # How many characters of a sentence stand in a line that is about something else.
 _TEXT = 40
 
-_TITLES = {
-    "log_partition": "log Z",
-    "entropy": "entropy (nats)",
-    "best_log_prob": "best tree",
-    "single_root_share": "single-root share",
-}
 _ENTROPY = (
     "entropy 0: one tree has all the probability; 0.69: as unsure as between two equally probable "
     "trees; 2.3: as between ten"
 )
+
+
+def plain_percent(probability: float) -> str:
+    """Write a probability as on the pages, with plain spaces."""
+    return percent(probability).replace("\u00a0", " ")
+
+
+# The numbers of a sentence: what they are called, and how they are written.
+_COLUMNS: dict[str, tuple[str, Callable[[float], str]]] = {
+    "log_partition": ("log Z", "{:.6g}".format),
+    "entropy": ("entropy (nats)", "{:.6g}".format),
+    "best_log_prob": ("best tree", lambda log_prob: plain_percent(math.exp(log_prob))),
+    "single_root_share": ("single-root share", plain_percent),
+}
 
 
 class TableOutput:
@@ -87,22 +95,19 @@ class TableOutput:
     def discard(self) -> None:
         """Print what is left."""
         if self._waiting:
-            titles = ["sentence", ">words", *(f">{_TITLES[name]}" for name in self._layout.columns)]
+            titles = [
+                "sentence",
+                ">words",
+                *(f">{_COLUMNS[name][0]}" for name in self._layout.columns),
+            ]
             has_texts = any(text for *_, text in self._waiting)
             lines = self._waiting if has_texts else [cells for *cells, _ in self._waiting]
             print_table([*titles, "<text"] if has_texts else titles, lines)
             self._waiting = []
 
     def _add_line(self, sent_id: str, length: int, rows: Rows, row: int, text: str) -> None:
-        cells = []
-        for name in self._layout.columns:
-            number = float(rows.columns[name][row])
-            if name == "best_log_prob":
-                cells.append(plain_percent(math.exp(number)))
-            elif name == "single_root_share":
-                cells.append(plain_percent(number))
-            else:
-                cells.append(f"{number:.6g}")
+        columns = self._layout.columns
+        cells = [_COLUMNS[name][1](float(rows.columns[name][row])) for name in columns]
         text = text if len(text) <= _TEXT else text[: _TEXT - 1] + "…"
         self._waiting.append((sent_id, str(length), *cells, text))
         if len(self._waiting) == _LINES:
@@ -152,8 +157,3 @@ def print_table(
 def print_facts(facts: dict[str, Any]) -> None:
     """Print a table of names and what they stand for."""
     print_table(["", ""], [(name, visible(str(value))) for name, value in facts.items()])
-
-
-def plain_percent(probability: float) -> str:
-    """Write a probability as on the pages, with plain spaces."""
-    return percent(probability).replace("\u00a0", " ")

@@ -282,7 +282,6 @@ def run_job(
     engine = running.engine
     if engine not in ENGINES:
         raise ArborandError(f"there is no engine {engine!r}: use {', '.join(ENGINES)}")
-    skip = skip or work.command == "check"
     work = work.for_inputs(inputs.layout)
     chosen = output_format(output, format_ or "parquet", work.layout or inputs.layout)
     parts = make_parts(inputs.shards, chosen, running.part_sentences)
@@ -386,7 +385,6 @@ def run_to_writer(
     """
     if work.command == "sample" and work.seed is None:
         work = work.with_seed(secrets.randbits(63))
-    skip = skip or work.command == "check"
     work = work.for_inputs(inputs.layout).with_threads(workers)
     passage = Passage()
     parts = [Part("", shard, 0, shard.num_sentences) for shard in inputs.shards]

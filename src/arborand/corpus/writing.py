@@ -68,7 +68,7 @@ def write_rows(
                 writer,
                 passage,
                 num_trees=work.num_trees,
-                skip=skip,
+                skip=skip or work.command == "check",
                 overlap=overlap,
                 advance=advance,
             )
