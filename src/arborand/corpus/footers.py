@@ -15,7 +15,7 @@ from typing import IO, Any, NamedTuple
 from arborand.errors import FormatError
 from arborand.formats.arrays import NpyStream
 from arborand.formats.inputs import CHUNK, kind_of, parse_json
-from arborand.formats.parquet_sizes import is_single_precision, read_num_rows
+from arborand.formats.parquet_sizes import read_extent
 from arborand.formats.parquet_sizes import read_footer as read_parquet_footer
 from arborand.formats.rows import scores_layout
 
@@ -60,8 +60,9 @@ def read_footer(file: IO[bytes], name: str) -> Footer:
     if kind == "parquet":
         with suppress(ValueError, IndexError):
             footer = read_parquet_footer(file)
-            dtype = "f4" if is_single_precision(footer, "log_weights") else "f8"
-            return Footer(kind, read_num_rows(footer), hashlib.sha256(footer).hexdigest(), dtype)
+            num_rows, is_narrow = read_extent(footer, "log_weights")
+            digest = hashlib.sha256(footer).hexdigest()
+            return Footer(kind, num_rows, digest, "f4" if is_narrow else "f8")
     if kind == "npz":
         with suppress(Exception):  # whatever a damaged archive does to the library
             return _archive(file, name)
