@@ -61,7 +61,7 @@ class TableOutput:
             sent_id, length = visible(rows.sent_ids[i]), int(rows.lengths[i])
             words = rows.tokens[i] if rows.tokens else None
             tokens = None if words is None else [visible(word) for word in words]
-            if block is None:
+            if self._layout.values is None or block is None:
                 self._add_line(sent_id, length, rows, span.start, " ".join(tokens or ()))
                 continue
             title = f"{sent_id}  ({length} word{'' if length == 1 else 's'})"

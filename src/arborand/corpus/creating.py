@@ -1,4 +1,4 @@
-"""Where an output goes, and as what: into a pipe, or a file that appears when it is complete.
+"""The format of an output, and files that appear when they are complete.
 
 Such a file is written aside, then given its name.
 

@@ -41,7 +41,8 @@ class ParquetWriter:
         self._num_waiting = self._num_written = 0
         self._codes: dict[bytes, int] = {}  # of the sentences of the row group
         columns = [Column("sent_id", "text"), Column(layout.numbering or "length", "i4")]
-        columns += [Column(name, "text" if layout.is_text else "f8") for name in layout.columns]
+        kind = "text" if layout.name == "findings" else "f8"
+        columns += [Column(name, kind) for name in layout.columns]
         if layout.values is not None:
             columns.append(Column(layout.values, layout.dtype, is_list=True))
         if layout.name == "scores":
@@ -104,7 +105,7 @@ class ParquetWriter:
         ]
         for name in layout.columns:
             pieces: list[Any] = [rows.columns[name] for rows in waiting]
-            if layout.is_text:
+            if layout.name == "findings":
                 pieces = [text.encode() for piece in pieces for text in piece]
             columns.append(Values(pieces))
         if layout.values is not None:

@@ -33,7 +33,7 @@ class Layout:
     name : str
         What they are.
     columns : tuple of str
-        The names of the numbers of a row, all float64; or of its strings.
+        The names of the numbers of a row, all float64; findings have strings instead.
     values : str or None
         The name of its list.
     dtype : str
@@ -43,8 +43,6 @@ class Layout:
         What the rows of a sentence are counted by, where it has many; empty where it has one.
     is_matrix : bool
         Whether the list is a square matrix.
-    is_text : bool
-        Whether the columns are strings.
     """
 
     name: str
@@ -54,7 +52,6 @@ class Layout:
     num_values: Counts = matrix_sizes
     numbering: str = ""
     is_matrix: bool = True
-    is_text: bool = False
 
 
 def _words(lengths: NDArray[Any]) -> NDArray[np.int64]:
@@ -66,7 +63,7 @@ BEST_TREES = replace(TREES, numbering="rank")
 MARGINALS = Layout("marginals", (), "marginals")
 LOG_PARTITION = Layout("log_partition", ("log_partition",))
 ENTROPY = Layout("entropy", ("log_partition", "entropy", "best_log_prob", "single_root_share"))
-FINDINGS = Layout("findings", ("reason",), is_text=True)
+FINDINGS = Layout("findings", ("reason",))
 # Of the words with a gold head, that is, the first number.
 EVALUATION = Layout(
     "evaluation",
