@@ -686,6 +686,13 @@ DENSE = (
         (*LAPS, "-k", "popping"),
     ),
     Mutant(
+        "popping is not given up where there are many cycles",
+        "src/core/sampling/popping.hpp",
+        "num_cycles > 1 + num_nodes / 16",
+        "num_cycles > num_nodes",
+        (*SHARP, "-k", "many_cycles"),
+    ),
+    Mutant(
         "cycles of heaviest steps count against the budget",
         "src/core/sampling/popping.hpp",
         "            if (!pop_to_the_end(node)) pop(node);\n",

@@ -146,7 +146,7 @@ def test_other_threads_run_during_long_work(name):
 
     def work():
         nonlocal is_inside, is_over
-        for _ in range(100):  # as long as it takes the others to look, on a busy machine
+        for _ in range(1000):  # as long as it takes the others to look, on a busy machine
             is_inside = True
             call()
             is_inside = False
