@@ -14,8 +14,7 @@ from arborand.cli.messages import list_skipped, listed, note, progress, say_writ
 from arborand.cli.streams import check_streams, chosen_format
 from arborand.cli.tables import plain_percent, print_table
 from arborand.corpus import computing
-from arborand.corpus.creating import check_target, is_stream
-from arborand.corpus.folders import is_remote, write_output
+from arborand.corpus.folders import write_output
 from arborand.corpus.passing import NoOutput
 from arborand.corpus.provenance import as_comment
 from arborand.corpus.running import is_folder, open_inputs, run_to_file, run_to_writer
@@ -73,8 +72,6 @@ def evaluate(
         raise typer.BadParameter("an evaluation is one file, not a folder", param_hint="--output")
     for target in (output, plot):
         check_streams(scores, conllu, target)
-        if target is not None and not is_stream(target) and not is_remote(target):
-            check_target(Path(target))
     if plot is not None and Path(plot).suffix.lower() != ".svg":
         raise typer.BadParameter(f"{plot!r} is not .svg", param_hint="--plot")
     chosen = chosen_format(output, options.Running(format_=format_), EVALUATION)
