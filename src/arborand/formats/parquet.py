@@ -41,7 +41,8 @@ class ParquetWriter:
         self._num_waiting = self._num_written = 0
         self._codes: dict[bytes, int] = {}  # of the sentences of the row group
         columns = [Column("sent_id", "text"), Column(layout.numbering or "length", "i4")]
-        columns += [Column(name, "f8") for name in layout.columns]
+        kind = "text" if layout.name == "findings" else "f8"
+        columns += [Column(name, kind) for name in layout.columns]
         if layout.values is not None:
             columns.append(Column(layout.values, layout.dtype, is_list=True))
         if layout.name == "scores":
@@ -101,8 +102,12 @@ class ParquetWriter:
         columns = [
             Values([np.array(code)], codes, repeats=num_rows[num_rows > 0]),
             _integers(numbers),
-            *(Values([rows.columns[name] for rows in waiting]) for name in layout.columns),
         ]
+        for name in layout.columns:
+            pieces: list[Any] = [rows.columns[name] for rows in waiting]
+            if layout.name == "findings":
+                pieces = [text.encode() for piece in pieces for text in piece]
+            columns.append(Values(pieces))
         if layout.values is not None:
             lengths = np.concatenate([rows.lengths for rows in waiting])
             sizes = np.repeat(layout.num_values(lengths), num_rows)

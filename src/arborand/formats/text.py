@@ -67,7 +67,7 @@ class JsonLinesWriter(TextWriter):
                     record[layout.numbering] = samples[row]
                 for name, column in columns.items():
                     value = column[row]
-                    record[name] = value if math.isfinite(value) else None
+                    record[name] = value if isinstance(value, str) or math.isfinite(value) else None
                 if block is not None and layout.values is not None:
                     record[layout.values] = _nested(layout, block[row - span.start])
                 yield json.dumps(record, ensure_ascii=False, allow_nan=False) + "\n"
