@@ -475,6 +475,27 @@ DENSE = (
         (*THREADS, "-k", "take_no_time"),
     ),
     Mutant(
+        "numbers are converted in the caller's environment",
+        "src/core/python/scores.hpp",
+        "        const ARBORAND_ISA::FloatingPointGuard guard;\n",
+        "",
+        (*ENVIRONMENT, "-k", "float32"),
+    ),
+    Mutant(
+        "threads keep the environment of who made them",
+        "src/core/python/helpers.hpp",
+        "        std::fesetenv(FE_DFL_ENV);  // not that of whoever came first\n",
+        "",
+        (*THREADS, "-k", "environment"),
+    ),
+    Mutant(
+        "a thread that works when the interpreter ends is unwound",
+        "src/core/python/calls.hpp",
+        "        for (;;) std::this_thread::sleep_for(std::chrono::hours(1));\n",
+        "        throw;\n",
+        (*THREADS, "-k", "daemon"),
+    ),
+    Mutant(
         "signals may reach threads that help",
         "src/core/python/helpers.hpp",
         "        pthread_sigmask(SIG_SETMASK, &signals, nullptr);\n",
@@ -491,7 +512,7 @@ DENSE = (
     Mutant(
         "the global interpreter lock is kept",
         "src/core/python/calls.hpp",
-        "        nb::gil_scoped_release release;\n",
+        "        const GilReleased released;\n",
         "",
         (*THREADS, "-k", "other_threads"),
     ),

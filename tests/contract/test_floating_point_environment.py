@@ -108,6 +108,23 @@ def test_results_of_threads_do_not_depend_on_the_environment():
 
 
 @each_setting
+@pytest.mark.parametrize("workers", [1, 3])
+def test_scores_in_float32_are_converted_as_if_there_were_no_environment(setting, workers):
+    scores = np.random.default_rng(1).normal(scale=30.0, size=(20, 9, 9)).astype(np.float32)
+
+    def solved():
+        values, gradients = np.empty(20, np.float32), np.empty_like(scores)
+        assert _core.log_partition_of_scores(scores, None, True, workers, values, gradients)
+        return values.tobytes(), gradients.tobytes()
+
+    expected = solved()
+    with environment(setting):
+        found = solved()
+    assert found == expected
+    assert solved() == expected  # also by threads that were made in between
+
+
+@each_setting
 @each_graph
 def test_the_environment_is_given_back(setting, scores):
     with environment(setting):

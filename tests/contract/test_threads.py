@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from arborand import DependencyTrees, _core
+from tests.processes import run_script
 from tests.random_graphs import dense_scores
 
 HERE = Path(__file__).parent
@@ -100,7 +101,35 @@ def test_signals_are_left_to_the_threads_of_python(program):
     assert outcome(program, "signals") == "ok"
 
 
+def test_threads_that_wait_have_an_environment_of_their_own(program):
+    assert outcome(program, "environment") == "ok"
+
+
 # ---- the global interpreter lock ----
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_program_may_end_while_a_daemon_thread_works(workers):
+    script = f"""
+        import threading, time
+        import numpy as np
+        from arborand import DependencyTrees
+        large = DependencyTrees(np.zeros((200, 301, 301)))
+        is_begun = threading.Event()
+
+        def work():
+            while True:
+                is_begun.set()
+                large.arc_marginals(workers={workers})
+
+        threading.Thread(target=work, daemon=True).start()
+        is_begun.wait()
+        time.sleep(0.1)
+        print(1)
+    """
+    for _ in range(3):
+        assert run_script(script) == 1  # which minds how it ended
+
 
 LARGE = 300  # words
 MANY = 20_000  # trees, or entries

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cfenv>
 #include <chrono>
 #include <condition_variable>
 #include <cstddef>
@@ -61,6 +62,7 @@ class Helper {
     using Clock = std::chrono::steady_clock;
 
     void live() noexcept {
+        std::fesetenv(FE_DFL_ENV);  // not that of whoever came first
         leave_signals_to_others();
         Clock::duration patience{0};
         for (;;) {
@@ -83,7 +85,8 @@ class Helper {
 #if !defined(_WIN32)
         sigset_t signals;
         sigfillset(&signals);
-        for (const int fault : {SIGSEGV, SIGBUS, SIGFPE, SIGILL}) sigdelset(&signals, fault);
+        for (const int fault : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGSYS, SIGTRAP})
+            sigdelset(&signals, fault);
         pthread_sigmask(SIG_SETMASK, &signals, nullptr);
 #endif
     }
@@ -169,5 +172,9 @@ class Helpers {
     Some idle_;
     const std::size_t most_idle_;
 };
+
+// Made when the library is loaded: a fork while another thread makes them would leave a child with
+// half of them.
+inline Helpers& helpers_of_process = Helpers::of_process();
 
 }  // namespace arborand

@@ -172,7 +172,7 @@ std::optional<nb::ndarray<nb::numpy, const double>> sound_copy(nb::handle values
     if (m < 2 || m == 3 || m != given.shape(1)) return std::nullopt;
     std::unique_ptr<double[]> copy(new double[m * m]);
     {
-        nb::gil_scoped_release release;
+        const GilReleased released;
         Inspection found;
         if (are_weights) {
             found = clean_logarithms(given.data(), copy.get(), size, size - 1);

@@ -13,6 +13,7 @@
 #include <type_traits>
 
 #include "border/kernels.hpp"
+#include "numbers/floating_point_guard.hpp"
 #include "python/calls.hpp"
 #include "python/inspection.hpp"
 
@@ -67,6 +68,8 @@ bool solve_scores(const ScoreBatch<Number>& batch, int workers, const Kernels& k
         return Status::ok;
     };
     run(count, workers, [&](Index g, Workspace& workspace, const Interrupt& interrupt) {
+        // Numbers are converted here, outside the kernels.
+        const ARBORAND_ISA::FloatingPointGuard guard;
         if (!is_sound.load(std::memory_order_relaxed)) return Status::ok;
         const std::int64_t n = batch.lengths ? batch.lengths->data()[g] : size - 1;
         if (n < 1 || n >= size) return give_up();

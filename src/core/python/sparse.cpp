@@ -261,7 +261,7 @@ class SparseGraph {
 
     // Make the steps of the walk, by whoever comes first.  Others wait, without the GIL.
     StepTables prepare() {
-        nb::gil_scoped_release release;
+        const GilReleased released;
         std::call_once(prepared_, [&] {
             steps_ = make_steps(*rows_);
             near_ = !waits_for_memory(*rows_, !steps_.empty());
@@ -321,7 +321,7 @@ class Elimination {
               Array<const std::uint64_t, 1> draws, Array<std::int32_t, 2> heads) {
         const Request request{{{key0, key1}}, draws, heads};
         {
-            nb::gil_scoped_release release;
+            const GilReleased released;
             std::call_once(listed_,
                            [&] { earlier_ = std::make_unique<EarlierEntries>(*structure_); });
         }
