@@ -63,10 +63,10 @@ PACKAGE = (
         PAGES,
     ),
     Mutant(
-        "two neighbours of one name are two runs, of which one is lost",
+        "numbers of a page that are not all bytes keep the types they came in",
         "src/arborand/formats/parquet_pages.py",
-        "np.add.reduceat(repeats, np.flatnonzero(is_new)).tolist()",
-        "repeats[is_new].tolist()",
+        'np.ascontiguousarray(piece, dtype=f"<{kind}")',
+        "np.ascontiguousarray(piece)",
         PAGES,
     ),
     Mutant(

@@ -17,7 +17,7 @@ from arborand import __version__
 from arborand.errors import OutputError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable
 
     from numpy.typing import NDArray
 
@@ -30,6 +30,8 @@ _DATA_PAGE, _DICTIONARY_PAGE = 0, 2
 _REQUIRED, _OPTIONAL, _REPEATED = 0, 1, 2
 _UTF8, _LIST = 0, 3
 _CODECS = {"snappy": 1, "zstd": 6}
+# In the dictionary of bytes, each stands for itself.
+_BYTES = np.arange(256, dtype=np.int32)
 
 
 class Column(NamedTuple):
@@ -63,33 +65,33 @@ class Column(NamedTuple):
 
 
 class Values(NamedTuple):
-    """What a column holds in some rows: a page.
+    """What a column holds in some rows.
 
     Attributes
     ----------
-    plain : list of ndarray, or list of bytes
-        The numbers, in pieces, or the strings; or their places in the dictionary.
-    dictionary : ndarray, or dict from bytes, or None
-        May grow from rows to rows of a row group.
+    plain : ndarray or list of bytes
+        The numbers or the strings.
     sizes : ndarray or None
-        How many values each row's list has; -1 where there is no list.
+        How many of them each row's list has; -1 where there is no list.
     repeats : ndarray or None
-        How often each place in the dictionary stands in a row.
+        In how many rows each string stands, if it is in no list.
     """
 
-    plain: list[NDArray[Any]] | list[bytes]
-    dictionary: NDArray[np.int32] | dict[bytes, int] | None = None
+    plain: NDArray[Any] | list[bytes]
     sizes: NDArray[np.int64] | None = None
     repeats: NDArray[np.int64] | None = None
 
 
 class _Chunk:
-    """One column of a row group: its pages, compressed."""
+    """One column of a row group: its pages, compressed, and what is not yet in one."""
 
     def __init__(self) -> None:
+        self.waiting: list[Values] = []
         self.pages: list[bytes] = []
         self.raw_size = self.num_levels = 0
-        self.dictionary: NDArray[np.int32] | dict[bytes, int] | None = None
+        # The values that pages name by their place: strings, or all bytes.
+        self.dictionary: dict[bytes, int] = {}
+        self.has_bytes = False
 
 
 class ParquetFile:
@@ -127,13 +129,18 @@ class ParquetFile:
         self._place += len(data)
 
     def add_rows(self, num_rows: int, values: list[Values]) -> None:
-        """Take the next rows of a row group; what is kept of them is compressed."""
+        """Take the next rows of a page."""
         self._num_rows += num_rows
-        for column, chunk, some in zip(self._columns, self._chunks, values, strict=True):
-            self._add_page(column, chunk, some)
+        for chunk, some in zip(self._chunks, values, strict=True):
+            chunk.waiting.append(some)
+
+    def end_page(self) -> None:
+        """Compress the rows since the last page: one page of each column."""
+        for column, chunk in zip(self._columns, self._chunks, strict=True):
+            self._add_page(column, chunk)
 
     def end_group(self) -> None:
-        """Write the rows since the last one as a row group."""
+        """Write the pages since the last one as a row group."""
         start = self._place
         chunks = [self._end_chunk(*pair) for pair in zip(self._columns, self._chunks, strict=True)]
         self._groups.append(
@@ -166,22 +173,26 @@ class ParquetFile:
         encoded = encode_struct(footer)
         self._write(encoded + len(encoded).to_bytes(4, "little") + b"PAR1")
 
-    def _add_page(self, column: Column, chunk: _Chunk, values: Values) -> None:
-        pieces, sizes, dictionary = values.plain, values.sizes, values.dictionary
-        num_levels = len(pieces) if column.kind == "text" else sum(map(len, pieces))
-        levels = b""
-        if sizes is not None:
-            levels, num_levels = _list_levels(sizes, column.is_optional)
-        if dictionary is None:
-            content = _plain(pieces)
-        elif values.repeats is None:
+    def _add_page(self, column: Column, chunk: _Chunk) -> None:
+        waiting, chunk.waiting = chunk.waiting, []
+        pieces: list[Any] = [values.plain for values in waiting]
+        sizes = [values.sizes for values in waiting if values.sizes is not None]
+        repeats = [values.repeats for values in waiting if values.repeats is not None]
+        num_levels = sum(map(len, pieces))
+        levels, encoding = b"", _RLE_DICTIONARY
+        if sizes:
+            levels, num_levels = _list_levels(np.concatenate(sizes), column.is_optional)
+        if repeats:
+            places = chunk.dictionary
+            codes = [places.setdefault(text, len(places)) for piece in pieces for text in piece]
+            rows = np.repeat(codes, np.concatenate(repeats))
+            content, num_levels = _runs(rows, len(places)), len(rows)
+        elif column.kind == "i4" and all(map(_fit_bytes, pieces)):
+            chunk.has_bytes = True
             content = _bytes_as_codes(pieces)
         else:
-            content = _runs(np.concatenate(pieces), values.repeats, len(dictionary))
-            num_levels = int(values.repeats.sum())
-        if dictionary is not None:
-            chunk.dictionary = dictionary
-        encoding = _PLAIN if dictionary is None else _RLE_DICTIONARY
+            encoding = _PLAIN
+            content = _plain(column.kind, pieces)
         header = {5: {1: num_levels, 2: encoding, 3: _RLE, 4: _RLE}}
         page, raw_size = self._page(column, _DATA_PAGE, header, [levels, *content])
         chunk.pages.append(page)
@@ -199,15 +210,15 @@ class ParquetFile:
             5: Long(chunk.num_levels),
         }
         found = chunk.dictionary
-        if found is not None:
-            header = {7: {1: len(found), 2: _PLAIN}}
-            content = _plain(found if isinstance(found, dict) else [found])
-            page, size = self._page(column, _DICTIONARY_PAGE, header, content)
+        if found or chunk.has_bytes:
+            values = list(found) or _BYTES
+            header = {7: {1: len(values), 2: _PLAIN}}
+            page, size = self._page(column, _DICTIONARY_PAGE, header, _plain(column.kind, [values]))
             self._write(page)
             raw_size += size
             described[2].append(_RLE_DICTIONARY)
             described[11] = Long(start)
-            if isinstance(found, dict):  # the bounds of the strings, by which readers skip
+            if found:  # the bounds of the strings, by which readers skip
                 described[12] = {3: Long(0), 5: max(found), 6: min(found)}
         described[9] = Long(self._place)
         for page in chunk.pages:
@@ -224,7 +235,7 @@ class ParquetFile:
         size = max(len(body), len(packed))
         if size > _MAX_PAGE:
             raise OutputError(
-                f"a row of {column.name} takes {size} bytes, too many for Parquet: use npz"
+                f"{column.name} takes {size} bytes in one page, too many for Parquet: use npz"
             )
         checksum = zlib.crc32(packed)
         signed = checksum - ((checksum >> 31) << 32)
@@ -232,14 +243,16 @@ class ParquetFile:
         return described + packed, len(described) + len(body)
 
 
-def _plain(values: Iterable[Any]) -> list[Any]:
-    """Encode arrays of numbers, or strings, as they are."""
-    return [
-        len(value).to_bytes(4, "little") + value
-        if isinstance(value, bytes)
-        else np.ascontiguousarray(value, dtype=value.dtype.newbyteorder("<"))
-        for value in values
-    ]
+def _plain(kind: str, pieces: list[Any]) -> list[Any]:
+    """Encode arrays of numbers, or lists of strings, as they are."""
+    if kind == "text":
+        return [_sized(text) for piece in pieces for text in piece]
+    return [np.ascontiguousarray(piece, dtype=f"<{kind}") for piece in pieces]
+
+
+def _fit_bytes(integers: NDArray[Any]) -> bool:
+    """Tell whether integers can be stored as bytes: a quarter of the size, not yet compressed."""
+    return bool(integers.min(initial=0) >= 0 and integers.max(initial=0) <= 255)
 
 
 def _list_levels(sizes: NDArray[np.int64], is_optional: bool) -> tuple[bytes, int]:
@@ -285,18 +298,19 @@ def _bytes_as_codes(pieces: list[Any]) -> list[Any]:
     """Encode places in a dictionary as they are: packed numbers of eight bits each."""
     count = sum(map(len, pieces))
     groups = -(-count // 8)
-    return [b"\x08", _packed_groups(groups), *pieces, bytes(groups * 8 - count)]
+    codes = [piece.astype(np.uint8, copy=False) for piece in pieces]
+    return [b"\x08", _packed_groups(groups), *codes, bytes(groups * 8 - count)]
 
 
-def _runs(codes: NDArray[Any], repeats: NDArray[np.int64], num_values: int) -> list[bytes]:
+def _runs(codes: NDArray[Any], num_values: int) -> list[bytes]:
     """Encode places in a dictionary of so many values as runs of the same one."""
     width = max(1, (num_values - 1).bit_length())
-    is_new = np.concatenate([[True], codes[1:] != codes[:-1]])
-    counts = np.add.reduceat(repeats, np.flatnonzero(is_new)).tolist()
+    starts = np.flatnonzero(np.diff(codes, prepend=-1))
+    counts = np.diff(starts, append=len(codes)).tolist()
     size = (width + 7) // 8
     runs = [
         _varint(count << 1) + code.to_bytes(size, "little")
-        for count, code in zip(counts, codes[is_new].tolist(), strict=True)
+        for count, code in zip(counts, codes[starts].tolist(), strict=True)
     ]
     return [bytes([width]), *runs]
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -41,8 +41,6 @@ class Layout:
     num_values : function from lengths to sizes of lists
     numbering : str
         What the rows of a sentence are counted by, where it has many; empty where it has one.
-    is_matrix : bool
-        Whether the list is a square matrix.
     """
 
     name: str
@@ -51,14 +49,13 @@ class Layout:
     dtype: str = "f8"
     num_values: Counts = matrix_sizes
     numbering: str = ""
-    is_matrix: bool = True
 
 
 def _words(lengths: NDArray[Any]) -> NDArray[np.int64]:
     return np.asarray(lengths, dtype=np.int64)
 
 
-TREES = Layout("trees", ("log_prob",), "heads", "i4", _words, "sample", is_matrix=False)
+TREES = Layout("trees", ("log_prob",), "heads", "i4", _words, "sample")
 BEST_TREES = replace(TREES, numbering="rank")
 MARGINALS = Layout("marginals", (), "marginals")
 LOG_PARTITION = Layout("log_partition", ("log_partition",))
@@ -120,44 +117,6 @@ class Rows:
         numbers -= np.repeat(before.astype(np.int32), self.num_rows)
         return numbers
 
-    def split(self, count: int, layout: Layout) -> tuple[Rows, Rows]:
-        """Part the first rows from the others; a sentence may have some of both."""
-        ends = np.cumsum(self.num_rows)
-        last = int(np.searchsorted(ends, count))  # the sentence of the last row that comes first
-        rest = int(ends[last]) - count
-        next_one = last if rest else last + 1
-        before, after = self.num_rows[: last + 1].copy(), self.num_rows[next_one:].copy()
-        first_sample = 0
-        if rest:
-            before[last] -= rest
-            after[0] = rest
-            first_sample = int(before[last]) + (self.first_sample if last == 0 else 0)
-        sizes = layout.num_values(self.lengths)
-        cut = int((sizes[: last + 1] * before).sum())
-        values = self.values
-        return (
-            replace(
-                self,
-                sent_ids=self.sent_ids[: last + 1],
-                lengths=self.lengths[: last + 1],
-                num_rows=before,
-                columns={name: column[:count] for name, column in self.columns.items()},
-                values=None if values is None else values[:cut],
-                tokens=self.tokens[: last + 1],
-                annotations=self.annotations[: last + 1],
-            ),
-            Rows(
-                self.sent_ids[next_one:],
-                self.lengths[next_one:],
-                after,
-                {name: column[count:] for name, column in self.columns.items()},
-                None if values is None else values[cut:],
-                first_sample,
-                self.tokens[next_one:],
-                self.annotations[next_one:],
-            ),
-        )
-
     def sentences(self, layout: Layout) -> Iterator[tuple[int, slice, NDArray[Any] | None]]:
         """Walk through the sentences: position, rows, and values of shape (rows, size)."""
         sizes = layout.num_values(self.lengths)
@@ -169,3 +128,16 @@ class Rows:
             yield i, slice(row, row + count), block
             row += count
             value += count * size
+
+
+class Writer(Protocol):
+    """Writes rows into an open file, from front to back; a pipe will do."""
+
+    def write(self, rows: Rows) -> None:
+        """Write the next rows."""
+
+    def close(self) -> None:
+        """Complete what is in the file; the file stays open."""
+
+    def discard(self) -> None:
+        """Give up, and let go of what is held."""
