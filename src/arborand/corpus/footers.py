@@ -13,7 +13,7 @@ from contextlib import suppress
 from typing import IO, Any, NamedTuple
 
 from arborand.errors import FormatError
-from arborand.formats.arrays import NpyStream
+from arborand.formats.arrays import open_npy
 from arborand.formats.inputs import CHUNK, kind_of, parse_json
 from arborand.formats.parquet_sizes import read_footer as read_parquet_footer
 from arborand.formats.parquet_sizes import read_num_rows
@@ -62,7 +62,7 @@ def read_footer(file: IO[bytes], name: str) -> Footer:
         if kind == "npy":
             size = file.seek(0, 2)
             file.seek(0)
-            count = _count({"log_weights": NpyStream(file, name, size).shape})
+            count = _count({"log_weights": open_npy(file, name, size).shape})
         elif kind == "safetensors":
             file.seek(0)
             tensors = parse_json(file.read(int.from_bytes(file.read(8), "little")))
@@ -84,7 +84,7 @@ def _archive(file: IO[bytes], name: str) -> Footer:
     shapes = {}
     for array in members.keys() & {"lengths", "log_weights"}:
         with archive.open(members[array]) as member:
-            shapes[array] = NpyStream(member, name, members[array].file_size).shape
+            shapes[array] = open_npy(member, name, members[array].file_size).shape
     digest = hashlib.sha256("\n".join(listing).encode("utf-8", "surrogateescape")).hexdigest()
     return Footer("npz", _count(shapes), digest)
 

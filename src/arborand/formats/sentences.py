@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -16,6 +15,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from arborand.formats.arrays import ArrayStream
     from arborand.formats.conllu import Annotation
 
 # How many numbers a run of sentences may need, padded matrices and drawn trees together: 2 MB,
@@ -134,8 +134,14 @@ def split_runs(
         yield start, len(lengths)
 
 
-def sentence_id(value: object, name: str, index: int, unit: str = "sentence number") -> str:
-    """Read a sentence id: a string, UTF-8 bytes, or an integer.
+def sentence_id(
+    value: object,
+    name: str,
+    index: int,
+    unit: str = "sentence number",
+    encoding: str = "utf-8",
+) -> str:
+    """Read a sentence id: a string, its bytes, or an integer.
 
     Raises
     ------
@@ -143,7 +149,7 @@ def sentence_id(value: object, name: str, index: int, unit: str = "sentence numb
         If it is something else, or too long; naming the file and the sentence.
     """
     try:
-        text = value.decode() if isinstance(value, bytes) else value
+        text = value.decode(encoding) if isinstance(value, bytes) else value
         if isinstance(text, int) and not isinstance(text, bool):
             text = str(text)
         if not isinstance(text, str):
@@ -158,7 +164,7 @@ def sentence_id(value: object, name: str, index: int, unit: str = "sentence numb
     raise FormatError(f"{name}: the sent_id of {unit} {index + 1} {reason}")
 
 
-def read_ids(stream: Any, count: int, name: str, first: int) -> list[str]:
+def read_ids(stream: ArrayStream, count: int, name: str, first: int) -> list[str]:
     """Read the next ids of an array of strings, bytes or integers, a few at a time."""
     kind, itemsize = stream.dtype.kind, stream.dtype.itemsize
     characters = itemsize // 4 if kind == "U" else itemsize
@@ -168,15 +174,9 @@ def read_ids(stream: Any, count: int, name: str, first: int) -> list[str]:
     answer: list[str] = []
     while len(answer) < count:
         part = stream.read(min(step, count - len(answer)))
-        if kind == "U" and itemsize:
-            # Python itself fails where a number is no character.
-            codes = part.view(part.dtype.str[0] + "u4")
-            wrong = np.flatnonzero(codes > sys.maxunicode)
-            if wrong.size:
-                index = first + len(answer) + int(wrong[0]) // characters
-                raise FormatError(
-                    f"{name}: the sent_id of sentence number {index + 1} is not valid Unicode"
-                )
+        if kind == "U" and itemsize:  # NumPy itself fails where a number is no character
+            part = part.view(f"V{itemsize}")
         for value in part.tolist():
-            answer.append(sentence_id(value, name, first + len(answer)))
+            found = sentence_id(value, name, first + len(answer), encoding=stream.encoding)
+            answer.append(found.rstrip("\0"))
     return answer

@@ -304,7 +304,9 @@ def _array_provenance(arrays: ArrayFile) -> dict[str, Any] | None:
             f"{arrays.name}: provenance must be one string of at most {_MAX_PROVENANCE} "
             f"characters, but is {stream.dtype} of shape {stream.shape}"
         )
-    return _provenance(arrays.name, stream.read_text())
+    with reading(f"{arrays.name}: provenance", MemoryError):
+        text = stream.read(1).tobytes().decode(stream.encoding).rstrip("\0")
+    return _provenance(arrays.name, text)
 
 
 def _array_trees(arrays: ArrayFile) -> Iterator[_Tree]:
