@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from arborand.formats.arrays import ArrayStream
     from arborand.formats.conllu import Annotation
+    from arborand.formats.inputs import InputFile
 
 # How many numbers a run of sentences may need, padded matrices and drawn trees together: 2 MB,
 # about what fits into the cache of one core.  A single sentence may need more.
@@ -108,6 +109,43 @@ class Sentences:
             raise SentenceError(self.sent_ids[i], self.first + i, reason)
 
 
+class ScoresFile:
+    """An open file of scores.
+
+    Attributes
+    ----------
+    file : InputFile
+    layout : str
+        How the matrices are stored, in words.
+    dtype : dtype
+    num_sentences : int
+    has_sent_ids : bool
+    """
+
+    file: InputFile
+    layout: str
+    dtype: np.dtype[Any]
+    num_sentences: int
+    has_sent_ids: bool
+
+    def runs(self, first: int = 0, *, num_trees: int = 0, scale: int = 1) -> Iterator[Sentences]:
+        """Read the sentences from `first` on, in runs whose size is bounded."""
+        for run in self._runs(first, num_trees, run_values(scale)):
+            if run.first >= first:
+                yield run
+            elif run.first + len(run) > first:
+                yield run.part(first - run.first, len(run))
+
+    def _runs(self, first: int, num_trees: int, max_values: int) -> Iterator[Sentences]:
+        """Read runs; those before `first` may be left out."""
+        raise NotImplementedError
+
+
+def numbered(index: int, count: int) -> list[str]:
+    """Name sentences that have no id by their number."""
+    return [str(i + 1) for i in range(index, index + count)]
+
+
 def run_values(scale: int = 1) -> int:
     """Give the bound of a run on which so many threads work."""
     return RUN_VALUES * scale
@@ -119,9 +157,7 @@ def matrix_sizes(lengths: NDArray[Any]) -> NDArray[np.int64]:
     return answer
 
 
-def split_runs(
-    lengths: NDArray[np.int64], num_trees: int, max_values: int
-) -> Iterator[tuple[int, int]]:
+def split_runs(lengths: NDArray[Any], num_trees: int, max_values: int) -> Iterator[tuple[int, int]]:
     """Split sentences into runs that, padded, need at most so many numbers for everything."""
     start, most = 0, 0
     for i, length in enumerate(lengths.tolist()):
