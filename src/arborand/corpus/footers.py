@@ -51,7 +51,7 @@ def read_footer(file: IO[bytes], name: str) -> Footer:
     kind = kind_of(file.read(CHUNK), name)
     # What is wrong with a file is said when it is opened: here it only has no number.
     if kind == "parquet":
-        with suppress(ValueError, IndexError):
+        with suppress(ValueError, IndexError, RecursionError):
             footer = read_parquet_footer(file)
             return Footer(kind, read_num_rows(footer), hashlib.sha256(footer).hexdigest())
     if kind == "npz":

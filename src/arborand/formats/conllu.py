@@ -96,12 +96,12 @@ class Annotation:
         FormatError
             If a head is something else, or not there.
         """
-        heads = self.column("HEAD")
-        for word, head in enumerate(heads, 1):
-            is_possible = _is_number(head) and len(head) <= 9 and int(head) <= len(heads)
-            if head != "_" and not (is_possible and int(head) != word):
-                raise _wrong_head(word, head, len(heads))
-        return [-1 if head == "_" else int(head) for head in heads]
+        column = self.column("HEAD")
+        heads = [_head(text) for text in column]
+        for word, (head, text) in enumerate(zip(heads, column, strict=True), 1):
+            if text != "_" and (not 0 <= head <= len(heads) or head == word):
+                raise _wrong_head(word, text, len(heads))
+        return heads
 
     def sentence_of(self, sent_id: str, number: int) -> str:
         """Give the sent_id of the sentence whose tree `number` this block is.
@@ -156,7 +156,7 @@ class AnnotationFile:
         FormatError
             If it is not there, or has another number of words.
         """
-        annotation = self._by_id(sent_id) if self._by_sent_id else self._by_index(index)
+        annotation = parse_block(self._block(sent_id, index), self.file.name)
         found = len(annotation.words)
         if found != num_words:
             raise FormatError(
@@ -164,31 +164,28 @@ class AnnotationFile:
             )
         return annotation
 
-    def _by_id(self, sent_id: str) -> Annotation:
+    def _block(self, sent_id: str, index: int) -> list[bytes]:
         if sent_id in self._passed:
             self._handle.seek(self._passed.pop(sent_id))
-            return parse_block(_next_block(self._handle), self.file.name)
-        self._handle.seek(self._offset)
-        while True:
-            start = self._handle.tell()
-            block = _next_block(self._handle)
+            return _next_block(self._handle)
+        start = self._handle.seek(self._offset)
+        while block := _next_block(self._handle):
             self._offset = self._handle.tell()
-            if not block:
-                raise FormatError(f"{self.file.name} has no (further) sentence with this sent_id")
-            comments = [line for line in block if line.startswith(_COMMENT)]
-            found = _sent_id([line.decode("utf-8-sig", "replace") for line in comments])
-            if found == sent_id:
-                return parse_block(block, self.file.name)
-            self._passed.setdefault(found, start)
-
-    def _by_index(self, index: int) -> Annotation:
-        while True:
-            block = _next_block(self._handle)
-            if not block:
-                raise FormatError(f"{self.file.name} has only {self._index} sentences")
             self._index += 1
-            if self._index > index:
-                return parse_block(block, self.file.name)
+            if self._by_sent_id:
+                comments = [line for line in block if line.startswith(_COMMENT)]
+                found = _sent_id([line.decode("utf-8-sig", "replace") for line in comments])
+                if found == sent_id:
+                    return block
+                self._passed.setdefault(found, start)
+            elif self._index > index:
+                return block
+            start = self._offset
+        raise FormatError(
+            f"{self.file.name} has no (further) sentence with this sent_id"
+            if self._by_sent_id
+            else f"{self.file.name} has only {self._index} sentences"
+        )
 
 
 def read_annotations(handle: IO[bytes], name: str) -> Iterator[Annotation]:
@@ -314,29 +311,26 @@ class BlockTemplate:
         annotation: Annotation | None,
         numbering: str,
     ) -> None:
+        if annotation is None:
+            # White space at the ends of a column, or twice in it, is not CoNLL-U.
+            forms = [" ".join(token.split()) or "_" for token in tokens or ["_"] * num_words]
+            lines = [[str(i), form, *"________"] for i, form in enumerate(forms, 1)]
+            text = [] if tokens is None else [f"# text = {' '.join(forms)}"]
+            annotation = Annotation(sent_id, text, lines)
         self._sent_id = sent_id
         self._numbering = numbering
         self._once: list[str] = []
         self._source: list[str] = []
         self._comments: list[str] = []
-        if annotation is not None:
-            lines = annotation.lines
-            self._sort_comments(annotation)
-        else:
-            # White space at the ends of a column, or twice in it, is not CoNLL-U.
-            forms = [" ".join(token.split()) or "_" for token in tokens or ["_"] * num_words]
-            lines = [[str(i), form, *"________"] for i, form in enumerate(forms, 1)]
-            if tokens is not None:
-                self._comments = [f"# text = {' '.join(forms)}"]
-        words = [line for line in lines if _is_number(line[0])]
-        self._heads = [_head(line[_HEAD]) for line in words]
+        self._sort_comments(annotation)
+        self._heads = [_head(text) for text in annotation.column("HEAD")]
         self._kept = [
-            f"{head}\t{_relation(head, line[_DEPREL])}"
-            for head, line in zip(self._heads, words, strict=True)
+            f"{head}\t{_relation(head, relation)}"
+            for head, relation in zip(self._heads, annotation.column("DEPREL"), strict=True)
         ]
         self._new = ["0\troot", *(f"{head}\t_" for head in range(1, num_words + 1))]
-        self._body_with_graph = _body(lines, with_graph=True)
-        self._body = _body(lines, with_graph=False)
+        self._body_with_graph = _body(annotation.lines, with_graph=True)
+        self._body = _body(annotation.lines, with_graph=False)
 
     def _sort_comments(self, annotation: Annotation) -> None:
         for comment in map(_on_one_line, annotation.comments):

@@ -14,7 +14,7 @@ from arborand.formats.arrays import open_arrays
 from arborand.formats.conllu import read_annotations
 from arborand.formats.inputs import open_input, parse_json, reading
 from arborand.formats.parquet_input import ParquetInput
-from arborand.formats.provenance import checked_provenance
+from arborand.formats.provenance import as_json
 from arborand.formats.rows import BEST_TREES, TREES, Rows
 from arborand.formats.sentences import read_ids, sentence_id
 from arborand.trees import check_trees
@@ -212,13 +212,16 @@ def _check(rows: Rows, first: int) -> None:
             raise SentenceError(rows.sent_ids[i], first + i, str(error)) from error
 
 
-def _provenance(name: str, record: object) -> dict[str, Any] | None:
+def _provenance(name: str, record: Any) -> dict[str, Any] | None:
     """Read what a file says of itself, if it says anything: a record, or its text."""
     if not record:
         return None
     with reading(f"{name}: the provenance"):
-        text = isinstance(record, (str, bytes))
-        return checked_provenance(parse_json(record) if text else record)  # type: ignore[arg-type]
+        found = parse_json(record) if isinstance(record, (str, bytes)) else record
+        if not isinstance(found, dict):
+            raise ValueError(f"the provenance is a {type(found).__name__}, not an object")
+        as_json({"source": {"source": found}}).encode()  # it will be passed on in this way
+        return found
 
 
 def _text_provenance(handle: IO[bytes], name: str) -> dict[str, Any] | None:
