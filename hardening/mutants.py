@@ -51,15 +51,22 @@ PACKAGE = (
     Mutant(
         "an empty list is a list of one value",
         "src/arborand/formats/parquet_pages.py",
-        "    if sizes.min() > 0:\n",
-        "    if sizes.min() >= 0:\n",
+        "(sizes > 0).astype(np.int8)",
+        "(sizes >= 0).astype(np.int8)",
         PAGES,
     ),
     Mutant(
         "packed numbers end before their last group does",
         "src/arborand/formats/parquet_pages.py",
-        'packed.ljust(groups * width, b"\\0")',
-        "packed",
+        "bytes(groups * 8 - count)",
+        'b""',
+        PAGES,
+    ),
+    Mutant(
+        "two neighbours of one name are two runs, of which one is lost",
+        "src/arborand/formats/parquet_pages.py",
+        "np.add.reduceat(repeats, starts).tolist()",
+        "repeats[starts].tolist()",
         PAGES,
     ),
     Mutant(

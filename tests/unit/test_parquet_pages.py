@@ -87,11 +87,13 @@ def test_lists_of_strings_may_be_empty_or_missing(rows):
     assert file.read()["tokens"].to_pylist() == rows
 
 
-def test_levels_fill_their_last_group():
+def test_packed_numbers_fill_their_last_group():
     """Arrow does not mind, but others may read groups of eight whole."""
     levels = parquet_pages._list_levels(np.array([-1, 0, 2]), is_optional=True)
-    # Lengths of four bytes; one group each; 0, 0, 0, 1 of one bit and 0, 1, 2, 2 of two.
-    assert levels == (bytes.fromhex("02000000 03 08 03000000 03 a400"), 4)
+    # Lengths of four bytes; one group of 0, 0, 0, 1; runs of 0, of 1, and of 2 and 2.
+    assert levels == (bytes.fromhex("02000000 03 08 06000000 0200 0201 0402"), 4)
+    codes = parquet_pages._bytes_as_codes([np.array([7]), np.array([8])])
+    assert b"".join(codes) == bytes.fromhex("08 03 0708000000000000")
 
 
 @settings(derandomize=True, max_examples=60, deadline=None)

@@ -75,13 +75,7 @@ class Annotation:
 
     @property
     def heads(self) -> list[int]:
-        """The HEAD column.
-
-        Raises
-        ------
-        FormatError
-            If some word has none, or one that is not there.
-        """
+        """The HEAD column: every word has one."""
         heads = self.given_heads
         if -1 in heads:
             raise _wrong_head(heads.index(-1) + 1, "_", len(heads))
@@ -89,13 +83,7 @@ class Annotation:
 
     @property
     def given_heads(self) -> list[int]:
-        """The HEAD column, -1 where it is ``_``.
-
-        Raises
-        ------
-        FormatError
-            If a head is something else, or not there.
-        """
+        """The HEAD column, -1 where it is ``_``; any other is 0, or another word."""
         column = self.column("HEAD")
         heads = [_head(text) for text in column]
         for word, (head, text) in enumerate(zip(heads, column, strict=True), 1):
@@ -149,13 +137,7 @@ class AnnotationFile:
         self._index = 0
 
     def find(self, sent_id: str, index: int, num_words: int) -> Annotation:
-        """Find a sentence by its id, or by its place where the scores have no ids.
-
-        Raises
-        ------
-        FormatError
-            If it is not there, or has another number of words.
-        """
+        """Find a sentence of so many words by its id, or by its place where scores have no ids."""
         annotation = parse_block(self._block(sent_id, index), self.file.name)
         found = len(annotation.words)
         if found != num_words:
@@ -238,13 +220,7 @@ def _sentence_of(sent_id: str, number: int, source: str | None) -> str:
 
 
 def parse_block(block: list[bytes], name: str) -> Annotation:
-    """Read the lines of one sentence.
-
-    Raises
-    ------
-    FormatError
-        If they are not CoNLL-U.
-    """
+    """Read the lines of one sentence."""
     where = f"{name}: the block that begins with {block[0][:60]!r}"
     try:
         lines = [line.decode("utf-8-sig").rstrip("\r\n") for line in block]

@@ -54,15 +54,18 @@ class ParquetWriter(Writer):
         if layout.values is not None:
             sizes = layout.num_values(rows.lengths)[sentence]
         numbers = rows.samples() if layout.numbering else rows.lengths[sentence]
+        last_rows = np.cumsum(rows.num_rows, dtype=np.int64)
         ends = np.cumsum(sizes + _ROW_VALUES)
         start = first_value = num_taken = 0
         while start < len(sentence):
             bound = min(_PAGE_VALUES, ROW_GROUP_VALUES - self._num_written)
             last = int(np.searchsorted(ends, num_taken + bound - self._num_waiting))
             some = slice(start, min(last + 1, len(sentence)))
-            which, repeats = np.unique(sentence[some], return_counts=True)
+            bounds = np.clip(last_rows, start, some.stop)
+            repeats = bounds - np.concatenate([[start], bounds[:-1]])
+            which = np.flatnonzero(repeats)
             columns = [
-                Values([rows.sent_ids[i].encode() for i in which.tolist()], repeats=repeats),
+                Values([rows.sent_ids[i].encode() for i in which.tolist()], repeats=repeats[which]),
                 Values(numbers[some]),
                 *(Values(rows.columns[name][some]) for name in layout.columns),
             ]

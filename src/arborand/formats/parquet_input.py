@@ -20,7 +20,6 @@ from arborand.formats.parquet_sizes import check_pages, read_row_groups
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from contextlib import AbstractContextManager
 
 # How much larger a row group may be in memory than in the file, beyond what a sentence may take.
 _MAX_RATIO = 256
@@ -64,7 +63,7 @@ class ParquetInput:
         self._arrow = required("pyarrow", "reading a .parquet file")
         parquet = required("pyarrow.parquet", "reading a .parquet file")
         self._handle = handle
-        with self.reading():
+        with reading(self.name):
             self.groups = read_row_groups(handle)
             metadata = parquet.read_metadata(handle)
             leaves = [metadata.schema.column(i) for i in range(metadata.num_columns)]
@@ -99,13 +98,6 @@ class ParquetInput:
                 raise FormatError(f"{name} has {names.count(column)} columns {column!r}: keep one")
             self._check_type(column, schema.field(column).type, columns[column])
 
-    def reading(self) -> AbstractContextManager[None]:
-        """Turn whatever a damaged file does to the library that reads it into one error.
-
-        An impossible size makes the library run out of memory, too.
-        """
-        return reading(self.name)
-
     def _check_type(self, column: str, found: Any, kind: str) -> None:
         types = self._arrow.types
         if types.is_dictionary(found):  # asked for by us, not by the file
@@ -131,13 +123,13 @@ class ParquetInput:
     def batches(self, group: int, rows: int) -> Iterator[Any]:
         """Read a row group, so many rows at a time."""
         self._check_size(group)
-        with self.reading():
+        with reading(self.name):
             batches = self._file.iter_batches(
                 rows, row_groups=[group], columns=self.columns, use_threads=False
             )
         left = self.groups[group].num_rows
         while True:
-            with self.reading():
+            with reading(self.name):
                 batch = next(batches, None)
                 if batch is None:
                     break
@@ -172,7 +164,7 @@ class ParquetInput:
                     f"{self.name}: row group {group + 1} holds {size} bytes of {chunk.path} in "
                     f"{chunk.packed_size}: write smaller row groups, or raise {WORDS_VARIABLE}"
                 )
-            with self.reading():
+            with reading(self.name):
                 check_pages(self._handle, chunk, bound)
 
     def _check_strings(self, column: str, array: Any) -> None:

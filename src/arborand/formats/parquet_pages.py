@@ -178,15 +178,16 @@ class ParquetFile:
         pieces: list[Any] = [values.plain for values in waiting]
         sizes = [values.sizes for values in waiting if values.sizes is not None]
         repeats = [values.repeats for values in waiting if values.repeats is not None]
-        num_levels = sum(map(len, pieces))
-        levels, encoding = b"", _RLE_DICTIONARY
+        levels, num_levels, encoding = b"", sum(map(len, pieces)), _RLE_DICTIONARY
         if sizes:
             levels, num_levels = _list_levels(np.concatenate(sizes), column.is_optional)
         if repeats:
             places = chunk.dictionary
             codes = [places.setdefault(text, len(places)) for piece in pieces for text in piece]
-            rows = np.repeat(codes, np.concatenate(repeats))
-            content, num_levels = _runs(rows, len(places)), len(rows)
+            counts = np.concatenate(repeats)
+            num_levels = int(counts.sum())
+            width = max(1, (len(places) - 1).bit_length())
+            content = [bytes([width]), _runs(np.array(codes), counts, (width + 7) // 8)]
         elif column.kind == "i4" and all(map(_fit_bytes, pieces)):
             chunk.has_bytes = True
             content = _bytes_as_codes(pieces)
@@ -260,33 +261,20 @@ def _list_levels(sizes: NDArray[np.int64], is_optional: bool) -> tuple[bytes, in
 
     There is one level per value, and one for each list that is empty or missing.
     """
-    ends = np.cumsum(np.maximum(sizes, 1))
+    counts = np.maximum(sizes, 1)
+    ends = np.cumsum(counts)
     is_within = np.ones(ends[-1], dtype=np.uint8)
     is_within[0] = 0
     is_within[ends[:-1]] = 0
-    there = 2 if is_optional else 1
-    if sizes.min() > 0:
-        present = _varint(len(is_within) << 1) + bytes([there])  # one run
-    else:
-        levels = np.full(len(is_within), there, dtype=np.uint8)
-        empty = np.flatnonzero(sizes < 1)
-        levels[ends[empty] - 1] = sizes[empty] + there - 1
-        present = _bits(levels, there)
-    return _sized(_bits(is_within, 1)) + _sized(present), len(is_within)
+    bits = np.packbits(is_within, bitorder="little").tobytes()
+    # How much of a list there is: it may be missing, be empty, or have values.
+    levels = (sizes > 0).astype(np.int8) + (sizes >= 0) * np.int8(is_optional)
+    present = _runs(levels, counts, 1)
+    return _sized(_packed_groups(len(bits)) + bits) + _sized(present), len(is_within)
 
 
 def _sized(data: bytes) -> bytes:
     return len(data).to_bytes(4, "little") + data
-
-
-def _bits(numbers: NDArray[np.uint8], width: int) -> bytes:
-    """Encode numbers of one or two bits."""
-    bits = numbers
-    if width > 1:
-        bits = np.unpackbits(numbers[:, None], axis=1, count=width, bitorder="little").ravel()
-    packed = np.packbits(bits, bitorder="little").tobytes()
-    groups = -(-len(numbers) // 8)
-    return _packed_groups(groups) + packed.ljust(groups * width, b"\0")
 
 
 def _packed_groups(count: int) -> bytes:
@@ -302,17 +290,14 @@ def _bytes_as_codes(pieces: list[Any]) -> list[Any]:
     return [b"\x08", _packed_groups(groups), *codes, bytes(groups * 8 - count)]
 
 
-def _runs(codes: NDArray[Any], num_values: int) -> list[bytes]:
-    """Encode places in a dictionary of so many values as runs of the same one."""
-    width = max(1, (num_values - 1).bit_length())
-    starts = np.flatnonzero(np.diff(codes, prepend=-1))
-    counts = np.diff(starts, append=len(codes)).tolist()
-    size = (width + 7) // 8
-    runs = [
-        _varint(count << 1) + code.to_bytes(size, "little")
-        for count, code in zip(counts, codes[starts].tolist(), strict=True)
-    ]
-    return [bytes([width]), *runs]
+def _runs(numbers: NDArray[Any], repeats: NDArray[np.int64], num_bytes: int) -> bytes:
+    """Encode numbers, each repeated so often, as runs of the same one."""
+    starts = np.flatnonzero(np.concatenate([[True], numbers[1:] != numbers[:-1]]))
+    counts = np.add.reduceat(repeats, starts).tolist()
+    return b"".join(
+        _varint(count << 1) + number.to_bytes(num_bytes, "little")
+        for count, number in zip(counts, numbers[starts].tolist(), strict=True)
+    )
 
 
 # ---- Thrift's compact protocol, in which headers and the footer are written

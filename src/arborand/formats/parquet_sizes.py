@@ -2,7 +2,8 @@
 
 The library takes memory for whatever the header of a page says, two gigabytes if need be, and some
 damaged footers end its process.  So the sizes of column chunks and of pages are read here: Parquet
-writes them in Thrift's compact protocol, whose fields have numbers instead of names.
+writes them in Thrift's compact protocol, whose fields have numbers instead of names.  What cannot
+be right is a ``ValueError`` or, where the bytes end too early, an ``IndexError``.
 """
 
 from __future__ import annotations
@@ -33,13 +34,7 @@ class RowGroup(NamedTuple):
 
 
 def read_footer(file: IO[bytes]) -> bytes:
-    """Read the bytes of the footer.
-
-    Raises
-    ------
-    ValueError
-        If there is none.
-    """
+    """Read the bytes of the footer."""
     end = file.seek(0, 2)
     file.seek(max(0, end - 8))
     tail = file.read(8)
@@ -56,13 +51,7 @@ def read_num_rows(footer: bytes) -> int:
 
 
 def read_row_groups(file: IO[bytes]) -> list[RowGroup]:
-    """Read what the footer says about row groups.
-
-    Raises
-    ------
-    ValueError
-        If it is no footer.
-    """
+    """Read what the footer says about row groups."""
     groups = []
     for group in _field(_Compact(read_footer(file)).read_struct(), 4, list):
         chunks = [_chunk(_field(column, 3, dict)) for column in _field(group, 1, list)]
@@ -80,13 +69,7 @@ def _chunk(fields: dict[int, Any]) -> Chunk:
 
 
 def check_pages(file: IO[bytes], chunk: Chunk, bound: int) -> None:
-    """Make sure that the pages of a chunk are as large as it says, and none larger than allowed.
-
-    Raises
-    ------
-    ValueError
-        If they are not.
-    """
+    """Make sure that the pages of a chunk are as large as it says, and none larger than allowed."""
     place, left = chunk.start, chunk.num_values
     unpacked = 0
     while left > 0:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from arborand.formats.inputs import reading
 from arborand.formats.limits import max_characters, max_words, too_many_words
 from arborand.formats.parquet_input import ParquetInput
 from arborand.formats.sentences import (
@@ -78,7 +79,7 @@ class ParquetScores(ScoresFile):
         matrices = batch.column("log_weights")
         sent_ids = self._ids(batch, index)
         tokens: list[list[str] | None] = [None] * len(sent_ids)
-        with self._input.reading():
+        with reading(self.file.name):
             counts = _numbers(_filled(matrices.value_lengths(), 0)).astype(np.int64)
             values = _numbers(matrices.flatten())
             if "length" in self._input.columns:

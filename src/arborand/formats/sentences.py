@@ -177,13 +177,7 @@ def sentence_id(
     unit: str = "sentence number",
     encoding: str = "utf-8",
 ) -> str:
-    """Read a sentence id: a string, its bytes, or an integer.
-
-    Raises
-    ------
-    FormatError
-        If it is something else, or too long; naming the file and the sentence.
-    """
+    """Read a sentence id: a string, its bytes, or an integer; none that is too long."""
     try:
         text = value.decode(encoding) if isinstance(value, bytes) else value
         if isinstance(text, int) and not isinstance(text, bool):

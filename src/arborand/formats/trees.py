@@ -255,7 +255,7 @@ def _parquet_trees(table: ParquetInput) -> Iterator[_Tree]:
     row = 0
     for group in range(len(table.groups)):
         for batch in table.batches(group, _PORTION):
-            with table.reading():
+            with reading(table.name):
                 records = batch.to_pylist()
             for record in records:
                 yield _tree(record, table.name, "row", row)
