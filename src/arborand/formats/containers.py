@@ -91,7 +91,7 @@ class ColumnWriter(Writer):
             numbers.add(counts)
         for name in self._layout.columns:
             self._columns[name].add(rows.columns[name])
-        if rows.values is not None and self._values is not None:
+        if self._values is not None:
             self._columns[self._values].add(rows.values)
 
     def _sent_ids(self) -> Iterator[list[str]]:

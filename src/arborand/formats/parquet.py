@@ -50,9 +50,7 @@ class ParquetWriter(Writer):
         """Take the next rows."""
         layout = self._layout
         sentence = np.repeat(np.arange(len(rows.sent_ids)), rows.num_rows)
-        sizes = np.zeros(len(sentence), dtype=np.int64)
-        if layout.values is not None:
-            sizes = layout.num_values(rows.lengths)[sentence]
+        sizes = layout.num_values(rows.lengths)[sentence]
         numbers = rows.samples() if layout.numbering else rows.lengths[sentence]
         last_rows = np.cumsum(rows.num_rows, dtype=np.int64)
         ends = np.cumsum(sizes + _ROW_VALUES)
@@ -69,7 +67,7 @@ class ParquetWriter(Writer):
                 Values(numbers[some]),
                 *(Values(rows.columns[name][some]) for name in layout.columns),
             ]
-            if rows.values is not None:
+            if layout.values is not None:
                 last_value = first_value + int(sizes[some].sum())
                 columns.append(Values(rows.values[first_value:last_value], sizes=sizes[some]))
                 first_value = last_value

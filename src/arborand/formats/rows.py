@@ -24,6 +24,14 @@ if TYPE_CHECKING:
 Counts = Callable[["NDArray[Any]"], "NDArray[np.int64]"]
 
 
+def _no_values(lengths: NDArray[Any]) -> NDArray[np.int64]:
+    return np.zeros(len(lengths), dtype=np.int64)
+
+
+def _words(lengths: NDArray[Any]) -> NDArray[np.int64]:
+    return np.asarray(lengths, dtype=np.int64)
+
+
 @dataclass(frozen=True, slots=True)
 class Layout:
     """The shape of an output's rows.
@@ -47,17 +55,13 @@ class Layout:
     columns: tuple[str, ...] = ()
     values: str | None = None
     dtype: str = "f8"
-    num_values: Counts = matrix_sizes
+    num_values: Counts = _no_values
     numbering: str = ""
-
-
-def _words(lengths: NDArray[Any]) -> NDArray[np.int64]:
-    return np.asarray(lengths, dtype=np.int64)
 
 
 TREES = Layout("trees", ("log_prob",), "heads", "i4", _words, "sample")
 BEST_TREES = replace(TREES, numbering="rank")
-MARGINALS = Layout("marginals", (), "marginals")
+MARGINALS = Layout("marginals", (), "marginals", num_values=matrix_sizes)
 LOG_PARTITION = Layout("log_partition", ("log_partition",))
 ENTROPY = Layout("entropy", ("log_partition", "entropy", "best_log_prob", "single_root_share"))
 # Of the words with a gold head, that is, the first number.
@@ -77,7 +81,7 @@ EVALUATION = Layout(
 def scores_layout(dtype: np.dtype[Any]) -> Layout:
     """Describe scores: as narrow as they came, at least float32."""
     is_narrow = dtype.itemsize <= 4 and dtype.kind == "f"
-    return Layout("scores", (), "log_weights", "f4" if is_narrow else "f8")
+    return Layout("scores", (), "log_weights", "f4" if is_narrow else "f8", matrix_sizes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +97,7 @@ class Rows:
         The number of rows of each sentence.
     columns : dict from name to ndarray of float64
         One number a row.
-    values : ndarray or None
+    values : ndarray
         The lists of all rows, one after the other.
     first_sample : int
         How many rows of the first sentence were in earlier `Rows`.
@@ -104,7 +108,7 @@ class Rows:
     lengths: NDArray[np.int32]
     num_rows: NDArray[np.int64]
     columns: dict[str, NDArray[np.float64]]
-    values: NDArray[Any] | None = None
+    values: NDArray[Any] = field(default_factory=lambda: np.empty(0))
     first_sample: int = 0
     tokens: list[list[str] | None] = field(default_factory=list)
     annotations: list[Annotation | None] = field(default_factory=list)
@@ -117,14 +121,12 @@ class Rows:
         numbers -= np.repeat(before.astype(np.int32), self.num_rows)
         return numbers
 
-    def sentences(self, layout: Layout) -> Iterator[tuple[int, slice, NDArray[Any] | None]]:
+    def sentences(self, layout: Layout) -> Iterator[tuple[int, slice, NDArray[Any]]]:
         """Walk through the sentences: position, rows, and values of shape (rows, size)."""
         sizes = layout.num_values(self.lengths)
         row = value = 0
         for i, (count, size) in enumerate(zip(self.num_rows.tolist(), sizes.tolist(), strict=True)):
-            block = None
-            if self.values is not None:
-                block = self.values[value : value + count * size].reshape(count, size)
+            block = self.values[value : value + count * size].reshape(count, size)
             yield i, slice(row, row + count), block
             row += count
             value += count * size

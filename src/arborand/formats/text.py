@@ -62,7 +62,7 @@ class JsonLinesWriter(TextWriter):
                 for name, column in columns.items():
                     value = column[row]
                     record[name] = value if math.isfinite(value) else None
-                if block is not None and layout.values is not None:
+                if layout.values is not None:
                     values = block[row - span.start]
                     if layout.num_values is matrix_sizes:
                         values = values.reshape(int(rows.lengths[i]) + 1, -1)
@@ -109,8 +109,6 @@ class ConlluWriter(TextWriter):
         samples = rows.samples().tolist()
         log_prob = rows.columns["log_prob"].tolist()
         for i, span, block in rows.sentences(self._layout):
-            if block is None:
-                continue
             template = BlockTemplate(
                 rows.sent_ids[i],
                 int(rows.lengths[i]),

@@ -85,8 +85,6 @@ def read_trees(source: str | os.PathLike[str]) -> Iterator[Trees]:
         sentence: list[Trees] = []
         for rows in trees.rows():
             for i, span, block in rows.sentences(TREES):
-                if block is None:
-                    continue
                 if sentence and not (i == 0 and rows.first_sample):
                     yield _joined(sentence)
                     sentence = []
@@ -206,8 +204,7 @@ def _check(rows: Rows, first: int) -> None:
     """Make sure that all trees are trees."""
     for i, _, block in rows.sentences(TREES):
         try:
-            if block is not None:
-                check_trees(np.pad(block, ((0, 0), (1, 0)), constant_values=-1))
+            check_trees(np.pad(block, ((0, 0), (1, 0)), constant_values=-1))
         except InvalidTreeError as error:
             raise SentenceError(rows.sent_ids[i], first + i, str(error)) from error
 
