@@ -16,7 +16,7 @@ import numpy as np
 
 from arborand.errors import FormatError
 from arborand.formats.inputs import damaged, describe, parse_json, reading, required
-from arborand.formats.limits import max_words, too_many_words
+from arborand.formats.limits import WORDS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -191,13 +191,13 @@ class ArrayFile:
         stream, start = self.vector(array), 0
         while start < stream.shape[0]:
             piece = stream.read(min(PIECE, stream.shape[0] - start))
-            wrong = np.flatnonzero((piece < 0) | ((piece > max_words()) & (of == "words")))
+            wrong = np.flatnonzero((piece < 0) | ((piece > WORDS.most) & (of == "words")))
             if wrong.size:
                 index, found = start + int(wrong[0]), piece[wrong[0]]
                 raise FormatError(
                     f"{self.name}: {array}[{index}] is {found}, which is no number of {of}"
                     if found < 0
-                    else f"{self.name}, sentence number {index + 1}: {too_many_words(found)}"
+                    else f"{self.name}, sentence number {index + 1}: {WORDS.exceeded_by(found)}"
                 )
             yield piece
             start += len(piece)

@@ -16,7 +16,7 @@ from typing import IO, TYPE_CHECKING
 
 from arborand.errors import FormatError
 from arborand.formats.inputs import open_input, parse_json
-from arborand.formats.limits import max_characters, too_many_characters
+from arborand.formats.limits import CHARACTERS
 
 if TYPE_CHECKING:
     import os
@@ -246,8 +246,8 @@ def parse_block(block: list[bytes], name: str) -> Annotation:
             "expected 1, 2, 3, ..."
         )
     longest = max([len(answer.sent_id or ""), *map(len, answer.tokens)])
-    if longest > max_characters():
-        raise FormatError(f"{where} has a string {too_many_characters(longest)}")
+    if longest > CHARACTERS.most:
+        raise FormatError(f"{where} has a string {CHARACTERS.exceeded_by(longest)}")
     return answer
 
 

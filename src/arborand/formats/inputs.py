@@ -90,13 +90,11 @@ def shown_name(path: Path) -> str:
 
 
 def _inspected(path: Path, name: str) -> InputFile:
-    digest = hashlib.sha256()
     try:
         with path.open("rb") as file:
-            start = chunk = file.read(CHUNK)
-            while chunk:
-                digest.update(chunk)
-                chunk = file.read(CHUNK)
+            start = file.read(CHUNK)
+            file.seek(0)
+            digest = hashlib.file_digest(file, "sha256")
     except (OSError, ValueError) as error:  # ValueError: a name with a NUL in it
         reason = getattr(error, "strerror", None) or error
         raise FormatError(f"{name} cannot be read: {reason}") from error

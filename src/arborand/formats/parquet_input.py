@@ -10,12 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from arborand.errors import FormatError
 from arborand.formats.inputs import damaged, describe, reading, required
-from arborand.formats.limits import (
-    WORDS_VARIABLE,
-    max_characters,
-    max_words,
-    too_many_characters,
-)
+from arborand.formats.limits import CHARACTERS, WORDS
 from arborand.formats.parquet_sizes import check_pages, read_row_groups
 
 if TYPE_CHECKING:
@@ -154,15 +149,15 @@ class ParquetInput:
             if column not in self.columns:
                 continue
             size = max(8 * chunk.num_values, chunk.unpacked_size)
-            bound = 8 * (max_words() + 1) ** 2 + _MAX_RATIO * chunk.packed_size
+            bound = 8 * (WORDS.most + 1) ** 2 + _MAX_RATIO * chunk.packed_size
             if column in self._texts:
                 bound = min(bound, _most_text(chunk.num_values))
                 if chunk.unpacked_size > bound:
-                    raise self._long_string(column, max_characters() + 1)
+                    raise self._long_string(column, CHARACTERS.most + 1)
             if size > bound:
                 raise FormatError(
                     f"{self.name}: row group {group + 1} holds {size} bytes of {chunk.path} in "
-                    f"{chunk.packed_size}: write smaller row groups, or raise {WORDS_VARIABLE}"
+                    f"{chunk.packed_size}: write smaller row groups, or raise {WORDS.variable}"
                 )
             with reading(self.name):
                 check_pages(self._handle, chunk, bound)
@@ -174,13 +169,13 @@ class ParquetInput:
             return
         compute = required("pyarrow.compute", "reading a .parquet file")
         longest = compute.max(compute.binary_length(strings)).as_py() or 0
-        if longest > 4 * max_characters():  # a character takes at most four bytes
+        if longest > 4 * CHARACTERS.most:  # a character takes at most four bytes
             raise self._long_string(column, longest // 4)
 
     def _long_string(self, column: str, at_least: int) -> FormatError:
         return FormatError(
             f"{self.name}: the column {column} has a string "
-            f"{too_many_characters(f'at least {at_least}')}"
+            f"{CHARACTERS.exceeded_by(f'at least {at_least}')}"
         )
 
 
@@ -189,4 +184,4 @@ def _most_text(num_strings: int) -> int:
 
     A string stands in its page, perhaps in a dictionary, and in the statistics of its page.
     """
-    return _PAGE_BYTES + 5 * num_strings * (4 * max_characters() + _STRING_BYTES)
+    return _PAGE_BYTES + 5 * num_strings * (4 * CHARACTERS.most + _STRING_BYTES)

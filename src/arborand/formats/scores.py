@@ -22,7 +22,7 @@ import numpy as np
 from arborand.errors import FormatError
 from arborand.formats.arrays import PIECE, open_arrays
 from arborand.formats.inputs import describe, open_input, parse_json
-from arborand.formats.limits import max_words, too_many_words
+from arborand.formats.limits import WORDS
 from arborand.formats.scores_parquet import ParquetScores
 from arborand.formats.sentences import (
     ScoresFile,
@@ -136,8 +136,8 @@ class ArrayScores(ScoresFile):
                 "(S, m, m) for S matrices padded to the same size"
                 f"{ragged if self._values and len(shape) == 1 else ''}"
             )
-        if shape[1] - 1 > max_words():
-            raise FormatError(f"{self.file.name}, matrix 1: {too_many_words(shape[1] - 1)}")
+        if shape[1] - 1 > WORDS.most:
+            raise FormatError(f"{self.file.name}, matrix 1: {WORDS.exceeded_by(shape[1] - 1)}")
         return shape[0], shape[1]
 
     def _check_ragged(self, shape: tuple[int, ...]) -> int:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from arborand.formats.inputs import reading
-from arborand.formats.limits import max_characters, max_words, too_many_words
+from arborand.formats.limits import CHARACTERS, WORDS
 from arborand.formats.parquet_input import ParquetInput
 from arborand.formats.sentences import (
     ScoresFile,
@@ -51,7 +51,7 @@ class ParquetScores(ScoresFile):
             values = [strings[code] for code in _filled(column.indices, -1).to_pylist()]
         else:
             values = column.to_pylist()
-        longest = max_characters()
+        longest = CHARACTERS.most
         return [
             value
             if type(value) is str and len(value) <= longest and value.isascii()
@@ -88,7 +88,7 @@ class ParquetScores(ScoresFile):
                 lengths = [math.isqrt(count) - 1 for count in counts.tolist()]
             if "tokens" in self._input.columns:
                 tokens = batch.column("tokens").to_pylist()
-        faults, most_words = {}, max_words()
+        faults, most_words = {}, WORDS.most
         for i, (count, words) in enumerate(zip(counts.tolist(), tokens, strict=True)):
             if reason := _fault(lengths[i], count, words, most_words):
                 faults[i] = reason
@@ -127,7 +127,7 @@ def _fault(
             "n words has (n + 1) ** 2, and at least one word"
         )
     if length > most_words:
-        return too_many_words(length)
+        return WORDS.exceeded_by(length)
     if words is not None and len(words) != length:
         return f"it has {length} words, but {len(words)} tokens"
     if words is not None and None in words:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from arborand.errors import FormatError, SentenceError
-from arborand.formats.limits import max_characters, too_many_characters
+from arborand.formats.limits import CHARACTERS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -184,8 +184,8 @@ def sentence_id(
             text = str(text)
         if not isinstance(text, str):
             reason = f"is {value!r:.60}: expected a string"
-        elif len(text) > max_characters():
-            reason = f"is {too_many_characters(len(text))}"
+        elif len(text) > CHARACTERS.most:
+            reason = f"is {CHARACTERS.exceeded_by(len(text))}"
         else:
             text.encode()  # fails for half of a surrogate pair
             return text
@@ -198,8 +198,8 @@ def read_ids(stream: ArrayStream, count: int, name: str, first: int) -> list[str
     """Read the next ids of an array of strings, bytes or integers, a few at a time."""
     kind, itemsize = stream.dtype.kind, stream.dtype.itemsize
     characters = itemsize // 4 if kind == "U" else itemsize
-    if characters > max_characters():
-        raise FormatError(f"{name}: sent_ids are strings {too_many_characters(characters)}")
+    if characters > CHARACTERS.most:
+        raise FormatError(f"{name}: sent_ids are strings {CHARACTERS.exceeded_by(characters)}")
     step = max(1, _ID_BYTES // max(1, itemsize))
     answer: list[str] = []
     while len(answer) < count:
