@@ -14,6 +14,7 @@ from __future__ import annotations
 import argparse
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -26,6 +27,7 @@ SOURCE = ROOT / "build" / "mutants" / "source"
 BUILD = ROOT / "build" / "mutants" / "cmake"
 TOOLS = Path(sys.executable).parent
 HANGS = 600  # seconds after which the tests of a mutant count as having noticed it
+CRASHES = (signal.SIGSEGV, signal.SIGBUS, signal.SIGABRT)  # are noticed, too
 
 
 def copy_sources() -> None:
@@ -87,6 +89,8 @@ def tests_pass(tests: tuple[str, ...]) -> bool:
             command, cwd=SOURCE, env=environment, capture_output=True, timeout=HANGS, check=False
         )
     except subprocess.TimeoutExpired:
+        return False
+    if -finished.returncode in CRASHES:
         return False
     if finished.returncode not in (0, 1) and b"Timeout" not in finished.stdout + finished.stderr:
         raise RuntimeError(finished.stdout.decode() + finished.stderr.decode())

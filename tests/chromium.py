@@ -33,7 +33,7 @@ FLAGS = (
     "--hide-scrollbars",
     "--remote-debugging-pipe",
 )
-PATIENCE = 30.0  # seconds, for anything
+PATIENCE = 120.0  # seconds, for anything: only reached by what hangs
 # Chromium insists on descriptors 3 and 4: moves the pipes there, whatever numbers they have here.
 LAUNCHER = """
 import fcntl, os, sys

@@ -51,8 +51,8 @@ def press():
     time.sleep({after})
     os.kill(os.getpid(), signal.SIGINT)
 
-threading.Thread(target=press, daemon=True).start()
 try:
+    threading.Thread(target=press, daemon=True).start()
     {call}
     interrupted = False
 except KeyboardInterrupt:

@@ -86,24 +86,28 @@ class JumpingSampler(TreeSampler):
         sharpness = np.log(np.maximum(totals, 1)).sum() - partition.log()
         return bool(sharpness > math.log(4 * (self.num_nodes - 1)))
 
-    def find_cycles(self, *, always: bool) -> None:
-        """Find the cycles of heaviest steps that walks seldom leave, and build their tables."""
-        follow = [0, *(int(np.argmax(row)) for row in self.steps[1:])]
-        chances = np.zeros(self.num_nodes)
-        if self.single_root:
-            chances = root_child_marginals(self.log_weights)
-        seen: set[int] = {0}
-        wasted = 0.0
+    def cycles_of_heaviest_steps(self) -> list[tuple[int, ...]]:
+        """Follow the heaviest steps from every node; a cycle begins where it is met first."""
+        seen = {0}
+        cycles = []
         for start in range(1, self.num_nodes):
             path: list[int] = []
             node = start
             while node not in seen:
                 seen.add(node)
                 path.append(node)
-                node = follow[node]
-            if node not in path:
-                continue
-            cycle = tuple(path[path.index(node) :])
+                node = int(np.argmax(self.steps[node]))
+            if node in path:
+                cycles.append(tuple(path[path.index(node) :]))
+        return cycles
+
+    def find_cycles(self, *, always: bool) -> None:
+        """Find the cycles of heaviest steps that walks seldom leave, and build their tables."""
+        chances = np.zeros(self.num_nodes)
+        if self.single_root:
+            chances = root_child_marginals(self.log_weights)
+        wasted = 0.0
+        for cycle in self.cycles_of_heaviest_steps():
             leaving = sum(self.exit_weights(cycle))
             if not 1e-280 <= leaving <= (1.0 if always else 0.125):
                 continue

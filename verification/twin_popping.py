@@ -95,7 +95,7 @@ class PoppingSampler(JumpingSampler):
             self.surprise[node] = int(others / total * HALF) if total > 0 else 0
             if others > 0:
                 self.surprising[node] = OtherSteps.of(self.other_steps(node, head), others)
-        self.cycles = self.find_cycles_of_heaviest_steps()
+        self.cycles = self.cycles_of_heaviest_steps()
         if self.pops != "always" and len(self.cycles) > 1 + self.num_nodes // 16:
             self.heaviest = {}
             super().prepare(jumps, is_sharp=is_sharp)
@@ -130,21 +130,6 @@ class PoppingSampler(JumpingSampler):
             segments[-1].append((node, by))
             before = by
         return segments
-
-    def find_cycles_of_heaviest_steps(self) -> list[tuple[int, ...]]:
-        """Follow the heaviest steps from every node; a cycle begins where it is met first."""
-        seen = {0}
-        cycles = []
-        for start in range(1, self.num_nodes):
-            path: list[int] = []
-            node = start
-            while node not in seen:
-                seen.add(node)
-                path.append(node)
-                node = self.heaviest[node]
-            if node in path:
-                cycles.append(tuple(path[path.index(node) :]))
-        return cycles
 
     # ---- draws ----
 

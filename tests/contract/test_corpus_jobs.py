@@ -6,6 +6,7 @@ import itertools
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 from functools import partial
@@ -23,6 +24,7 @@ from arborand.corpus.creating import written_aside
 from arborand.corpus.engines import rank_and_world
 from arborand.errors import ArborandError
 from arborand.formats import FormatError, OutputError, read_trees
+from tests import faults
 from tests.command_line import Corpus, call, conllu_of, random_corpus
 
 KINDS = ("npz", "parquet", "safetensors", "npy")
@@ -545,9 +547,17 @@ def test_an_array_of_three_of_which_one_is_killed_is_one_job(whole, tmp_path):
     corpus.run("sample", tmp_path / "shards", tmp_path / "whole", num_trees=2, seed=1)
     command = [sys.executable, "-m", "arborand", "sample", tmp_path / "shards", "-k", "2"]
     command += ["--seed", "1", "--engine", "array", "-o", f"{tmp_path}/out/", "--world", "3"]
-    ranks = [subprocess.Popen([*command, "--rank", str(rank)]) for rank in range(3)]
-    ranks[1].kill()
-    assert [rank.wait() for rank in ranks] == [0, -9, 0]
+    ranks = [subprocess.Popen([*command, "--rank", str(rank)]) for rank in (0, 2)]
+    argv = [str(word) for word in [*command[3:], "--rank", "1"]]
+    killed = subprocess.run(
+        [sys.executable, faults.__file__],
+        input=json.dumps({"argv": argv, "fault": ["killed", 1]}),
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+    )
+    assert json.loads(killed.stdout)[0] == -signal.SIGKILL
+    assert [rank.wait() for rank in ranks] == [0, 0]
     status = corpus.read_status(str(tmp_path / "out"))
     assert not status.is_complete
     assert len(status.done) >= 5

@@ -13,6 +13,7 @@ from arborand import DependencyTrees
 from arborand.trees import is_tree
 from examples.corpus import make_scores
 from examples.first_trees import read_corpus
+from tests.processes import TIMEOUT
 
 ROOT = Path(__file__).parents[2]
 CORPUS = ROOT / "examples" / "corpus"
@@ -103,7 +104,7 @@ def test_the_first_example_runs_and_tells_the_truth(tmp_path):
         encoding="utf-8",
         env={"PYTHONIOENCODING": "utf-8"},
         cwd=tmp_path,
-        timeout=60,
+        timeout=TIMEOUT,
         check=True,
     )
     assert done.stderr == ""

@@ -161,6 +161,7 @@ def test_flags_are_given_back(name, which):
 
 def test_the_environment_is_given_back_after_an_interrupt():
     def work_until_interrupted():
+        timer.start()
         while True:
             DependencyTrees(scores).arc_marginals()
 
@@ -169,7 +170,6 @@ def test_the_environment_is_given_back_after_an_interrupt():
     timer = threading.Timer(0.2, lambda: signal.pthread_kill(main, signal.SIGINT))
     with environment("upward"):
         before = floating_point.control()
-        timer.start()
         with pytest.raises(KeyboardInterrupt):
             work_until_interrupted()
         after = floating_point.control()

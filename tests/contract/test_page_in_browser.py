@@ -594,7 +594,7 @@ def test_fixed_heads_are_saved_as_conllu_that_the_command_keeps(
         for (const button of document.querySelectorAll("#s1 .keep button")) button.click();
     })()""")
     path = tmp_path / "en-1.conllu"
-    browser.wait_for(path.exists)
+    browser.wait_for(lambda: path.exists() and path.stat().st_size > 0)
     browser.settle()
     (command,) = browser.evaluate("copied")
     with path.open("rb") as saved:

@@ -206,6 +206,15 @@ def test_words_step_at_once_where_surprises_are_rare(kind):
         assert np.array_equal(again, heads) == is_same
 
 
+@KINDS
+def test_words_do_not_step_at_once_where_many_cycles_would_be_popped(kind):
+    graphs = kind(mutual_pairs(1, 30, 12.0))._graphs
+    heads, _ = sampling.sample(graphs, 300, key=stream_key(1))
+    for pops, is_same in (("always", False), ("never", True)):
+        again, _ = sampling.sample(graphs, 300, key=stream_key(1), pops=pops)
+        assert np.array_equal(again, heads) == is_same
+
+
 def test_a_prefix_is_remembered_with_its_root():
     # Word 1 hangs on the root or on word 3; what word 2 does depends on which.
     scores = np.full((4, 4), -np.inf)

@@ -1,11 +1,9 @@
 """Sparse graphs: what comes in, what comes out, what is refused, and what never changes a tree."""
 
 import pickle
-import signal
 import subprocess
 import sys
 import threading
-import time
 
 import networkx as nx
 import numpy as np
@@ -22,6 +20,7 @@ from arborand import (
     WalkTooLongError,
 )
 from arborand.sparse_graphs.drawing import Budgets
+from tests.processes import interrupt
 
 
 def grid(rows, columns):
@@ -511,25 +510,13 @@ def test_pairs_that_catch_a_walk_are_jumped_over():
 
 
 def test_ctrl_c_ends_a_long_draw():
-    program = (
-        "import numpy as np\n"
-        "from arborand import SparseSpanningTrees\n"
-        "n = 400_000\n"
-        "path = np.arange(n - 1)\n"
-        "trees = SparseSpanningTrees.from_edges(path, path + 1, directed=False)\n"
-        "print('ready', flush=True)\n"
-        "try:\n"
-        "    trees.sample(rng=0, max_steps=10**13)\n"
-        "except KeyboardInterrupt:\n"
-        "    print('stopped', flush=True)\n"
-    )
-    process = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True)
-    assert process.stdout.readline() == "ready\n"
-    time.sleep(0.5)
-    process.send_signal(signal.SIGINT)
-    output, _ = process.communicate(timeout=60)
-    assert output == "stopped\n"
-    assert process.returncode == 0
+    setup = """
+        import numpy as np
+        from arborand import SparseSpanningTrees
+        path = np.arange(399_999)
+        trees = SparseSpanningTrees.from_edges(path, path + 1, directed=False)
+    """
+    assert interrupt(setup, "trees.sample(rng=0, max_steps=10**13)")
 
 
 def test_a_long_path_is_drawn_by_elimination():

@@ -43,8 +43,9 @@ def outcome(program, *case):
 
 def test_threads_that_cannot_be_made_are_done_without(program):
     # The call itself needs memory for its lists; then each thread does.
-    outcomes = [outcome(program, "without_memory", number) for number in range(1, 20)]
-    assert outcomes.count("ok, although an allocation failed") == 3  # of four threads, the caller's
+    outcomes = [outcome(program, "without_memory", number) for number in range(1, 25)]
+    # Two allocations for each thread but the caller's.
+    assert outcomes.count("ok, although an allocation failed") == 2 * 3
     assert set(outcomes) == {
         "bad_alloc",
         "ok, although an allocation failed",
@@ -65,6 +66,38 @@ def test_what_a_piece_of_work_throws_is_thrown_to_the_caller(program, where):
 
 def test_the_caller_listens_while_others_finish(program):
     assert outcome(program, "interrupted_while_others_finish") == "interrupted"
+
+
+# ---- threads that wait for the next call ----
+
+
+LINUX = pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="threads are in /proc")
+
+
+@LINUX
+def test_threads_wait_for_the_next_call_no_more_than_there_are_processors(program):
+    assert outcome(program, "two_calls") == "ok"
+
+
+@LINUX
+def test_no_thread_that_waits_is_there_when_the_program_forks(program):
+    assert outcome(program, "a_fork_after_a_call") == "ok"
+
+
+def test_a_fork_during_a_call_harms_neither_the_call_nor_the_child(program):
+    assert outcome(program, "a_fork_during_a_call") == "ok"
+
+
+def test_threads_that_wait_take_no_time(program):
+    assert outcome(program, "rest_after_a_call") == "ok"
+
+
+def test_calls_at_once_do_not_share_threads(program):
+    assert outcome(program, "calls_at_once") == "ok"
+
+
+def test_signals_are_left_to_the_threads_of_python(program):
+    assert outcome(program, "signals") == "ok"
 
 
 # ---- the global interpreter lock ----
@@ -113,7 +146,7 @@ def test_other_threads_run_during_long_work(name):
 
     def work():
         nonlocal is_inside, is_over
-        for _ in range(100):  # as long as it takes the others to look, on a busy machine
+        for _ in range(1000):  # as long as it takes the others to look, on a busy machine
             is_inside = True
             call()
             is_inside = False

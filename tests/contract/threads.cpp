@@ -1,16 +1,28 @@
-// What src/core/python/parallel.hpp does when things go wrong: a program that makes them go wrong.
+// What src/core/python/parallel.hpp does with its threads, most of all when things go wrong: a
+// program that makes them go wrong.
 //
 // test_threads.py compiles it and runs it once per case: threads CASE [NUMBER].  It prints one word
 // for how the call ended.
+#include <pthread.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
+#include <filesystem>
+#include <mutex>
 #include <new>
+#include <set>
 #include <stdexcept>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "python/parallel.hpp"
 
@@ -114,17 +126,129 @@ const char* interrupted_while_others_finish() {
     return outcome_of(num_workers, poll, &questions_before_signal, body);
 }
 
+// ---- threads that wait for the next call
+
+// Share work among threads that are all seen at it.
+std::set<std::thread::id> threads_of_a_call() {
+    std::mutex mutex;
+    std::set<std::thread::id> seen;
+    const auto num_seen = [&] {
+        const std::lock_guard<std::mutex> lock(mutex);
+        return seen.size();
+    };
+    const auto body = [&](Index, Workspace&, const Interrupt&) {
+        {
+            const std::lock_guard<std::mutex> lock(mutex);
+            seen.insert(std::this_thread::get_id());
+        }
+        return wait_for([&] { return num_seen() == num_workers; }) ? Status::ok : Status::no_tree;
+    };
+    if (std::strcmp(outcome_of(num_workers, never, nullptr, body), "ok") != 0) seen.clear();
+    return seen;
+}
+
+// By their numbers, which are not used again soon.
+std::set<std::string> threads_there() {
+    std::set<std::string> found;
+    for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
+        found.insert(task.path().filename());
+    }
+    return found;
+}
+
+// How a child ended that does some work; in the child there is no thread but the one that forked.
+const char* outcome_of_child() {
+    const pid_t child = fork();
+    if (child == 0) _exit(threads_of_a_call().size() == num_workers ? 0 : 1);
+    int status = 0;
+    waitpid(child, &status, 0);
+    return status == 0 ? "ok" : "the child failed";
+}
+
+const char* two_calls() {
+    if (threads_of_a_call().size() != num_workers) return "some did not work";
+    const std::set<std::string> first = threads_there();
+    if (threads_of_a_call().size() != num_workers) return "some did not work again";
+    if (threads_there() != first) return "others";
+    const std::size_t num_processors = std::max(1U, std::thread::hardware_concurrency());
+    return first.size() == 1 + std::min<std::size_t>(num_workers - 1, num_processors) ? "ok"
+                                                                                      : "more";
+}
+
+const char* a_fork_after_a_call() {
+    threads_of_a_call();
+    if (threads_there().size() < 2) return "none is kept";
+    const char* outcome = outcome_of_child();
+    if (threads_there().size() > 1) return "some were there when it forked";
+    return threads_of_a_call().size() == num_workers ? outcome : "no work after the fork";
+}
+
+const char* a_fork_during_a_call() {
+    std::atomic<bool> is_begun{false}, may_end{false};
+    const char* outcome_of_call = nullptr;
+    std::thread other([&] {
+        outcome_of_call =
+            outcome_of(num_workers, never, nullptr, [&](Index, Workspace&, const Interrupt&) {
+                is_begun = true;
+                const auto ends = [&] { return may_end.load(); };
+                return wait_for(ends) ? Status::ok : Status::no_tree;
+            });
+    });
+    const char* outcome = "not begun";
+    if (wait_for([&] { return is_begun.load(); })) outcome = outcome_of_child();
+    may_end = true;
+    other.join();
+    return std::strcmp(outcome, "ok") == 0 ? outcome_of_call : outcome;
+}
+
+// Threads that have nothing to do take no processor's time, but for a moment.
+const char* rest_after_a_call() {
+    threads_of_a_call();
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    const std::clock_t before = std::clock();
+    std::this_thread::sleep_for(std::chrono::milliseconds(400));
+    return std::clock() - before < CLOCKS_PER_SEC / 10 ? "ok" : "they do not sleep";
+}
+
+const char* calls_at_once() {
+    std::vector<std::thread> callers;
+    std::atomic<int> num_right{0};
+    for (int i = 0; i < 8; ++i) {
+        callers.emplace_back([&] {
+            for (int j = 0; j < 25; ++j) num_right += threads_of_a_call().size() == num_workers;
+        });
+    }
+    for (std::thread& caller : callers) caller.join();
+    return num_right == 200 ? "ok" : "some went wrong";
+}
+
+const char* signals() {
+    const std::thread::id caller = std::this_thread::get_id();
+    const auto body = [&](Index, Workspace&, const Interrupt&) {
+        sigset_t blocked;
+        pthread_sigmask(SIG_BLOCK, nullptr, &blocked);
+        const bool helps = std::this_thread::get_id() != caller;
+        const bool is_right =
+            sigismember(&blocked, SIGINT) == helps && !sigismember(&blocked, SIGSEGV);
+        return is_right ? Status::ok : Status::no_tree;
+    };
+    return outcome_of(num_workers, never, nullptr, body);
+}
+
 }  // namespace
 
-void* operator new(std::size_t bytes) {
+// Not inline: or the compiler finds that memory from `new` is given to `free`.
+__attribute__((noinline)) void* operator new(std::size_t bytes) {
     if (counts && failing > 0 && --failing == 0) throw std::bad_alloc();
     void* memory = std::malloc(bytes == 0 ? 1 : bytes);
     if (memory == nullptr) throw std::bad_alloc();
     return memory;
 }
 
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+__attribute__((noinline)) void operator delete(void* memory) noexcept { std::free(memory); }
+__attribute__((noinline)) void operator delete(void* memory, std::size_t) noexcept {
+    std::free(memory);
+}
 
 int main(int, char** arguments) {
     const std::string what = arguments[1];
@@ -134,5 +258,11 @@ int main(int, char** arguments) {
     if (what == "throws_in_a_thread") outcome = throws_in(false);
     if (what == "throws_in_the_caller") outcome = throws_in(true);
     if (what == "interrupted_while_others_finish") outcome = interrupted_while_others_finish();
+    if (what == "two_calls") outcome = two_calls();
+    if (what == "a_fork_after_a_call") outcome = a_fork_after_a_call();
+    if (what == "a_fork_during_a_call") outcome = a_fork_during_a_call();
+    if (what == "rest_after_a_call") outcome = rest_after_a_call();
+    if (what == "calls_at_once") outcome = calls_at_once();
+    if (what == "signals") outcome = signals();
     std::puts(outcome);
 }

@@ -1,17 +1,14 @@
 // Independent pieces of work on several threads, one of which is the caller's.
 //
-// Threads are made for the call and gone after it: nothing survives into a fork, and there is no
-// pool to configure.  Which thread does which piece never shows in the results.
+// Which thread does which piece never shows in the results.
 #pragma once
 
 #include <atomic>
 #include <chrono>
-#include <condition_variable>
 #include <exception>
-#include <mutex>
-#include <thread>
 #include <vector>
 
+#include "python/helpers.hpp"
 #include "types/interrupt.hpp"
 #include "types/prepared.hpp"
 #include "types/remembered.hpp"
@@ -49,7 +46,7 @@ Outcome for_each_alone(Index count, bool (*poll)(void*), void* context, const Bo
 
 // Call body(index, workspace, interrupt) for index = 0 .. count - 1.  `poll` is called by the
 // caller's thread only, now and then; once it returns true all threads stop.  What a body throws is
-// thrown again here, when all threads have ended.
+// thrown again here, when all threads have stopped.
 template <class Body>
 Outcome for_each(Index count, int workers, bool (*poll)(void*), void* context, const Body& body) {
     if (workers > count) workers = static_cast<int>(count);
@@ -59,8 +56,6 @@ Outcome for_each(Index count, int workers, bool (*poll)(void*), void* context, c
     std::vector<Status> statuses(static_cast<std::size_t>(workers), Status::ok);
     std::vector<Index> indices(static_cast<std::size_t>(workers), count);
     std::vector<std::exception_ptr> exceptions(static_cast<std::size_t>(workers));
-    std::vector<std::thread> threads;
-    threads.reserve(static_cast<std::size_t>(workers));
 
     const auto work = [&](int worker) noexcept {
         const std::size_t place = static_cast<std::size_t>(worker);
@@ -85,37 +80,19 @@ Outcome for_each(Index count, int workers, bool (*poll)(void*), void* context, c
         }
     };
 
-    std::mutex mutex;
-    std::condition_variable finished;
-    std::atomic<int> running{0};
-    const auto work_and_report = [&](int worker) noexcept {
-        work(worker);
-        const std::lock_guard<std::mutex> lock(mutex);
-        --running;
-        finished.notify_one();
-    };
-
-    for (int worker = 1; worker < workers; ++worker) {
-        const std::lock_guard<std::mutex> lock(mutex);
-        try {
-            threads.emplace_back(work_and_report, worker);
-            ++running;
-        } catch (...) {
-            break;  // no more threads, or no memory for one: those that are there do the work
-        }
+    std::atomic<int> num_working{1};
+    const auto help = [&] { work(num_working.fetch_add(1)); };
+    Helpers::Some helpers = Helpers::of_process().take(static_cast<std::size_t>(workers - 1));
+    for (const std::unique_ptr<Helper>& helper : helpers) {
+        helper->give([](const void* self) { (*static_cast<decltype(&help)>(self))(); }, &help);
     }
     work(0);
-    // Others finish what they have begun: often sooner than one can fall asleep and wake up.
-    for (int i = 0; i < 200 && running > 0; ++i) std::this_thread::yield();
-    // The caller's thread goes on listening until then.
+    // The caller's thread goes on listening while others finish what they have begun.
     const Interrupt listening{&stop, poll, context};
-    for (std::unique_lock<std::mutex> lock(mutex); running > 0;) {
-        finished.wait_for(lock, std::chrono::milliseconds(20));
-        lock.unlock();
-        listening.requested();
-        lock.lock();
+    for (const std::unique_ptr<Helper>& helper : helpers) {
+        while (!helper->is_done_within(std::chrono::milliseconds(20))) listening.requested();
     }
-    for (std::thread& thread : threads) thread.join();
+    Helpers::of_process().give_back(std::move(helpers));
 
     for (const std::exception_ptr& exception : exceptions) {
         if (exception) std::rethrow_exception(exception);

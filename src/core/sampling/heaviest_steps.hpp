@@ -22,18 +22,25 @@ struct Steps {
         weights[node] = 0.0;
     }
 
-    // The same without the heaviest one, whose weight is given apart.  Where it leads: to the first
-    // of several; to the root if there are none.
-    Index heaviest_of(Index node, double* others, double& weight) const {
-        of(node, others);
+    // Where the heaviest one leads: to the first of several; to the root if there are none.
+    // `room` has room for all nodes.
+    Index heaviest_of(Index node, double* room) const {
+        of(node, room);
         Index heaviest = 0;
-        weight = others[0];
+        double weight = room[0];
         for (Index i = 1; i <= num_words; ++i) {
-            heaviest = others[i] > weight ? i : heaviest;
-            weight = others[i] > weight ? others[i] : weight;
+            heaviest = room[i] > weight ? i : heaviest;
+            weight = room[i] > weight ? room[i] : weight;
         }
-        others[heaviest] = 0.0;
         return heaviest;
+    }
+
+    // The weights without the heaviest one, which is returned.
+    double others_of(Index node, Index heaviest, double* others) const {
+        of(node, others);
+        const double weight = others[heaviest];
+        others[heaviest] = 0.0;
+        return weight;
     }
 };
 

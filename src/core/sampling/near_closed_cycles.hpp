@@ -42,9 +42,8 @@ class NearClosedCycles {
         along_ = arena.take<double>(num_nodes_);
         off_ = arena.take<double>(num_nodes_);
         weights_ = arena.take<double>(num_nodes_);
-        double weight;
         for (Index j = 1; j < num_nodes_; ++j) {
-            next_[j] = static_cast<std::int32_t>(steps_.heaviest_of(j, weights_, weight));
+            next_[j] = static_cast<std::int32_t>(steps_.heaviest_of(j, weights_));
             cycle_[j] = -1;
         }
         for_each_cycle(next_, num_nodes_, arena.take<std::int32_t>(num_nodes_),
@@ -60,8 +59,7 @@ class NearClosedCycles {
         double reached = 1.0, leaving = 0.0, broken = 0.0, length = 0.0;
         Index j = first;
         do {
-            double step;
-            steps_.heaviest_of(j, weights_, step);
+            const double step = steps_.others_of(j, next_[j], weights_);
             const double others = sum(weights_, num_nodes_);
             along_[j] = step / (step + others);
             off_[j] = others / (step + others);
@@ -116,8 +114,7 @@ class NearClosedCycles {
             laps.cycle[j] = is_on_cycle ? cycle_[j] : static_cast<std::int32_t>(num_cycles_);
             laps.next[j] = next_[j];
             if (!is_on_cycle) continue;
-            double step;
-            steps_.heaviest_of(j, weights_, step);
+            steps_.others_of(j, next_[j], weights_);
             build_alias(weights_, num_nodes_, slots, room);
             laps.others[j] = slots;
             slots += num_nodes_;

@@ -82,8 +82,13 @@ struct FirstSteps {
 
         heads[0] = -1;
         for (Index j = 1; j < num_nodes; ++j) {
-            double step;
-            heads[j] = static_cast<std::int32_t>(steps.heaviest_of(j, weights, step));
+            heads[j] = static_cast<std::int32_t>(steps.heaviest_of(j, weights));
+        }
+        find_cycles(num_nodes, workspace);
+        // Where many cycles must be popped in every draw, walks that jump are faster.
+        if (rule.pops != Pops::always && num_cycles > 1 + num_nodes / 16) return true;
+        for (Index j = 1; j < num_nodes; ++j) {
+            const double step = steps.others_of(j, heads[j], weights);
             const double others = sum(weights, num_nodes), total = step + others;
             along[j] = total > 0 ? step / total : 1.0;
             off[j] = total > 0 ? others / total : 0.0;
@@ -95,9 +100,6 @@ struct FirstSteps {
                 others_by[j * num_nodes + i] = by;
             }
         }
-        find_cycles(num_nodes, workspace);
-        // Where many cycles must be popped in every draw, walks that jump are faster.
-        if (rule.pops != Pops::always && num_cycles > 1 + num_nodes / 16) return true;
         for (Index c = 0; c < num_cycles; ++c) {
             slots = build_exits(cycles[c], along, off, rule.jumps, weights, slots, workspace);
         }

@@ -34,7 +34,8 @@ def patiently(start):
         try:
             return start()
         except Exception as error:
-            if not left or "timed out during startup" not in str(error):
+            is_late = isinstance(error, TimeoutError) or "timed out during startup" in str(error)
+            if not left or not is_late:
                 raise
             ray.shutdown()
     raise AssertionError
