@@ -51,8 +51,8 @@ PACKAGE = (
     Mutant(
         "an empty list is a list of one value",
         "src/arborand/formats/parquet_pages.py",
-        "(sizes > 0).astype(np.int8)",
-        "(sizes >= 0).astype(np.int8)",
+        "np.minimum(sizes, 1) + there - 1",
+        "np.full_like(sizes, there)",
         PAGES,
     ),
     Mutant(

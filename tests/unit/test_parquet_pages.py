@@ -56,7 +56,8 @@ def pieces_of(lists, dtype):
         flat = np.array([number for one in part for number in one], dtype=dtype)
         if dtype == "i4" and flat.max(initial=0) < 256:
             flat = flat.astype(np.uint8)
-        pieces.append((len(part), [Values(flat, np.array([len(one) for one in part]))]))
+        sizes = np.array([len(one) for one in part])
+        pieces.append((len(part), [Values(flat, np.ones_like(sizes), sizes)]))
     return pieces
 
 
@@ -83,13 +84,13 @@ def test_lists_of_strings_may_be_empty_or_missing(rows):
     words = [word.encode() for row in rows for word in row or ()]
     sizes = np.array([-1 if row is None else len(row) for row in rows])
     column = Column("tokens", "text", is_list=True, is_optional=True)
-    file = read(written([column], [[[(len(rows), [Values(words, sizes=sizes)])]]]))
+    file = read(written([column], [[[(len(rows), [Values(words, np.ones_like(sizes), sizes)])]]]))
     assert file.read()["tokens"].to_pylist() == rows
 
 
 def test_packed_numbers_fill_their_last_group():
     """Arrow does not mind, but others may read groups of eight whole."""
-    levels = parquet_pages._list_levels(np.array([-1, 0, 2]), is_optional=True)
+    levels = parquet_pages._list_levels(np.array([-1, 0, 2]), np.ones(3, int), is_optional=True)
     # Lengths of four bytes; one group of 0, 0, 0, 1; runs of 0, of 1, and of 2 and 2.
     assert levels == (bytes.fromhex("02000000 03 08 06000000 0200 0201 0402"), 4)
     codes = parquet_pages._bytes_as_codes([np.array([7]), np.array([8])])
@@ -109,7 +110,7 @@ def test_repeated_strings_come_back_from_a_dictionary_that_grows(pages):
     for runs in pages:
         names = [f"sentence {number}" for number, _ in runs]
         repeats = np.array([count for _, count in runs])
-        values = Values([name.encode() for name in names], repeats=repeats)
+        values = Values([name.encode() for name in names], repeats)
         content.append([(int(repeats.sum()), [values])])
         expected += [name for name, count in zip(names, repeats, strict=True) for _ in range(count)]
     file = read(written([Column("sent_id", "text")], [content]))

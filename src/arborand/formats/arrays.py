@@ -29,7 +29,7 @@ _SKIP_BYTES = 1 << 20
 # What NumPy's own files begin with: name and version; and the longest header that NumPy trusts.
 _NPY_START = b"\x93NUMPY\x01\x00"
 _MAX_HEADER = 10_000
-# How many lengths, numbers of trees and sentence ids are read at a time.
+# How many sentences are read at a time, at most.
 PIECE = 4096
 # The types of lists, as NumPy's letters; a sentence id may be bytes or an integer.
 _KINDS = {"integers": "iu", "numbers": "iuf", "strings": "UiuS"}

@@ -14,6 +14,8 @@ from arborand.formats.rows import Writer
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from numpy.typing import NDArray
+
     from arborand.formats.rows import Layout, Rows
 
 # A row group ends with the row that brings it to so many numbers: 4 MB of heads, 32 of marginals.
@@ -49,33 +51,38 @@ class ParquetWriter(Writer):
     def write(self, rows: Rows) -> None:
         """Take the next rows."""
         layout = self._layout
-        sentence = np.repeat(np.arange(len(rows.sent_ids)), rows.num_rows)
-        sizes = layout.num_values(rows.lengths)[sentence]
-        numbers = rows.samples() if layout.numbering else rows.lengths[sentence]
-        last_rows = np.cumsum(rows.num_rows, dtype=np.int64)
-        ends = np.cumsum(sizes + _ROW_VALUES)
-        start = first_value = num_taken = 0
-        while start < len(sentence):
+        num_values = layout.num_values(rows.lengths)
+        weights = num_values + _ROW_VALUES  # of a row of each sentence
+        ends, last_rows = np.cumsum(weights * rows.num_rows), np.cumsum(rows.num_rows)
+        samples = rows.samples() if layout.numbering else None
+        row = value = num_taken = 0
+        while row < rows.num_rows.sum():
             bound = min(_PAGE_VALUES, ROW_GROUP_VALUES - self._num_written)
-            last = int(np.searchsorted(ends, num_taken + bound - self._num_waiting))
-            some = slice(start, min(last + 1, len(sentence)))
-            bounds = np.clip(last_rows, start, some.stop)
-            repeats = bounds - np.concatenate([[start], bounds[:-1]])
+            target = num_taken + bound - self._num_waiting
+            last = min(int(np.searchsorted(ends, target)), len(ends) - 1)  # the last sentence
+            left = max(0, int((ends[last] - target) // weights[last]))  # of its rows
+            some = slice(row, int(last_rows[last]) - left)
+            bounds = np.clip(last_rows, row, some.stop)
+            repeats = bounds - np.concatenate([[row], bounds[:-1]])
             which = np.flatnonzero(repeats)
+            sizes, repeats = num_values[which], repeats[which]
             columns = [
-                Values([rows.sent_ids[i].encode() for i in which.tolist()], repeats=repeats[which]),
-                Values(numbers[some]),
+                Values([rows.sent_ids[i].encode() for i in which.tolist()], repeats),
+                Values(
+                    np.repeat(rows.lengths[which], repeats) if samples is None else samples[some]
+                ),
                 *(Values(rows.columns[name][some]) for name in layout.columns),
             ]
             if layout.values is not None:
-                last_value = first_value + int(sizes[some].sum())
-                columns.append(Values(rows.values[first_value:last_value], sizes=sizes[some]))
-                first_value = last_value
+                end = value + int((sizes * repeats).sum())
+                columns.append(Values(rows.values[value:end], repeats, sizes))
+                value = end
             if layout.name == "scores":  # one row per sentence
-                columns.append(_lists(rows.tokens[some] or [None] * len(which)))
-            self._file.add_rows(len(sentence[some]), columns)
-            self._num_waiting += int(ends[some.stop - 1]) - num_taken
-            start, num_taken = some.stop, int(ends[some.stop - 1])
+                columns.append(_lists(rows.tokens[some] or [None] * len(which), repeats))
+            self._file.add_rows(some.stop - row, columns)
+            taken = int(ends[last] - left * weights[last])
+            self._num_waiting += taken - num_taken
+            row, num_taken = some.stop, taken
             if self._num_waiting >= bound:
                 self._end_page()
 
@@ -94,6 +101,6 @@ class ParquetWriter(Writer):
         self._file.close(self._metadata)
 
 
-def _lists(tokens: list[list[str] | None]) -> Values:
+def _lists(tokens: list[list[str] | None], repeats: NDArray[np.int64]) -> Values:
     sizes = np.array([-1 if words is None else len(words) for words in tokens])
-    return Values([word.encode() for words in tokens for word in words or ()], sizes=sizes)
+    return Values([word.encode() for words in tokens for word in words or ()], repeats, sizes)

@@ -71,15 +71,15 @@ class Values(NamedTuple):
     ----------
     plain : ndarray or list of bytes
         The numbers or the strings.
-    sizes : ndarray or None
-        How many of them each row's list has; -1 where there is no list.
     repeats : ndarray or None
-        In how many rows each string stands, if it is in no list.
+        In how many rows each string stands; or how many rows have lists of the same size.
+    sizes : ndarray or None
+        The sizes of these lists; -1 where there is no list.
     """
 
     plain: NDArray[Any] | list[bytes]
-    sizes: NDArray[np.int64] | None = None
     repeats: NDArray[np.int64] | None = None
+    sizes: NDArray[np.int64] | None = None
 
 
 class _Chunk:
@@ -180,8 +180,10 @@ class ParquetFile:
         repeats = [values.repeats for values in waiting if values.repeats is not None]
         levels, num_levels, encoding = b"", sum(map(len, pieces)), _RLE_DICTIONARY
         if sizes:
-            levels, num_levels = _list_levels(np.concatenate(sizes), column.is_optional)
-        if repeats:
+            levels, num_levels = _list_levels(
+                np.concatenate(sizes), np.concatenate(repeats), column.is_optional
+            )
+        if repeats and not sizes:
             places = chunk.dictionary
             codes = [places.setdefault(text, len(places)) for piece in pieces for text in piece]
             counts = np.concatenate(repeats)
@@ -247,29 +249,31 @@ class ParquetFile:
 def _plain(kind: str, pieces: list[Any]) -> list[Any]:
     """Encode arrays of numbers, or lists of strings, as they are."""
     if kind == "text":
-        return [_sized(text) for piece in pieces for text in piece]
+        return [len(text).to_bytes(4, "little") + text for piece in pieces for text in piece]
     return [np.ascontiguousarray(piece, dtype=f"<{kind}") for piece in pieces]
 
 
 def _fit_bytes(integers: NDArray[Any]) -> bool:
     """Tell whether integers can be stored as bytes: a quarter of the size, not yet compressed."""
-    return bool(integers.min(initial=0) >= 0 and integers.max(initial=0) <= 255)
+    is_small = integers.dtype == np.uint8
+    return is_small or bool(integers.min(initial=0) >= 0 and integers.max(initial=0) <= 255)
 
 
-def _list_levels(sizes: NDArray[np.int64], is_optional: bool) -> tuple[bytes, int]:
+def _list_levels(
+    sizes: NDArray[np.int64], repeats: NDArray[np.int64], is_optional: bool
+) -> tuple[bytes, int]:
     """Encode which values are in one list; beside it the number of levels.
 
     There is one level per value, and one for each list that is empty or missing.
     """
     counts = np.maximum(sizes, 1)
-    ends = np.cumsum(counts)
+    ends = np.cumsum(np.repeat(counts, repeats))
     is_within = np.ones(ends[-1], dtype=np.uint8)
     is_within[0] = 0
     is_within[ends[:-1]] = 0
     bits = np.packbits(is_within, bitorder="little").tobytes()
-    # How much of a list there is: it may be missing, be empty, or have values.
-    levels = (sizes > 0).astype(np.int8) + (sizes >= 0) * np.int8(is_optional)
-    present = _runs(levels, counts, 1)
+    there = 2 if is_optional else 1  # one less if it is empty, two if it is missing
+    present = _runs(np.minimum(sizes, 1) + there - 1, counts * repeats, 1)
     return _sized(_packed_groups(len(bits)) + bits) + _sized(present), len(is_within)
 
 

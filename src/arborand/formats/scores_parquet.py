@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from arborand.formats.arrays import PIECE
 from arborand.formats.inputs import reading
 from arborand.formats.limits import CHARACTERS, WORDS
 from arborand.formats.parquet_input import ParquetInput
@@ -25,8 +26,6 @@ if TYPE_CHECKING:
 
     from arborand.formats.inputs import InputFile
 
-# How many rows are read at a time, at most.
-_PIECE = 4096
 _COLUMNS = {"sent_id": "text", "length": "integer", "log_weights": "numbers", "tokens": "texts"}
 
 
@@ -65,7 +64,7 @@ class ParquetScores(ScoresFile):
             if index + num_rows > first:
                 # Not by bytes: what many equal numbers take in the file says nothing about memory.
                 stored = max(1, self._input.num_values(group, "log_weights"))
-                batch_rows = min(_PIECE, max(1, max_values * num_rows // stored))
+                batch_rows = min(PIECE, max(1, max_values * num_rows // stored))
                 place = index
                 for batch in self._input.batches(group, batch_rows):
                     run = self._run(batch, place)
