@@ -85,7 +85,7 @@ class ParquetScores(ScoresFile):
                 lengths = batch.column("length").to_pylist()
             else:
                 lengths = [math.isqrt(count) - 1 for count in counts.tolist()]
-            if "tokens" in self._input.columns:
+            if "tokens" in self._input.columns and batch.column("tokens").null_count < len(tokens):
                 tokens = batch.column("tokens").to_pylist()
         faults, most_words = {}, WORDS.most
         for i, (count, words) in enumerate(zip(counts.tolist(), tokens, strict=True)):
