@@ -14,6 +14,7 @@ from arborand.formats.parquet_input import ParquetInput
 from arborand.formats.sentences import (
     ScoresFile,
     Sentences,
+    matrix_sizes,
     numbered,
     sentence_id,
     split_runs,
@@ -82,23 +83,29 @@ class ParquetScores(ScoresFile):
             counts = _numbers(_filled(matrices.value_lengths(), 0)).astype(np.int64)
             values = _numbers(matrices.flatten())
             if "length" in self._input.columns:
-                lengths = batch.column("length").to_pylist()
+                stored = batch.column("length")
+                lengths = _numbers(_filled(stored, 0)).astype(np.int64)
             else:
-                lengths = [math.isqrt(count) - 1 for count in counts.tolist()]
+                stored = None
+                lengths = np.array([math.isqrt(count) - 1 for count in counts.tolist()])
             if "tokens" in self._input.columns and batch.column("tokens").null_count < len(tokens):
                 tokens = batch.column("tokens").to_pylist()
-        faults, most_words = {}, WORDS.most
-        for i, (count, words) in enumerate(zip(counts.tolist(), tokens, strict=True)):
-            if reason := _fault(lengths[i], count, words, most_words):
+        most_words = WORDS.most
+        wrong = (lengths < 1) | (lengths > most_words) | (matrix_sizes(lengths) != counts)
+        wrong |= np.array([words is not None for words in tokens], dtype=bool)
+        faults = {}
+        for i in np.flatnonzero(wrong).tolist():  # or has words, which are looked at one by one
+            length = int(lengths[i]) if stored is None else stored[i].as_py()
+            reason = _fault(length, int(counts[i]), tokens[i], most_words)
+            if reason is None:
+                wrong[i] = False
+            else:
                 faults[i] = reason
                 lengths[i], tokens[i] = 0, None
         if faults:
-            wrong = np.array(lengths) == 0
             ends = np.cumsum(np.where(wrong, 0, counts))
             values = np.insert(values[np.repeat(~wrong, counts)], ends[wrong], 0)
-        return Sentences(
-            index, sent_ids, np.array(lengths, dtype=np.int32), values, tokens, faults=faults
-        )
+        return Sentences(index, sent_ids, lengths.astype(np.int32), values, tokens, faults=faults)
 
 
 # Where nothing is missing, pandas need not be imported, which takes longer than many a run.
