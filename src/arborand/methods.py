@@ -106,7 +106,12 @@ def check_method(
     allowed = [m for m in methods if single_root or not m.single_root_only]
     chosen = next((method for method in allowed if method.name == name), None)
     if chosen is None:
-        why = "only draws dependency trees" if name in names(methods) else "is no method"
+        kind = "with" if methods is WITH_REPLACEMENT else "without"
+        why = "is no method"
+        if name in names(methods):
+            why = "only draws dependency trees"
+        elif name in names(WITH_REPLACEMENT + WITHOUT_REPLACEMENT):
+            why = f"does not draw {kind} replacement"
         listed = ", ".join(repr(method.name) for method in allowed)
         raise ValueError(f"method {name!r} {why}: use one of {listed}, or None")
     if chosen.is_biased:

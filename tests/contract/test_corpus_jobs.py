@@ -22,7 +22,7 @@ from arborand import corpus
 from arborand.corpus import creating, running
 from arborand.corpus.creating import written_aside
 from arborand.corpus.engines import rank_and_world
-from arborand.errors import ArborandError
+from arborand.errors import ArborandError, BiasedSamplerWarning
 from arborand.formats import FormatError, OutputError, read_trees
 from tests import faults
 from tests.command_line import Corpus, call, conllu_of, random_corpus
@@ -184,6 +184,32 @@ def test_scores_and_trees_are_converted_in_parts(arborand, whole, tmp_path):
         assert set(found) == {is_known}
 
 
+@pytest.mark.parametrize("source", ["npz", "parquet", "safetensors", "npy"])
+def test_scores_of_two_types_become_parts_of_the_wider_type(source, arborand, tmp_path):
+    (tmp_path / "shards").mkdir()
+    matrix = np.full((1, 3, 3), 0.1)
+    for name, dtype in (("a", np.float32), ("b", np.float64), ("c", np.float16)):
+        np.save(tmp_path / "stack.npy", matrix.astype(dtype))
+        target = tmp_path / "shards" / f"{name}.{source}"
+        if source == "npy":
+            shutil.copy(tmp_path / "stack.npy", target)
+        elif source == "npz" and name == "a":
+            np.savez(target, log_weights=matrix.astype(dtype))
+        else:
+            assert arborand("convert", tmp_path / "stack.npy", target).status == 0
+    for kind in ("parquet", "npz"):
+        result = arborand("convert", tmp_path / "shards", f"{tmp_path}/{kind}/", "--format", kind)
+        assert (result.status, result.err) == (0, "")
+    for name in "abc":
+        assert np.load(tmp_path / "npz" / f"{name}.npz")["scores"].dtype == np.float64
+    table = pyarrow.dataset.dataset(tmp_path / "parquet").to_table()
+    assert table["log_weights"].to_pylist()[1] == [0.1] * 9
+    # Alone, the narrow ones stay narrow.
+    narrow = [tmp_path / "shards" / f"{name}.{source}" for name in "ac"]
+    assert arborand("convert", *narrow, tmp_path / "narrow.npz").status == 0
+    assert np.load(tmp_path / "narrow.npz")["scores"].dtype == np.float32
+
+
 @pytest.mark.parametrize("kind", ["parquet", "npz", "jsonl", "conllu"])
 def test_a_file_of_trees_becomes_one_part_however_many_trees_it_holds(
     kind, arborand, whole, tmp_path
@@ -209,6 +235,48 @@ def test_check_looks_at_all_shards(arborand, whole, tmp_path):
     assert result.status == 1
     assert "10 sent_ids stand for more than one sentence:" in result.out.decode()
     assert "  s-20: sentences number 31, 41\n" in result.out.decode()
+
+
+@pytest.mark.parametrize("kind", ["parquet", "jsonl", "csv", "tsv"])
+def test_check_writes_what_is_wrong_and_goes_on(kind, arborand, whole, tmp_path):
+    shards, out = tmp_path / "shards", tmp_path / "report"
+    command = ("check", shards, "--format", kind, "-o", f"{out}/")
+    assert arborand(*command).status == 0
+    shutil.rmtree(out)
+    broken(tmp_path)
+    result = arborand(*command, "--workers", 2)
+    assert (result.status, result.err) == (1, "")
+    assert "1 of 49 sentences cannot be used:\n  s-4: log_weights[0, 1]" in result.out.decode()
+    # After a kill: the same bytes, and no part is made twice.
+    before = content(out)
+    (out / f"part-7.{kind}").unlink()
+    result = arborand(*command)
+    assert (result.status, result.err) == (1, "arborand: 7 of 8 parts are there already\n")
+    assert content(out) == before
+    status = arborand("status", out).out.decode()
+    assert "1 sentences cannot be used:\n  s-4 (number 45): log_weights[0, 1] is nan" in status
+    if kind == "parquet":
+        [row] = pyarrow.dataset.dataset(out).to_table().to_pylist()
+        assert (row["sent_id"], list(row)) == ("s-4", ["sent_id", "length", "reason"])
+        reason = row["reason"]
+    else:
+        reason = lines_of(out / f"part-7.{kind}")[0]
+        assert "s-4" in reason
+    assert "log_weights[0, 1] is nan, on the arc 0 -> 1" in reason
+    # In Python, and into one file.
+    again = corpus.run("check", shards, tmp_path / "again", format=kind)
+    assert [sent_id for sent_id, _, _ in again.skipped] == ["s-4"]
+    assert content(tmp_path / "again") == before
+    assert arborand("check", shards, "-o", tmp_path / f"one.{kind}").status == 1
+
+
+def test_check_reports_a_folder_in_which_nothing_is_right(arborand, tmp_path):
+    np.save(tmp_path / "nan.npy", np.full((2, 3, 3), np.nan))
+    for output in ("report/", "report.jsonl"):
+        result = arborand("check", tmp_path / "nan.npy", "-o", f"{tmp_path}/{output}")
+        assert result.status == 1
+        assert "2 of 2 sentences cannot be used" in result.out.decode()
+    assert len(lines_of(tmp_path / "report.jsonl")) == 2
 
 
 # ---- readers
@@ -440,6 +508,21 @@ def test_an_output_that_would_be_read_is_refused_at_once(
     assert content(tmp_path) == before
 
 
+@pytest.mark.parametrize("pattern", ["shards/**/*.npz", "shards/*/*.npz"])
+def test_what_a_job_writes_is_no_input_though_its_pattern_matches(
+    pattern, arborand, whole, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    for output in ("shards/out/", "shards/more/whole.npz"):
+        written = []
+        for _ in range(2):
+            result = arborand("convert", pattern, output, "--format", "npz")
+            assert result.status == 0, result.err
+            written.append(content(tmp_path / "shards"))
+        assert written[0] == written[1]
+        shutil.rmtree("shards/out", ignore_errors=True)
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -533,6 +616,11 @@ def test_files_are_tried_three_times(whole, tmp_path, monkeypatch):
     with pytest.raises(corpus.StoppedError, match="s3: Connection reset by peer"):
         corpus.run("sample", tmp_path / "shards", tmp_path / "out", seed=1)
     assert len(tried) == 3
+
+
+def test_a_biased_method_warns_in_python_too(whole, tmp_path):
+    with pytest.warns(BiasedSamplerWarning, match="'wilson_rc' is biased"):
+        corpus.run("sample", tmp_path / "shards", tmp_path / "out", seed=1, method="wilson_rc")
 
 
 def test_there_is_no_status_where_there_is_no_job(arborand, tmp_path):
@@ -643,6 +731,31 @@ def test_any_file_system_of_fsspec_will_do(whole, tmp_path):
         "sample", "memory://scores/", "memory://out/", num_trees=2, seed=1
     ).is_complete
     assert memory.cat("/out/part-2.parquet") == expected["part-2.parquet"]
+    for pattern, count in (("*", 5), ("*/*", 2), ("**/*.npz", 7), ("**", 7)):
+        status = corpus.run("logz", f"memory://scores/{pattern}", "memory://z/", restart=True)
+        assert status.num_parts == count
+
+
+def test_pages_and_summaries_are_written_to_any_file_system(arborand, whole, tmp_path, monkeypatch):
+    memory = pytest.importorskip("fsspec").filesystem("memory")
+    monkeypatch.chdir(tmp_path)
+    words = ("--conllu", "words.conllu")
+    for command, name in [
+        (("evaluate", "whole.npz", *words), "e.json"),
+        (("evaluate", "whole.npz", *words), "e.html"),
+        (("evaluate", "whole.npz", *words), "e.csv"),
+        (("show", "whole.npz", *words), "s.html"),
+    ]:
+        result = arborand(*command, "-o", f"memory://pages/{name}")
+        assert (result.status, result.err) == (0, "")
+        assert arborand(*command, "-o", name).status == 0
+        assert memory.cat(f"/pages/{name}") == (tmp_path / name).read_bytes()
+    plot = ("--plot", "memory://pages/c.svg")
+    assert arborand("evaluate", "whole.npz", *words, *plot).status == 0
+    assert b"<svg" in memory.cat("/pages/c.svg")
+    result = arborand("illustrate", "whole.npz", "-o", "memory://pages")
+    assert (result.status, "name a folder on this machine" in result.err) == (1, True)
+    assert not (tmp_path / "memory:").exists()
 
 
 def test_a_file_system_that_nobody_knows_is_named(tmp_path):

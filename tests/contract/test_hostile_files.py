@@ -16,7 +16,8 @@ import pyarrow.parquet
 import pytest
 from safetensors.numpy import save_file
 
-from arborand.corpus.creating import write_output, written_aside
+from arborand.corpus.creating import written_aside
+from arborand.corpus.folders import write_output
 from arborand.formats import FormatError, OutputError, SentenceError, read_scores, read_trees
 from arborand.formats.characters import visible
 from arborand.formats.outputs import FORMATS

@@ -15,7 +15,8 @@ from typer.core import TyperGroup
 from arborand import __version__
 from arborand.cli import commands, evaluate, files, show
 from arborand.cli.messages import note
-from arborand.errors import ArborandError, SuspiciousWeightsWarning
+from arborand.corpus.task import described
+from arborand.errors import ArborandError, BiasedSamplerWarning, SuspiciousWeightsWarning
 from arborand.formats.characters import visible
 from arborand.paper import commands as paper
 
@@ -131,18 +132,16 @@ def run() -> None:
     try:
         with suppress(ValueError):  # not in the main thread
             signal.signal(signal.SIGTERM, _terminated)
-        with _one_line_about_odd_scores():
+        with _warnings_in_one_line():
             typer.main.get_command(app)(prog_name="arborand")
-    except (ArborandError, ModuleNotFoundError) as error:
+    except (ArborandError, ModuleNotFoundError, MemoryError, OSError) as error:
         if isinstance(error, ModuleNotFoundError) and "pip install 'arborand[" not in str(error):
             raise
-        _fail(str(error))
-    except MemoryError:
-        _fail("not enough memory")
-    except OSError as error:
-        where = f"{os.fsdecode(error.filename)}: " if error.filename else ""
-        _abandon_standard_output()
-        _fail(f"{where}{error.strerror or error}")
+        if isinstance(error, OSError):
+            # What a full disk did not take must not be written again when Python ends.
+            with suppress(OSError, ValueError):
+                os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _fail(described(error))
 
 
 def _terminated(number: int, frame: object) -> None:
@@ -153,27 +152,24 @@ def _terminated(number: int, frame: object) -> None:
 
 
 @contextmanager
-def _one_line_about_odd_scores() -> Iterator[None]:
-    """Say at most once, in plain words, that scores look like something else."""
+def _warnings_in_one_line() -> Iterator[None]:
+    """Say in a line that a method is biased, or that scores look like something else: once."""
     with warnings.catch_warnings():
-        warnings.simplefilter("always", SuspiciousWeightsWarning)
+        for said in (BiasedSamplerWarning, SuspiciousWeightsWarning):
+            warnings.simplefilter("always", said)
         show_others = warnings.showwarning
 
         def show(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
             if issubclass(category, SuspiciousWeightsWarning):
                 note(f"{message}; other sentences may look odd, too")
                 warnings.simplefilter("ignore", SuspiciousWeightsWarning)
+            elif issubclass(category, BiasedSamplerWarning):
+                note(str(message))
             else:
                 show_others(message, category, *where, **more)
 
         warnings.showwarning = show
         yield
-
-
-def _abandon_standard_output() -> None:
-    """Keep what a full disk did not take from being written again when Python ends."""
-    with suppress(OSError, ValueError):
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _fail(message: str) -> None:

@@ -6,8 +6,6 @@ import typer
 
 from arborand.cli import options
 from arborand.cli.jobs import go_through
-from arborand.cli.messages import note
-from arborand.methods import WITH_REPLACEMENT, WITHOUT_REPLACEMENT, names
 
 
 @options.command()
@@ -42,20 +40,6 @@ def sample(
       In a pipe:
       [cyan]cat scores.npz | arborand sample - --format jsonl -o - | head[/cyan]
     """
-    methods = WITHOUT_REPLACEMENT if without_replacement else WITH_REPLACEMENT
-    chosen = next((known for known in methods if known.name == method), None)
-    if method is not None and chosen is None:
-        kind = "without" if without_replacement else "with"
-        raise typer.BadParameter(
-            f"{method} does not draw {kind} replacement: use {', '.join(names(methods))}",
-            param_hint="--method",
-        )
-    if chosen is not None and chosen.single_root_only and run.trees != "dependency":
-        raise typer.BadParameter(
-            f"{method} only draws dependency trees", param_hint="--method / --trees"
-        )
-    if chosen is not None and chosen.is_biased:
-        note(f"{method} is biased: {chosen.summary}")
     go_through(
         "sample",
         scores,

@@ -8,15 +8,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
-from rich.markup import escape
 
 from arborand.cli import options
 from arborand.cli.messages import list_skipped, listed, note, progress, say_written
 from arborand.cli.streams import check_streams, chosen_format
-from arborand.cli.tables import console, new_table, plain_percent
+from arborand.cli.tables import plain_percent, print_table
 from arborand.corpus import computing
-from arborand.corpus.creating import check_target, is_stream, write_output
-from arborand.corpus.folders import is_remote
+from arborand.corpus.folders import write_output
 from arborand.corpus.passing import NoOutput
 from arborand.corpus.provenance import as_comment
 from arborand.corpus.running import is_folder, open_inputs, run_to_file, run_to_writer
@@ -74,16 +72,14 @@ def evaluate(
         raise typer.BadParameter("an evaluation is one file, not a folder", param_hint="--output")
     for target in (output, plot):
         check_streams(scores, conllu, target)
-        if target is not None and not is_stream(target) and not is_remote(target):
-            check_target(Path(target))
     if plot is not None and Path(plot).suffix.lower() != ".svg":
         raise typer.BadParameter(f"{plot!r} is not .svg", param_hint="--plot")
-    chosen = chosen_format(output, options.Running(format_), EVALUATION)
+    chosen = chosen_format(output, options.Running(format_=format_), EVALUATION)
     comparison = computing.Comparison(computing.Setting(trees == "dependency", weights, workers))
     work = Work("evaluate", comparison, EVALUATION, {"trees": trees, "weights": weights})
     unwritten = NoOutput()
     with (
-        open_inputs(scores, conllu) as inputs,
+        open_inputs(scores, conllu, output) as inputs,
         progress("evaluate", inputs.num_sentences) as advance,
     ):
         skip = on_error == "skip"
@@ -115,29 +111,23 @@ def evaluate(
 
         write_output(plot, (calibration_plot(summary.calibration), "\n"))
         say_written(plot)
-    if comparison.no_trees.count:
+    no_trees, impossible = comparison.no_trees, comparison.impossible
+    if no_trees.count:
         note(
             f"gold is no {trees} tree (a cycle, or several roots where one is asked for) in "
-            f"{_listed(comparison.no_trees)}: its heads count, but it has no log-probability"
+            f"{listed(no_trees.first, no_trees.count)}: its heads count, but it has no "
+            "log-probability"
         )
-    if comparison.impossible.count:
+    if impossible.count:
         note(
             "gold is a tree of probability 0, because its scores rule out one of its arcs, in "
-            f"{_listed(comparison.impossible)}: it is left out of the mean log-probability"
+            f"{listed(impossible.first, impossible.count)}: it is left out of the mean "
+            "log-probability"
         )
     list_skipped(skipped)
 
 
-def _listed(sentences: computing.Named) -> str:
-    return listed(sentences.first, sentences.count)
-
-
 def _print_summary(summary: Summary) -> None:
-    out = console()
-    table = new_table(show_header=False)
-    table.add_column()
-    table.add_column(justify="right", no_wrap=True)
-    table.add_column(overflow="fold")
     left_out = f"{summary.num_open:,} without one are not counted" if summary.num_open else ""
     uas = {
         "right heads (UAS): best tree": summary.best_attachment_score,
@@ -146,29 +136,28 @@ def _print_summary(summary: Summary) -> None:
         "  tree of least risk, as the scores expect": summary.claimed_attachment_score,
     }
     mean = f"{summary.mean_log_prob:.6g}"
-    rows = [
+    lines = [
         ("sentences", f"{summary.num_sentences:,}", ""),
         ("words with a gold head", f"{summary.num_words:,}", left_out),
         *((name, _percent(share), "") for name, share in uas.items()),
         ("log-probability of gold, mean", mean, f"over {summary.num_trees:,} sentences"),
     ]
-    for row in rows:
-        table.add_row(*row)
-    out.print(table)
+    print_table(["", ">", ""], lines)
     if summary.calibration is None:
         return
-    out.print("of all arcs of such a probability, how many are right?", style="italic")
-    bins = new_table(("probability", "arcs", "mean probability", "right arcs", "share"))
-    for line in summary.calibration.bins():
-        bins.add_row(
+    bins = [
+        (
             f"{100 * line.low:g} to {100 * line.high:g} %",
             f"{line.num_arcs:,}",
             _percent(line.mean_probability),
             f"{line.num_right:,}",
             _percent(line.share_right),
         )
-    out.print(bins)
+        for line in summary.calibration.bins()
+    ]
+    titles = [">probability", ">arcs", ">mean probability", ">right arcs", ">share"]
+    print_table(titles, bins, "of all arcs of such a probability, how many are right?")
 
 
 def _percent(share: float) -> str:
-    return "" if math.isnan(share) else escape(plain_percent(share))
+    return "" if math.isnan(share) else plain_percent(share)

@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING
 import typer
 
 from arborand.cli import options
-from arborand.cli.jobs import write
-from arborand.cli.messages import by_reason, progress
+from arborand.cli.jobs import settled, write
+from arborand.cli.messages import by_reason, list_skipped, progress
 from arborand.cli.streams import check_streams
-from arborand.cli.tables import print_facts, print_lines
-from arborand.corpus import computing
-from arborand.corpus.checking import check_corpus
+from arborand.cli.tables import print_facts
+from arborand.corpus.checking import Findings, check_corpus
 from arborand.corpus.plan import open_shard
 from arborand.corpus.running import open_inputs
 from arborand.corpus.state import read_status
@@ -38,7 +37,12 @@ _LISTED_NUMBERS = 5
     ),
 )
 def convert(
-    source: list[str], output: str, conllu: str | None = None, *, running: options.Running
+    source: list[str],
+    output: str,
+    conllu: str | None = None,
+    on_error: options.OnError = "stop",
+    *,
+    running: options.Running,
 ) -> None:
     """Convert scores or trees from one format to another.
 
@@ -56,61 +60,62 @@ def convert(
       [cyan]arborand convert scores.npz shards/ --part-sentences 5000[/cyan]
     """
     check_streams(source, conllu, output)
-    with open_inputs(source, conllu, trees=True) as inputs:
-        write(make_work("convert"), inputs, source, output, running)
+    with open_inputs(source, conllu, output, trees=True) as inputs:
+        list_skipped(write(make_work("convert"), inputs, output, running, skip=on_error == "skip"))
 
 
 @options.command()
 def check(
     scores: list[str],
-    trees: options.TreeKind = "dependency",
-    weights: bool = False,
-    conllu: str | None = None,
+    output: str | None = None,
+    *,
+    reading: options.Reading,
+    running: options.Running,
 ) -> None:
-    """Check a file of scores, and say what is wrong where.
+    """Check the scores of a corpus, and say what is wrong where.
 
     Looks at every number of every sentence: NaN, infinite scores, words without
     a possible head, matrices that do not fit their lengths, words that do not
     match the CoNLL-U file, ids that several sentences share. The exit status is 0
     if all sentences can be used and told apart.
 
+    With [cyan]-o[/cyan], sentences that cannot be used become rows, with the reason. Such a
+    report is a job that can be continued; it does not compare ids.
+
     [bold]Examples[/bold]
 
       [cyan]arborand check scores.npz[/cyan]
 
       [cyan]arborand check scores.parquet --conllu corpus.conllu --trees spanning[/cyan]
+
+      [cyan]arborand check scores/ --workers 2 -o report/[/cyan]
     """
-    check_streams(scores, conllu)
-    with open_inputs(scores, conllu) as inputs:
-        setting = computing.Setting(trees == "dependency", weights, 1)
-        with progress("check", inputs.num_sentences) as advance:
-            found = check_corpus(inputs, setting, advance)
-        facts = dict(_described(inputs.shards))
-    total, problems, doubled = inputs.num_sentences, found.problems, found.doubled_ids
-    if found.lengths:
-        words = sum(length * count for length, count in found.lengths.items())
-        mean = words / sum(found.lengths.values())
-        spread = f"{min(found.lengths)} to {max(found.lengths)}, mean {mean:.1f}"
-        facts["words per sentence"] = spread
-    facts["sentence ids"] = "no (numbered from 1)" if doubled is None else "yes"
-    print_facts(facts)
-    if problems:
-        print_lines(f"{len(problems)} of {total} sentences cannot be used:", *by_reason(problems))
-    else:
-        print_lines(f"all sentences have {trees} trees")
-    if doubled:
-        print_lines(f"{len(doubled)} sent_ids stand for more than one sentence:")
-        for sent_id, numbers in doubled.items():
+    work = settled("check", scores, reading, output, running)
+    with open_inputs(scores, reading.conllu, output) as inputs:
+        if output is not None:
+            found = Findings(write(work, inputs, output, running), {}, None)
+        else:
+            with progress("check", inputs.num_sentences) as advance:
+                found = check_corpus(inputs, reading.setting, advance)
+            print_facts(dict(_described(inputs.shards, found)))
+    if found.problems:
+        count = f"{len(found.problems)} of {inputs.num_sentences}"
+        print(f"{count} sentences cannot be used:", *by_reason(found.problems), sep="\n")
+    elif output is None:
+        print(f"all sentences have {reading.trees} trees")
+    if found.doubled_ids:
+        print(f"{len(found.doubled_ids)} sent_ids stand for more than one sentence:")
+        for sent_id, numbers in found.doubled_ids.items():
             more = len(numbers) - _LISTED_NUMBERS
             listed = ", ".join(map(str, numbers[:_LISTED_NUMBERS]))
             listed += f" and {more} more" if more > 0 else ""
-            print_lines(f"  {visible(sent_id)}: sentences number {listed}")
-    if problems or doubled:
+            print(f"  {visible(sent_id)}: sentences number {listed}")
+    if found.problems or found.doubled_ids:
         raise typer.Exit(1)
 
 
-def _described(shards: list[Shard]) -> Iterator[tuple[str, str]]:
-    """Say what the files are."""
+def _described(shards: list[Shard], found: Findings) -> Iterator[tuple[str, str]]:
+    """Say what the files are, and what is in them."""
     with (
         open_shard(shards[0], digest=len(shards) == 1) as file,
         open_scores(file) as scores,
@@ -122,6 +127,12 @@ def _described(shards: list[Shard]) -> Iterator[tuple[str, str]]:
         else:
             yield "files", f"{len(shards)}, the first of them {file.name} {kind}"
     yield "sentences", str(sum(shard.num_sentences for shard in shards))
+    if found.lengths:
+        words = sum(length * count for length, count in found.lengths.items())
+        mean = words / sum(found.lengths.values())
+        spread = f"{min(found.lengths)} to {max(found.lengths)}, mean {mean:.1f}"
+        yield "words per sentence", spread
+    yield "sentence ids", "no (numbered from 1)" if found.doubled_ids is None else "yes"
 
 
 @options.command(folder=options.argument("FOLDER", "The output folder of a job."))
@@ -148,15 +159,16 @@ def status(folder: str) -> None:
     facts["rows"] = f"{found.num_rows:,}"
     print_facts(facts)
     for part, reason in found.failed.items():
-        print_lines(f"failed: {visible(part)}: {visible(reason)}")
+        print(f"failed: {visible(part)}: {visible(reason)}")
     if found.skipped:
-        print_lines(f"{len(found.skipped)} sentences skipped:")
+        what = "cannot be used" if found.identity.get("command") == "check" else "skipped"
+        print(f"{len(found.skipped)} sentences {what}:")
         for sent_id, number, reason in found.skipped:
-            print_lines(f"  {visible(sent_id)} (number {number}): {visible(reason)}")
+            print(f"  {visible(sent_id)} (number {number}): {visible(reason)}")
     if found.is_complete:
-        print_lines("complete")
+        print("complete")
         return
     if found.has_writers:
-        print_lines("a run is at work on it")
-    print_lines("not complete: the command that began it goes on with it")
+        print("a run is at work on it")
+    print("not complete: the command that began it goes on with it")
     raise typer.Exit(1)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import typer
+
 from arborand.cli import options
 from arborand.cli.messages import list_skipped, note, progress, say_written
 from arborand.cli.streams import check_streams, chosen_format
 from arborand.cli.tables import TableOutput
 from arborand.corpus.running import (
-    check_output,
-    chosen_layout,
     is_folder,
     leftovers,
     open_inputs,
@@ -23,62 +23,57 @@ from arborand.corpus.work import make_work
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from arborand.corpus.passing import Skipped
     from arborand.corpus.running import Inputs
     from arborand.corpus.state import Status
     from arborand.corpus.work import Work
 
 
+def settled(
+    command: str,
+    scores: Sequence[str],
+    reading: options.Reading,
+    output: str | None,
+    running: options.Running,
+    **others: Any,
+) -> Work:
+    """Make the work of a command, or refuse what makes no sense, before anything is read."""
+    common = {name: getattr(reading, name) for name in ("trees", "weights", "keep_heads")}
+    try:
+        work = make_work(command, **common, **others)
+    except ValueError as error:  # what options alone cannot say: which methods draw what
+        raise typer.BadParameter(str(error), param_hint="--method") from error
+    check_streams(scores, reading.conllu, output)
+    if work.layout is not None:
+        chosen_format(output, running, work.layout)
+    return work
+
+
 def go_through(command: str, scores: Sequence[str], run: options.Run, **others: Any) -> None:
     """Compute something for every sentence of a corpus, and write it or print it."""
-    options.check_keep_heads(run.conllu, keep_heads=run.keep_heads)
-    work = make_work(
-        command, trees=run.trees, weights=run.weights, keep_heads=run.keep_heads, **others
-    )
-    check_streams(scores, run.conllu, run.output)
-    if work.layout is not None:
-        chosen_format(run.output, run, work.layout)
-    with open_inputs(scores, run.conllu) as inputs:
+    work = settled(command, scores, run, run.output, run, **others)
+    skip = run.on_error == "skip"
+    with open_inputs(scores, run.conllu, run.output) as inputs:
         if run.output is None:
-            skipped = run_to_writer(
-                work, inputs, TableOutput, skip=run.on_error == "skip", workers=run.workers
-            )
-            list_skipped(skipped)
+            skipped = run_to_writer(work, inputs, TableOutput, skip=skip, workers=run.workers)
         else:
-            write(work, inputs, scores, run.output, run)
+            skipped = write(work, inputs, run.output, run, skip=skip)
+        list_skipped(skipped)
         if not inputs.num_sentences:
             note(f"{inputs.shards[0].shown} has no sentences")
 
 
 def write(
-    work: Work, inputs: Inputs, names: Sequence[str], output: str, running: options.Running
-) -> None:
-    """Run a job into a folder, a file or a pipe, and say what came of it."""
-    chosen = chosen_format(output, running, chosen_layout(work, inputs.shards[0]))
-    check_output(output, names)
+    work: Work, inputs: Inputs, output: str, running: options.Running, *, skip: bool = False
+) -> list[Skipped]:
+    """Run a job into a folder, a file or a pipe; return the sentences that cannot be used."""
+    format_ = chosen_format(output, running, work.layout or inputs.layout)
     for path in leftovers(output):
         note(
             f"{path} is what version 0.1 left of an unfinished run. This version cannot continue "
             "it, and leaves it alone: remove it"
         )
-    skip = running.on_error == "skip"
-    if not is_folder(output):
-        with progress(work.command, inputs.num_sentences) as advance:
-            skipped = run_to_file(
-                work, inputs, output, chosen, skip=skip, workers=running.workers, advance=advance
-            )
-        say_written(output)
-        list_skipped(skipped)
-        return
-    status = _run_into_folder(work, inputs, output, chosen, skip, running)
-    count = f"{len(status.done)} of {status.num_parts}"
-    parts = status.num_parts if status.is_complete else count
-    say_written(f"{output} ({parts} part{'' if status.num_parts == 1 else 's'})")
-    list_skipped(status.skipped)
 
-
-def _run_into_folder(
-    work: Work, inputs: Inputs, output: str, chosen: str, skip: bool, running: options.Running
-) -> Status:
     def began(status: Status) -> None:
         if status.has_writers and running.engine != "array":
             note(
@@ -89,23 +84,19 @@ def _run_into_folder(
             note(f"{len(status.done)} of {status.num_parts} parts are there already")
 
     with progress(work.command, inputs.num_sentences) as advance:
-        try:
-            return run_job(
-                work,
-                inputs,
-                output,
-                format_=chosen,
-                skip=skip,
-                engine=running.engine,
-                workers=running.workers,
-                rank=running.rank,
-                world=running.world,
-                address=running.address,
-                part_sentences=running.part_sentences,
-                restart=running.restart,
-                began=began,
-                advance=advance,
-            )
-        except KeyboardInterrupt:
-            note("interrupted; what is finished is kept: the same command goes on from there")
-            raise
+        how: dict[str, Any] = {"skip": skip, "advance": advance}
+        if not is_folder(output):
+            skipped = run_to_file(work, inputs, output, format_, workers=running.workers, **how)
+            written = output
+        else:
+            try:
+                status = run_job(work, inputs, output, running, format_=format_, began=began, **how)
+            except KeyboardInterrupt:
+                note("interrupted; what is finished is kept: the same command goes on from there")
+                raise
+            count, total = len(status.done), status.num_parts
+            parts = total if status.is_complete else f"{count} of {total}"
+            written = f"{output} ({parts} part{'' if total == 1 else 's'})"
+            skipped = status.skipped
+    say_written(written)
+    return skipped

@@ -7,9 +7,6 @@ import sys
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from rich.console import Console
-from rich.markup import escape
-
 from arborand.corpus.creating import is_stream
 from arborand.formats.characters import visible
 
@@ -22,8 +19,7 @@ _LISTED, _NAMED = 10_000, 3
 
 def note(message: str) -> None:
     """Say something on standard error."""
-    text = escape(visible(message, keep="\n"))
-    Console(stderr=True, highlight=False, soft_wrap=True).print(f"arborand: {text}")
+    print(f"arborand: {visible(message, keep=chr(10))}", file=sys.stderr)
 
 
 def say_written(path: str | os.PathLike[str]) -> None:
@@ -73,6 +69,7 @@ def progress(what: str, total: int) -> Iterator[Callable[[int], Any]]:
     if not sys.stderr.isatty():
         yield lambda _: None
         return
+    from rich.console import Console
     from rich.progress import (
         BarColumn,
         MofNCompleteColumn,

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, get_type_hints
 
 import typer
 
-from arborand.corpus.running import PART_SENTENCES
+from arborand.corpus import running
+from arborand.corpus.computing import Setting
 from arborand.methods import DEFAULT_METHOD, WITH_REPLACEMENT, WITHOUT_REPLACEMENT, names
 
 _SCORES = "Scores"
@@ -25,7 +26,6 @@ _RUNNING = "Running"
 
 TreeKind = Literal["dependency", "spanning"]
 OnError = Literal["stop", "skip"]
-Engine = Literal["local", "array", "ray"]
 Format = Literal["conllu", "json", "html", "jsonl", "csv", "tsv", "parquet", "npz", "safetensors"]
 if TYPE_CHECKING:
     Method = str
@@ -129,39 +129,41 @@ _SHARED = {
 
 
 @dataclass(frozen=True)
-class Running:
+class Running(running.Running):
     """The options of every command that writes what it makes of a corpus."""
 
     format_: Format | None = None
     resume: bool = False
-    restart: bool = False
-    part_sentences: int = PART_SENTENCES
-    workers: int = 1
-    engine: Engine = "local"
-    rank: int | None = None
-    world: int | None = None
-    address: str | None = None
-    on_error: OnError = "stop"
 
 
 @dataclass(frozen=True)
-class Run(Running):
-    """The options of every command that computes something of a corpus."""
+class Reading:
+    """What the scores of a corpus mean, and where its words and heads are."""
 
     conllu: str | None = None
     keep_heads: bool = False
     trees: TreeKind = "dependency"
     weights: bool = False
+
+    def __post_init__(self) -> None:
+        if self.keep_heads and self.conllu is None:
+            raise typer.BadParameter(
+                "there are no heads to keep: name the file that has them with --conllu",
+                param_hint="--keep-heads",
+            )
+
+    @property
+    def setting(self) -> Setting:
+        """The same, for what computes."""
+        return Setting(self.trees == "dependency", self.weights, 1, self.keep_heads)
+
+
+@dataclass(frozen=True)
+class Run(Reading, Running):
+    """The options of every command that computes something of a corpus."""
+
     output: str | None = None
-
-
-def check_keep_heads(conllu: str | None, *, keep_heads: bool) -> None:
-    """Refuse to keep heads that no file gives."""
-    if keep_heads and conllu is None:
-        raise typer.BadParameter(
-            "there are no heads to keep: name the file that has them with --conllu",
-            param_hint="--keep-heads",
-        )
+    on_error: OnError = "stop"
 
 
 def command(**own: Any) -> Callable[[Callable[..., None]], Callable[..., None]]:

@@ -12,10 +12,9 @@ import typer
 from arborand.cli import options
 from arborand.cli.messages import by_reason, list_skipped, note, progress, say_written
 from arborand.cli.streams import check_streams
-from arborand.corpus import computing
 from arborand.corpus.choosing import Choice, Order, parse_condition
 from arborand.corpus.comparing import compare_corpus
-from arborand.corpus.creating import write_output
+from arborand.corpus.folders import write_output
 from arborand.corpus.provenance import as_comment, provenance
 from arborand.corpus.reading import open_corpus
 from arborand.errors import ArborandError, SentenceError
@@ -83,11 +82,9 @@ def show(
     num_draws: int = 50,
     title: str | None = None,
     seed: int = 0,
-    trees: options.TreeKind = "dependency",
-    weights: bool = False,
-    conllu: str | None = None,
-    keep_heads: bool = False,
     on_error: options.OnError = "stop",
+    *,
+    reading: options.Reading,
 ) -> None:
     """Draw pictures of what the scores are unsure of: one self-contained page.
 
@@ -110,8 +107,7 @@ def show(
     from arborand.pictures.figures import check_figures, figure
     from arborand.pictures.sentences import picture_of
 
-    check_streams(scores, conllu, output)
-    options.check_keep_heads(conllu, keep_heads=keep_heads)
+    check_streams(scores, reading.conllu, output)
     kind = "html" if output == "-" else Path(output).suffix.lower().removeprefix(".")
     if kind not in ("html", "htm", *_DIAGRAMS):
         raise typer.BadParameter(
@@ -120,9 +116,8 @@ def show(
         )
     if kind in ("png", "pdf"):
         check_figures()
-    choice = _choice(max_sentences, sort, filter_ or (), sent_id or (), conllu)
+    choice = _choice(max_sentences, sort, filter_ or (), sent_id or (), reading.conllu)
     skipped: list[list[str]] = []
-    setting = computing.Setting(trees == "dependency", weights, 1, keep_heads)
 
     def fault(one: Sentences, error: Exception) -> None:
         reason = error.reason if isinstance(error, SentenceError) else str(error)
@@ -132,7 +127,7 @@ def show(
             raise SentenceError(one.sent_ids[0], one.first, reason) from error
         skipped.append([one.sent_ids[0], reason])
 
-    with open_corpus(scores, conllu) as corpus:
+    with open_corpus(scores, reading.conllu) as corpus:
         total = corpus.scores.num_sentences
         if kind in _DIAGRAMS and len(choice.wanted) != 1 and total != 1:
             raise typer.BadParameter(
@@ -140,21 +135,21 @@ def show(
                 "one with --sent-id, or write a page (.html)",
                 param_hint="--output",
             )
-        chosen, selection = choice.choose(corpus, setting, fault)
+        chosen, selection = choice.choose(corpus, reading.setting, fault)
 
         def pictures() -> Iterator[Picture]:
             for run in chosen:
                 try:
-                    yield picture_of(run, setting, num_draws, seed)
+                    yield picture_of(run, reading.setting, num_draws, seed)
                 except (ArborandError, MemoryError) as error:
                     fault(run, error)
 
         described: dict[str, Any] = {
             "num-draws": num_draws,
             "seed": seed,
-            "trees": trees,
-            "weights": weights,
-            "keep-heads": keep_heads,
+            "trees": reading.trees,
+            "weights": reading.weights,
+            "keep-heads": reading.keep_heads,
             "sort": sort,
             "filter": [str(condition) for condition in choice.conditions],
         }
@@ -176,14 +171,14 @@ def show(
             else:
                 parts = (figure(svg, kind) for svg in diagrams)
         else:
-            is_compared = evaluate and not (choice.wanted or keep_heads)
+            is_compared = evaluate and not (choice.wanted or reading.keep_heads)
             document = page(
                 pictures(),
                 title=title or corpus.scores.file.name,
                 selection=selection,
                 explore=explore,
-                command=_sample_command(scores, trees, weights=weights),
-                evaluation=_evaluation(corpus, setting) if is_compared else None,
+                command=_sample_command(scores, reading),
+                evaluation=_evaluation(corpus, reading) if is_compared else None,
                 num_sentences=total,
             )
             parts = chain(document, (as_comment(record),))
@@ -213,18 +208,18 @@ def _choice(
     return choice
 
 
-def _sample_command(scores: str, trees: str, *, weights: bool) -> str | None:
+def _sample_command(scores: str, reading: options.Reading) -> str | None:
     """Write the command that draws trees from the same scores."""
     if scores == "-":
         return None
-    words = ["arborand", "sample", scores, "--trees", trees, *["--weights"] * weights]
-    return shlex.join(words)
+    weights = ["--weights"] if reading.weights else []
+    return shlex.join(["arborand", "sample", scores, "--trees", reading.trees, *weights])
 
 
-def _evaluation(corpus: Corpus, setting: computing.Setting) -> Summary | None:
+def _evaluation(corpus: Corpus, reading: options.Reading) -> Summary | None:
     """Compare all sentences of a corpus that have gold heads, shown or not; None if none has."""
     with progress("compare with gold", corpus.scores.num_sentences) as advance:
-        summary, skipped = compare_corpus(corpus, setting, advance)
+        summary, skipped = compare_corpus(corpus, reading.setting, advance)
     if skipped:
         note("\n".join(["the comparison with gold leaves these out:", *by_reason(skipped)]))
     return summary

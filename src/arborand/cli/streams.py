@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from arborand.corpus.creating import output_format
+from arborand.corpus.creating import check_target, is_stream, output_format
+from arborand.corpus.folders import is_remote
 from arborand.corpus.running import is_folder
 from arborand.errors import OutputError
 
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 def check_streams(
     scores: str | Sequence[str], conllu: str | None, output: str | None = None
 ) -> None:
-    """Refuse to read two files from one pipe, and to write over what is read."""
+    """Refuse to read two files from one pipe, to write over what is read, or to no folder."""
     sources = [scores] if isinstance(scores, str) else list(scores)
     for source in (*sources, conllu):
         if source is not None and output is not None and _is_same_file(source, output):
@@ -34,6 +35,8 @@ def check_streams(
         raise typer.BadParameter(
             "standard input can be the scores or the CoNLL-U file, not both", param_hint="--conllu"
         )
+    if output is not None and not (is_folder(output) or is_stream(output) or is_remote(output)):
+        check_target(Path(output))
 
 
 def _is_same_file(source: str, output: str) -> bool:

@@ -14,6 +14,8 @@ from arborand.formats.characters import visible
 from arborand.pictures.markup import percent
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
     from numpy.typing import NDArray
 
     from arborand.formats.rows import Layout, Rows
@@ -25,16 +27,24 @@ _MOST_HEADS, _LEAST = 3, 0.005
 # How many characters of a sentence stand in a line that is about something else.
 _TEXT = 40
 
-_TITLES = {
-    "log_partition": "log Z",
-    "entropy": "entropy (nats)",
-    "best_log_prob": "best tree",
-    "single_root_share": "single-root share",
-}
 _ENTROPY = (
     "entropy 0: one tree has all the probability; 0.69: as unsure as between two equally probable "
     "trees; 2.3: as between ten"
 )
+
+
+def plain_percent(probability: float) -> str:
+    """Write a probability as on the pages, with plain spaces."""
+    return percent(probability).replace("\u00a0", " ")
+
+
+# The numbers of a sentence: what they are called, and how they are written.
+_COLUMNS: dict[str, tuple[str, Callable[[float], str]]] = {
+    "log_partition": ("log Z", "{:.6g}".format),
+    "entropy": ("entropy (nats)", "{:.6g}".format),
+    "best_log_prob": ("best tree", lambda log_prob: plain_percent(math.exp(log_prob))),
+    "single_root_share": ("single-root share", plain_percent),
+}
 
 
 class TableOutput:
@@ -43,105 +53,76 @@ class TableOutput:
     def __init__(self, layout: Layout, provenance: dict[str, Any]) -> None:
         self._layout = layout
         self._provenance = provenance
-        self._console = console()
         self._waiting: list[tuple[str, ...]] = []
 
     def write(self, rows: Rows) -> None:
         """Print rows."""
         for i, span, block in rows.sentences(self._layout):
-            sent_id = visible(rows.sent_ids[i])
+            sent_id, length = visible(rows.sent_ids[i]), int(rows.lengths[i])
             words = rows.tokens[i] if rows.tokens else None
             tokens = None if words is None else [visible(word) for word in words]
-            plural = "" if rows.lengths[i] == 1 else "s"
-            title = f"{sent_id}  ({rows.lengths[i]} word{plural})"
-            if self._layout.name == "trees" and block is not None:
-                samples = rows.samples()[span].tolist()
-                self._print_trees(title, samples, rows.columns["log_prob"][span], block, tokens)
-            elif self._layout.name == "marginals" and block is not None:
-                self._print_marginals(title, block[0], tokens)
-            else:
-                numbers = [rows.columns[name][span][0] for name in self._layout.columns]
-                cells = [
-                    plain_percent(math.exp(number))
-                    if name == "best_log_prob"
-                    else plain_percent(number)
-                    if name == "single_root_share"
-                    else f"{number:.6g}"
-                    for name, number in zip(self._layout.columns, numbers, strict=True)
-                ]
-                text = "" if tokens is None else " ".join(tokens)
-                text = text if len(text) <= _TEXT else text[: _TEXT - 1] + "…"
-                self._waiting.append((sent_id, str(rows.lengths[i]), *cells, text))
-                if len(self._waiting) == _LINES:
-                    self._print_lines()
+            if self._layout.values is None or block is None:
+                self._add_line(sent_id, length, rows, span.start, " ".join(tokens or ()))
+                continue
+            title = f"{sent_id}  ({length} word{'' if length == 1 else 's'})"
+            names = ["ROOT", *(tokens or map(str, range(1, length + 1)))]
+            if self._layout.name == "marginals":
+                numbers = [f"{j} {name}" if tokens else name for j, name in enumerate(names)]
+                heads = _likeliest_heads(block.reshape(length + 1, length + 1), names)
+                print_table(["<word", "heads"], zip(numbers[1:], heads, strict=True), title)
+                continue
+            numbering = self._layout.numbering.replace("sample", "tree")
+            trees = zip(rows.samples()[span], rows.columns["log_prob"][span], block, strict=True)
+            lines = (
+                (str(sample), plain_percent(math.exp(log_prob)), _arcs(heads.tolist(), names))
+                for sample, log_prob, heads in trees
+            )
+            print_table([f">{numbering}", ">probability", "head → word"], lines, title)
 
     def close(self) -> None:
         """Print what is left, what its numbers mean, and where it comes from."""
-        self._print_lines()
+        self.discard()
         if "entropy" in self._layout.columns:
-            self._console.print(_ENTROPY, style="dim", soft_wrap=True)
+            console().print(_ENTROPY, style="dim", soft_wrap=True)
         record = self._provenance
         parts = [f"arborand {record['version']}", record["command"]]
-        parts += [f"{key} {record[key]}" for key in ("method",) if key in record]
+        parts += [f"method {record['method']}"] if "method" in record else []
         files = record["input"].get("files")
         name = record["input"]["name"] + (f" ({files} files)" if files else "")
         parts += [f"{name} sha256 {record['input']['sha256'][:12]}"]
-        self._console.print(escape(" · ".join(parts)), style="dim", soft_wrap=True)
+        console().print(escape(" · ".join(parts)), style="dim", soft_wrap=True)
 
     def discard(self) -> None:
-        """Stop."""
-        self._print_lines()
-
-    def _print_trees(
-        self,
-        title: str,
-        samples: list[int],
-        log_prob: NDArray[np.float64],
-        heads: NDArray[np.int32],
-        tokens: list[str] | None,
-    ) -> None:
-        self._console.print(escape(title), style="italic", soft_wrap=True)
-        numbering = "tree" if self._layout.numbering == "sample" else self._layout.numbering
-        table = new_table((numbering, "probability"))
-        table.add_column("head → word", overflow="fold")
-        names = ["ROOT", *(tokens or map(str, range(1, heads.shape[1] + 1)))]
-        for sample, number, tree in zip(samples, log_prob.tolist(), heads.tolist(), strict=True):
-            arcs = "  ".join(f"{names[head]}→{names[j]}" for j, head in enumerate(tree, 1))
-            table.add_row(str(sample), plain_percent(math.exp(number)), escape(arcs))
-        self._console.print(table)
-
-    def _print_marginals(
-        self, title: str, values: NDArray[np.float64], tokens: list[str] | None
-    ) -> None:
-        size = math.isqrt(len(values))
-        marginals = values.reshape(size, size)
-        self._console.print(escape(title), style="italic", soft_wrap=True)
-        table = new_table()
-        table.add_column("word", no_wrap=True)
-        table.add_column("heads", overflow="fold")
-        names = ["ROOT", *(tokens or map(str, range(1, size)))]
-        for j in range(1, size):
-            best = np.argsort(-marginals[:, j], kind="stable")[:_MOST_HEADS]
-            heads = "  ".join(
-                f"{names[i]} {plain_percent(marginals[i, j])}"
-                for i in best.tolist()
-                if marginals[i, j] >= _LEAST
-            )
-            table.add_row(escape(f"{j} {names[j]}" if tokens else names[j]), escape(heads))
-        self._console.print(table)
-
-    def _print_lines(self) -> None:
+        """Print what is left."""
         if self._waiting:
-            table = new_table()
-            table.add_column("sentence", overflow="fold")
-            for name in ("words", *(_TITLES[name] for name in self._layout.columns)):
-                table.add_column(name, justify="right", no_wrap=True)
-            if any(text for *_, text in self._waiting):
-                table.add_column("text", no_wrap=True)
-            for sent_id, *cells, text in self._waiting:
-                table.add_row(escape(sent_id), *cells, *([escape(text)] if text else []))
-            self._console.print(table)
+            titles = [
+                "sentence",
+                ">words",
+                *(f">{_COLUMNS[name][0]}" for name in self._layout.columns),
+            ]
+            has_texts = any(text for *_, text in self._waiting)
+            lines = self._waiting if has_texts else [cells for *cells, _ in self._waiting]
+            print_table([*titles, "<text"] if has_texts else titles, lines)
             self._waiting = []
+
+    def _add_line(self, sent_id: str, length: int, rows: Rows, row: int, text: str) -> None:
+        columns = self._layout.columns
+        cells = [_COLUMNS[name][1](float(rows.columns[name][row])) for name in columns]
+        text = text if len(text) <= _TEXT else text[: _TEXT - 1] + "…"
+        self._waiting.append((sent_id, str(length), *cells, text))
+        if len(self._waiting) == _LINES:
+            self.discard()
+
+
+def _arcs(heads: list[int], names: list[str]) -> str:
+    return "  ".join(f"{names[head]}→{names[j]}" for j, head in enumerate(heads, 1))
+
+
+def _likeliest_heads(marginals: NDArray[np.float64], names: list[str]) -> Iterator[str]:
+    for column in marginals.T[1:]:
+        best = np.argsort(-column, kind="stable")[:_MOST_HEADS]
+        named = (f"{names[i]} {plain_percent(column[i])}" for i in best if column[i] >= _LEAST)
+        yield "  ".join(named)
 
 
 def console() -> Console:
@@ -150,30 +131,29 @@ def console() -> Console:
     return plain if plain.is_terminal else Console(width=1000, soft_wrap=False)
 
 
-def new_table(right: tuple[str, ...] = (), *, show_header: bool = True) -> Table:
-    """Start a table with some columns of numbers."""
-    table = Table(box=None, show_header=show_header)
-    for name in right:
-        table.add_column(name, justify="right", no_wrap=True)
-    return table
+def print_table(
+    titles: Sequence[str], lines: Iterable[Sequence[str]], heading: str | None = None
+) -> None:
+    """Print a table, under a heading if there is one; without titles, if all are empty.
+
+    A title that begins with ``>`` is that of numbers, one with ``<`` of short texts; other texts
+    are broken where a line is too short for them.
+    """
+    table = Table(box=None, show_header=any(title.strip("<>") for title in titles))
+    for title in titles:
+        table.add_column(
+            title.lstrip("<>"),
+            justify="right" if title.startswith(">") else "left",
+            no_wrap=title.startswith(("<", ">")),
+            overflow="ellipsis" if title.startswith(("<", ">")) else "fold",
+        )
+    for line in lines:
+        table.add_row(*map(escape, line))
+    if heading is not None:
+        console().print(escape(heading), style="italic", soft_wrap=True)
+    console().print(table)
 
 
 def print_facts(facts: dict[str, Any]) -> None:
     """Print a table of names and what they stand for."""
-    table = new_table(show_header=False)
-    table.add_column()
-    table.add_column(overflow="fold")
-    for name, value in facts.items():
-        table.add_row(escape(name), escape(visible(str(value))))
-    console().print(table)
-
-
-def print_lines(*lines: str) -> None:
-    """Print lines as they are, however long."""
-    for line in lines:
-        console().print(escape(line), soft_wrap=True)
-
-
-def plain_percent(probability: float) -> str:
-    """Write a probability as on the pages, with plain spaces."""
-    return percent(probability).replace("\u00a0", " ")
+    print_table(["", ""], [(name, visible(str(value))) for name, value in facts.items()])

@@ -54,8 +54,6 @@ def check_corpus(inputs: Inputs, setting: Setting, advance: Callable[[int], obje
         Work("check", Gate(setting), LOG_PARTITION, {}),
         inputs,
         tally.begin,
-        skip=True,
-        may_skip_all=True,
         advance=advance,
     )
     doubled_ids = None

@@ -379,6 +379,19 @@ class Gate:
         yield _sentence_rows(run, {})
 
 
+class Check(Gate):
+    """The same check, of which only what is wrong becomes rows."""
+
+    def __call__(self, run: Sentences) -> Iterator[Rows]:
+        """Check a run."""
+        list(super().__call__(run))
+        return iter(())
+
+    def finding(self, sentence: Sentences, reason: str) -> Rows:
+        """Say why a sentence cannot be used."""
+        return _sentence_rows(sentence, {"reason": np.array([reason], dtype=object)})
+
+
 @dataclass(frozen=True)
 class Copy:
     """The scores as they are."""

@@ -1,4 +1,4 @@
-"""Where an output goes, and as what: into a pipe, or a file that appears when it is complete.
+"""The format of an output, and files that appear when they are complete.
 
 Such a file is written aside, then given its name.
 
@@ -14,8 +14,7 @@ import re
 import secrets
 import socket
 import stat
-import sys
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
@@ -23,7 +22,7 @@ from arborand.errors import OutputError
 from arborand.formats.outputs import FORMATS, formats_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
 
     from arborand.formats.rows import Layout
 
@@ -117,20 +116,6 @@ def _linked(new: Path, path: Path) -> bool:
             raise FileExistsError(path) from None
         return False
     return True
-
-
-def write_output(output: str | os.PathLike[str], parts: Iterable[str | bytes]) -> None:
-    """Write text or bytes, part by part: a file appears when it is complete."""
-    where = os.fspath(output)
-    with ExitStack() as stack:
-        if where == "-":
-            file: IO[bytes] = sys.stdout.buffer
-        elif is_stream(where):
-            file = stack.enter_context(open(where, "wb"))
-        else:
-            file = stack.enter_context(written_aside(Path(where)))
-        for part in parts:
-            file.write(part.encode() if isinstance(part, str) else part)
 
 
 def is_stream(path: str) -> bool:

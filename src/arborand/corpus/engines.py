@@ -15,7 +15,7 @@ import threading
 import warnings
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from arborand.corpus.task import TRIES, Done, Failed, run_part
 from arborand.errors import ArborandError
@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 
     Tell = Callable[["Passed | Done | Failed"], object]
 
-ENGINES = ("local", "array", "ray")
+Engine = Literal["local", "array", "ray"]
+ENGINES = get_args(Engine)
 # Where a process of an array finds its rank and their number, by what started it.
 _RANKS = (
     ("SLURM_ARRAY_TASK_ID", "SLURM_ARRAY_TASK_COUNT"),

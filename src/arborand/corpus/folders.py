@@ -10,18 +10,19 @@ import os
 import secrets
 import shutil
 import stat
+import sys
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
-from pathlib import Path, PurePosixPath
+from pathlib import Path, PurePath, PurePosixPath
 from typing import IO, TYPE_CHECKING, Any
 
-from arborand.corpus.creating import is_aside, remove_orphans, written_aside
+from arborand.corpus.creating import is_aside, is_stream, remove_orphans, written_aside
 from arborand.errors import FormatError, OutputError
 from arborand.formats.inputs import CHUNK, required
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
 # What shows an object only when all of it was uploaded.
 _OBJECT_STORES = ("s3", "gcs", "abfs")
@@ -40,6 +41,11 @@ def split(where: str) -> tuple[str, str]:
         return f"{folder}{question}{query}", name
     path = Path(where)
     return str(path.parent), path.name
+
+
+def place(where: str) -> PurePath:
+    """Make a place comparable with others: without links, or without what comes after ``?``."""
+    return PurePosixPath(where.partition("?")[0]) if is_remote(where) else Path(where).resolve()
 
 
 def open_folder(where: str) -> Folder | RemoteFolder:
@@ -203,6 +209,32 @@ def _by_fsspec(fs: Any, where: str, reason: Exception) -> tuple[Any, str]:
     except (ImportError, ValueError) as error:
         raise FormatError(f"{where} cannot be opened: {reason} (and fsspec: {error})") from error
     return fs.PyFileSystem(fs.FSSpecHandler(found)), str(path)
+
+
+@contextmanager
+def open_output(where: str) -> Iterator[IO[bytes]]:
+    """Open standard output (``-``), a pipe, or a file that appears when it is complete."""
+    if where == "-":
+        yield sys.stdout.buffer
+        sys.stdout.buffer.flush()
+    elif is_stream(where):
+        with open(where, "wb") as stream:
+            yield stream
+    elif is_remote(where):
+        folder, name = split(where)
+        with open_folder(folder).create(name) as file:
+            yield file
+    else:
+        remove_orphans(Path(where).parent)
+        with written_aside(Path(where)) as file:
+            yield file
+
+
+def write_output(output: str | os.PathLike[str], parts: Iterable[str | bytes]) -> None:
+    """Write text or bytes, part by part."""
+    with open_output(os.fspath(output)) as file:
+        for part in parts:
+            file.write(part.encode() if isinstance(part, str) else part)
 
 
 def put(folder: Folder | RemoteFolder, name: str, content: bytes) -> None:

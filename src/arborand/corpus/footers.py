@@ -15,8 +15,12 @@ from typing import IO, Any, NamedTuple
 from arborand.errors import FormatError
 from arborand.formats.arrays import open_npy
 from arborand.formats.inputs import CHUNK, kind_of, parse_json
+from arborand.formats.parquet_sizes import read_extent
 from arborand.formats.parquet_sizes import read_footer as read_parquet_footer
-from arborand.formats.parquet_sizes import read_num_rows
+from arborand.formats.rows import scores_layout
+
+# What scores are called in a file of arrays; the last one is taken.
+_SCORES = ("log_weights", "scores")
 
 
 class Footer(NamedTuple):
@@ -30,6 +34,8 @@ class Footer(NamedTuple):
         None if only reading the file can tell.
     digest : str
         Of the footer.
+    dtype : str
+        As what its scores are written: "f4" if all of them fit, "f8" otherwise and for trees.
     sha256 : str
         Of the whole file; empty if the footer was enough.
     """
@@ -37,6 +43,7 @@ class Footer(NamedTuple):
     kind: str
     num_sentences: int | None
     digest: str
+    dtype: str = "f8"
     sha256: str = ""
 
 
@@ -53,25 +60,32 @@ def read_footer(file: IO[bytes], name: str) -> Footer:
     if kind == "parquet":
         with suppress(ValueError, IndexError, RecursionError):
             footer = read_parquet_footer(file)
-            return Footer(kind, read_num_rows(footer), hashlib.sha256(footer).hexdigest())
+            num_rows, is_narrow = read_extent(footer, "log_weights")
+            digest = hashlib.sha256(footer).hexdigest()
+            return Footer(kind, num_rows, digest, "f4" if is_narrow else "f8")
     if kind == "npz":
         with suppress(Exception):  # whatever a damaged archive does to the library
             return _archive(file, name)
-    count = None
+    count, dtype = None, "f8"
     with suppress(FormatError, ValueError, TypeError, LookupError, OverflowError):
         if kind == "npy":
             size = file.seek(0, 2)
             file.seek(0)
-            count = _count({"log_weights": open_npy(file, name, size).shape})
+            array = open_npy(file, name, size)
+            dtype = scores_layout(array.dtype).dtype
+            count = _count({"log_weights": array.shape})
         elif kind == "safetensors":
             file.seek(0)
             tensors = parse_json(file.read(int.from_bytes(file.read(8), "little")))
-            count = _count({array: tensors[array]["shape"] for array in tensors if array[0] != "_"})
+            named = {array: tensors[array] for array in tensors if array[0] != "_"}
+            kinds = [named[array]["dtype"] for array in _SCORES if array in named]
+            dtype = "f4" if kinds[-1:] in (["F16"], ["F32"]) else "f8"
+            count = _count({array: tensor["shape"] for array, tensor in named.items()})
     whole = hashlib.sha256()
     file.seek(0)
     while chunk := file.read(CHUNK):
         whole.update(chunk)
-    return Footer(kind, count, whole.hexdigest(), whole.hexdigest())
+    return Footer(kind, count, whole.hexdigest(), dtype, whole.hexdigest())
 
 
 def _archive(file: IO[bytes], name: str) -> Footer:
@@ -81,12 +95,17 @@ def _archive(file: IO[bytes], name: str) -> Footer:
     listing = [
         f"{i.filename} {i.CRC:08x} {i.file_size} {i.compress_size}" for i in archive.infolist()
     ]
-    shapes = {}
-    for array in members.keys() & {"lengths", "log_weights"}:
-        with archive.open(members[array]) as member:
-            shapes[array] = open_npy(member, name, members[array].file_size).shape
+    shapes, dtype = {}, "f8"
+    for array in ("lengths", *_SCORES):
+        if array not in members:
+            continue
+        # A damaged array is named when the file is opened.
+        with suppress(Exception), archive.open(members[array]) as member:
+            stream = open_npy(member, name, members[array].file_size)
+            shapes[array] = stream.shape
+            dtype = scores_layout(stream.dtype).dtype
     digest = hashlib.sha256("\n".join(listing).encode("utf-8", "surrogateescape")).hexdigest()
-    return Footer("npz", _count(shapes), digest)
+    return Footer("npz", _count(shapes), digest, dtype)
 
 
 def _count(shapes: dict[str, Any]) -> int | None:

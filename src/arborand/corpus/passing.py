@@ -12,6 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, NamedTuple
 
+from arborand.corpus.computing import Check
 from arborand.errors import ArborandError, SentenceError
 
 if TYPE_CHECKING:
@@ -179,3 +180,5 @@ def _usable(
             if not skip:
                 raise SentenceError(one.sent_ids[0], one.first, reason) from error
             skipped.append(Skipped(one.sent_ids[0], one.first + 1, reason))
+            if isinstance(compute, Check):
+                yield compute.finding(one, reason)

@@ -18,10 +18,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
-from arborand.corpus.folders import Folder, is_hidden, is_remote, open_folder, split
+from arborand.corpus.folders import Folder, is_hidden, is_remote, open_folder, place, split
 from arborand.corpus.footers import Footer, read_footer
 from arborand.errors import FormatError, OutputError
 from arborand.formats.inputs import InputFile, open_input, shown_name
+from arborand.formats.rows import scores_layout
 from arborand.formats.scores import open_scores
 from arborand.formats.trees import holds_trees
 
@@ -55,6 +56,8 @@ class Shard:
     num_sentences : int
     first : int
         The place of its first sentence in the corpus, from 0.
+    dtype : str
+        As what its scores are written.
     sha256 : str
         Of all of it, where it is known already.
     shown : str
@@ -68,6 +71,7 @@ class Shard:
     digest: str
     num_sentences: int
     first: int = 0
+    dtype: str = "f8"
     sha256: str = ""
     shown: str = ""
 
@@ -92,7 +96,9 @@ class Part:
         return self.stop - self.start
 
 
-def find_shards(inputs: Sequence[str], endings: tuple[str, ...]) -> list[Shard]:
+def find_shards(
+    inputs: Sequence[str], endings: tuple[str, ...], output: str | None = None
+) -> list[Shard]:
     """Find the files of the input, and give each sentence its number.
 
     Parameters
@@ -101,6 +107,8 @@ def find_shards(inputs: Sequence[str], endings: tuple[str, ...]) -> list[Shard]:
         Files, folders and patterns such as ``scores/*.parquet``.
     endings : tuple of str
         Which files of a folder count.
+    output : str, optional
+        Where the job writes: what is there is no input, though a pattern may match it.
 
     Raises
     ------
@@ -108,6 +116,11 @@ def find_shards(inputs: Sequence[str], endings: tuple[str, ...]) -> list[Shard]:
         If there is no such file, or one is no file of scores.
     """
     base, names = _listed(inputs, endings)
+    if output is not None and is_remote(output) == is_remote(base):
+        source, target = place(base), place(output)
+        names = [name for name in names if not (source / name).is_relative_to(target)]
+        if not names:
+            raise OutputError(f"{output} holds all that would be read: choose another output")
     folder = open_folder(base)
     with ThreadPoolExecutor(_READERS) as readers:
         shards = list(readers.map(lambda name: _inspected(folder, name), names))
@@ -179,7 +192,12 @@ def _files_of(where: str, endings: tuple[str, ...]) -> tuple[str, list[str]]:
 
 
 def _matches(name: list[str], pattern: list[str]) -> bool:
-    return len(name) == len(pattern) and all(map(fnmatch.fnmatchcase, name, pattern))
+    """Compare names of folders and files, one by one; ``**`` stands for any number of folders."""
+    if not pattern or not name:
+        return not name and set(pattern) <= {"**"}
+    if pattern[0] == "**":
+        return _matches(name, pattern[1:]) or _matches(name[1:], pattern)
+    return fnmatch.fnmatchcase(name[0], pattern[0]) and _matches(name[1:], pattern[1:])
 
 
 def _inspected(folder: Folder | RemoteFolder, name: str) -> Shard:
@@ -187,18 +205,14 @@ def _inspected(folder: Folder | RemoteFolder, name: str) -> Shard:
     footer, size = _footer(folder, name, shown)
     count = footer.num_sentences
     shard = Shard(folder.where, name, size, footer.kind, footer.digest, count or 0,
-                  sha256=footer.sha256, shown=shown)  # fmt: skip
+                  dtype=footer.dtype, sha256=footer.sha256, shown=shown)  # fmt: skip
     if count is None and footer.kind not in ("jsonl", "conllu"):
         with folder.local(name) as path, open_input(path) as file:
-            if holds_scores(file):  # raises an error that says what is wrong
+            if not holds_trees(file):  # raises an error that says what is wrong
                 with open_scores(replace(file, name=shown)) as scores:
-                    shard = replace(shard, num_sentences=scores.num_sentences)
+                    dtype = scores_layout(scores.dtype).dtype
+                    shard = replace(shard, num_sentences=scores.num_sentences, dtype=dtype)
     return shard
-
-
-def holds_scores(file: InputFile) -> bool:
-    """Tell whether a file holds scores, as opposed to trees."""
-    return not holds_trees(file)
 
 
 def _footer(folder: Folder | RemoteFolder, name: str, shown: str) -> tuple[Footer, int]:

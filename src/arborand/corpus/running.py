@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 import secrets
-import sys
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
-from pathlib import Path, PurePath, PurePosixPath
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from arborand import __version__
 from arborand.arguments import check_choice, check_count, check_workers
@@ -16,17 +17,16 @@ from arborand.corpus.creating import (
     has_known_ending,
     is_stream,
     output_format,
-    remove_orphans,
-    written_aside,
 )
 from arborand.corpus.engines import (
     ENGINES,
+    Engine,
     Passed,
     rank_and_world,
     run_here,
     run_in_processes,
 )
-from arborand.corpus.folders import is_remote, open_folder, split
+from arborand.corpus.folders import is_remote, open_output, place
 from arborand.corpus.passing import Passage
 from arborand.corpus.plan import (
     SCORES_ENDINGS,
@@ -34,7 +34,6 @@ from arborand.corpus.plan import (
     Part,
     Shard,
     find_shards,
-    holds_scores,
     listing_digest,
     make_parts,
     open_shard,
@@ -48,6 +47,7 @@ from arborand.formats.inputs import open_input
 from arborand.formats.outputs import open_writer
 from arborand.formats.rows import TREES, scores_layout
 from arborand.formats.scores import open_scores
+from arborand.formats.trees import holds_trees
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -61,16 +61,30 @@ if TYPE_CHECKING:
 PART_SENTENCES = 10_000
 
 
+@dataclass(frozen=True)
+class Running:
+    """Who runs a job, and how it is divided; see :func:`run`."""
+
+    restart: bool = False
+    part_sentences: int = PART_SENTENCES
+    workers: int = 1
+    engine: Engine = "local"
+    rank: int | None = None
+    world: int | None = None
+    address: str | None = None
+
+
 class StoppedError(ArborandError):
     """A job that ended early: the reason, and what can be done."""
 
 
 @dataclass(frozen=True)
 class Inputs:
-    """What a job reads: the shards of the corpus, and the file that has its words."""
+    """What a job reads: the shards, the file that has their words, and what the shards hold."""
 
     shards: list[Shard]
     conllu: Shard | None
+    layout: Layout
 
     @property
     def num_sentences(self) -> int:
@@ -80,7 +94,11 @@ class Inputs:
 
 @contextmanager
 def open_inputs(
-    inputs: Sequence[str], conllu: str | None = None, *, trees: bool = False
+    inputs: Sequence[str],
+    conllu: str | None = None,
+    output: str | None = None,
+    *,
+    trees: bool = False,
 ) -> Iterator[Inputs]:
     """Find the files of a job; standard input (``-``) becomes a temporary file.
 
@@ -88,18 +106,25 @@ def open_inputs(
     ------
     FormatError
         If one of them cannot be read.
+    OutputError
+        If the output would be read as input when the job goes on.
     """
+    if output is not None:
+        _check_output(output, inputs)
     endings = (*SCORES_ENDINGS, *TREES_ENDINGS) if trees else SCORES_ENDINGS
     with ExitStack() as stack:
 
         def found(names: Sequence[str], endings: tuple[str, ...]) -> list[Shard]:
             if list(names) != ["-"]:
-                return find_shards(names, endings)
+                return find_shards(names, endings, output)
             file = stack.enter_context(open_input("-"))
             return [replace(find_shards([str(file.path)], endings)[0], shown="-")]
 
         shards = found(inputs, endings)
+        # One type for all: who reads a folder of parts takes it from the first.
+        layout = scores_layout(np.dtype(max(shard.dtype for shard in shards)))
         if trees and _hold_trees(shards):
+            layout = TREES
             # Rows are trees, and how many sentences they are of shows when they are read.
             shards = [replace(shard, first=0, num_sentences=0) for shard in shards]
         words = None
@@ -112,12 +137,15 @@ def open_inputs(
             if not words.sha256:
                 with open_shard(words, digest=True) as file:
                     words = replace(words, sha256=file.sha256)
-        yield Inputs(shards, words)
+        yield Inputs(shards, words, layout)
 
 
 def _hold_trees(shards: list[Shard]) -> bool:
     with open_shard(shards[0]) as file:
-        return not holds_scores(file)
+        if holds_trees(file):
+            return True
+        with open_scores(file):  # raises an error that says what is wrong
+            return False
 
 
 def is_folder(output: str) -> bool:
@@ -127,22 +155,17 @@ def is_folder(output: str) -> bool:
     return not is_remote(output) and os.path.isdir(output) and not has_known_ending(output)
 
 
-def check_output(output: str, inputs: Sequence[str]) -> None:
-    """Raise an error if an output would be read as input when the job goes on."""
-    target = _place(output)
+def _check_output(output: str, inputs: Sequence[str]) -> None:
+    target = place(output)
     for where in inputs:
         if where == "-" or is_remote(where) != is_remote(output):
             continue
-        source = _place(where)
+        source = place(where)
         is_read = is_remote(where) or os.path.isdir(where)
         if is_read and (target == source or source in target.parents):
             raise OutputError(f"{output} lies in the folder that is read: choose another one")
         if target in source.parents and is_folder(output):
             raise OutputError(f"{where} lies in {output}: choose another folder for the output")
-
-
-def _place(where: str) -> PurePath:
-    return PurePosixPath(where.partition("?")[0]) if is_remote(where) else Path(where).resolve()
 
 
 def run(
@@ -153,7 +176,7 @@ def run(
     format: str | None = None,  # noqa: A002 (the name of the option)
     conllu: str | None = None,
     on_error: str = "stop",
-    engine: str = "local",
+    engine: Engine = "local",
     workers: int = 1,
     rank: int | None = None,
     world: int | None = None,
@@ -171,7 +194,8 @@ def run(
     Parameters
     ----------
     command : str
-        ``sample``, ``best``, ``marginals``, ``logz``, ``entropy`` or ``convert``.
+        ``sample``, ``best``, ``marginals``, ``logz``, ``entropy``, ``convert`` or ``check``, which
+        writes a row for each sentence that cannot be used.
     inputs : path, or sequence of paths
         Files, folders and patterns, here or at a URL such as ``s3://bucket/scores/``.
     output : path
@@ -230,40 +254,22 @@ def run(
     check_choice(on_error, "on_error", ("stop", "skip"))
     check_workers(workers)
     check_count(part_sentences, "part_sentences", 1)
-    check_output(os.fspath(output), names)
     work = make_work(command, **options)
-    with open_inputs(names, conllu, trees=command == "convert") as found:
-        return run_job(
-            work,
-            found,
-            os.fspath(output),
-            format_=format,
-            skip=on_error == "skip",
-            engine=engine,
-            workers=workers,
-            rank=rank,
-            world=world,
-            address=address,
-            part_sentences=part_sentences,
-            restart=restart,
-            tell=tell,
-        )
+    running = Running(restart, part_sentences, workers, engine, rank, world, address)
+    where = os.fspath(output)
+    with open_inputs(names, conllu, where, trees=command == "convert") as found:
+        skip = on_error == "skip"
+        return run_job(work, found, where, running, format_=format, skip=skip, tell=tell)
 
 
 def run_job(
     work: Work,
     inputs: Inputs,
     output: str,
+    running: Running,
     *,
     format_: str | None = None,
     skip: bool = False,
-    engine: str = "local",
-    workers: int = 1,
-    rank: int | None = None,
-    world: int | None = None,
-    address: str | None = None,
-    part_sentences: int = PART_SENTENCES,
-    restart: bool = False,
     tell: Callable[[Passed | Done | Failed], object] = lambda event: None,
     began: Callable[[Status], object] = lambda status: None,
     advance: Callable[[int], object] = lambda count: None,
@@ -272,23 +278,28 @@ def run_job(
 
     `began` is told what was done before, and `advance` how many sentences have passed so far.
     """
+    engine = running.engine
     if engine not in ENGINES:
         raise ArborandError(f"there is no engine {engine!r}: use {', '.join(ENGINES)}")
-    chosen = output_format(output, format_ or "parquet", chosen_layout(work, inputs.shards[0]))
-    parts = make_parts(inputs.shards, chosen, part_sentences)
+    work = work.for_inputs(inputs.layout)
+    chosen = output_format(output, format_ or "parquet", work.layout or inputs.layout)
+    parts = make_parts(inputs.shards, chosen, running.part_sentences)
+    is_divided = len(parts) > len(inputs.shards)
     mine: Sequence[Part] = parts
     if engine == "array":
-        place, count = rank_and_world(rank, world)
+        place, count = rank_and_world(running.rank, running.world)
         # Of the whole list, not of what is left: the others may see less of it done.
         mine = parts[place::count]
     if work.command == "sample" and work.seed is None:
-        seed = None if restart else recorded_seed(output)
+        seed = None if running.restart else recorded_seed(output)
         if seed is None and engine == "array":
             raise ArborandError("the processes of an array have to draw from one seed: give --seed")
         work = work.with_seed(secrets.randbits(63) if seed is None else seed)
-    identity = _identity(work, inputs, chosen, part_sentences)
-    status = begin(output, identity, parts, restart=restart)
-    if len(parts) > len(inputs.shards) and not inputs.shards[0].sha256:
+    identity = _identity(work, inputs, chosen)
+    if is_divided:
+        identity["part-sentences"] = running.part_sentences
+    status = begin(output, identity, parts, restart=running.restart)
+    if is_divided and not inputs.shards[0].sha256:
         # A file that is divided is read once for its digest, not once per part.
         with open_shard(inputs.shards[0], digest=True) as file:
             mine = [replace(p, shard=replace(p.shard, sha256=file.sha256)) for p in mine]
@@ -311,9 +322,9 @@ def run_job(
         tell(event)
 
     if left:
-        num_processes = max(1, min(workers, len(left)))
+        num_processes = max(1, min(running.workers, len(left)))
         job = Job(
-            work.with_threads(max(1, workers // num_processes)),
+            work.with_threads(max(1, running.workers // num_processes)),
             chosen,
             output,
             inputs.conllu,
@@ -323,7 +334,7 @@ def run_job(
         if engine == "ray":
             from arborand.corpus.ray_engine import run_on_ray
 
-            run_on_ray(job, left, listen, address)
+            run_on_ray(job, left, listen, running.address)
         elif num_processes == 1:
             run_here(job, left, listen)
         else:
@@ -335,39 +346,24 @@ def run_job(
     return finish(status, alone=engine != "array")
 
 
-def _identity(work: Work, inputs: Inputs, chosen: str, part_sentences: int) -> dict[str, Any]:
+def _identity(work: Work, inputs: Inputs, chosen: str) -> dict[str, Any]:
     """Say what must be the same for a job to go on: no folders, no workers, no engine."""
-    shards = inputs.shards
-    is_divided = len(shards) == 1 and shards[0].num_sentences > part_sentences
     identity: dict[str, Any] = {
         "version": __version__,
         "command": work.command,
         **{name: value for name, value in work.options.items() if value not in (None, False)},
         "format": chosen,
         "inputs": {
-            "files": len(shards),
+            "files": len(inputs.shards),
             "sentences": inputs.num_sentences,
-            "sha256": listing_digest(shards),
+            "sha256": listing_digest(inputs.shards),
         },
     }
     if work.method is not None:
         identity["method"] = work.method
     if inputs.conllu is not None:
         identity["conllu"] = inputs.conllu.sha256
-    if is_divided:
-        identity["part-sentences"] = part_sentences
     return identity
-
-
-def chosen_layout(work: Work, shard: Shard) -> Layout:
-    """Tell what a command writes, of a shard like this one."""
-    if work.layout is not None:
-        return work.layout
-    with open_shard(shard) as file:
-        if not holds_scores(file):
-            return TREES
-        with open_scores(file) as scores:
-            return scores_layout(scores.dtype)
 
 
 def run_to_writer(
@@ -378,7 +374,6 @@ def run_to_writer(
     skip: bool = False,
     workers: int = 1,
     advance: Callable[[int], object] = lambda count: None,
-    may_skip_all: bool = False,
 ) -> list[Skipped]:
     """Run a command over a corpus, in order, into one writer.
 
@@ -389,7 +384,7 @@ def run_to_writer(
     """
     if work.command == "sample" and work.seed is None:
         work = work.with_seed(secrets.randbits(63))
-    work = work.with_threads(workers)
+    work = work.for_inputs(inputs.layout).with_threads(workers)
     passage = Passage()
     parts = [Part("", shard, 0, shard.num_sentences) for shard in inputs.shards]
     try:
@@ -401,7 +396,7 @@ def run_to_writer(
                 work, parts, file, inputs.conllu, begin_writing, passage, skip=skip, advance=advance
             )
             skipped = passage.skipped
-            if skipped and len(skipped) == passage.num_sentences and not may_skip_all:
+            if skipped and len(skipped) == passage.num_sentences and work.command != "check":
                 reason = f"{skipped[0].reason} (and no other is usable)"
                 raise SentenceError(skipped[0].sent_id, skipped[0].number - 1, reason)
     except (ArborandError, OSError, MemoryError) as error:
@@ -431,27 +426,14 @@ def run_to_file(
     **others
         See :func:`run_to_writer`.
     """
-    with ExitStack() as stack:
-        spool = None
-        if is_stream(output):
-            target: Any = sys.stdout.buffer
-            if output != "-":
-                target = stack.enter_context(open(output, "wb", buffering=0))
-        else:
-            where, name = split(output)
-            if is_remote(output):
-                target = stack.enter_context(open_folder(where).create(name))
-            else:
-                spool = Path(where)
-                remove_orphans(spool)
-                target = stack.enter_context(written_aside(Path(output)))
+    is_local_file = not is_stream(output) and not is_remote(output)
+    spool = Path(output).parent if is_local_file else None
+    with open_output(output) as target:
 
         def begin_writing(layout: Layout, record: dict[str, Any]) -> Writer:
             return open_writer(target, chosen, layout, record, spool=spool)
 
-        skipped = run_to_writer(work, inputs, begin_writing, **others)
-        target.flush()
-    return skipped
+        return run_to_writer(work, inputs, begin_writing, **others)
 
 
 def leftovers(output: str) -> list[Path]:

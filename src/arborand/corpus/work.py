@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import os
-import warnings
 from dataclasses import dataclass, is_dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from arborand.arguments import check_choice, check_count
 from arborand.corpus import computing
-from arborand.errors import ArborandError, BiasedSamplerWarning
+from arborand.errors import ArborandError
 from arborand.formats import rows as layouts
 from arborand.methods import (
     DEFAULT_METHOD,
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
     from arborand.corpus.passing import Computation
     from arborand.formats.rows import Layout
 
-COMMANDS = ("sample", "best", "marginals", "logz", "entropy", "convert")
+COMMANDS = ("sample", "best", "marginals", "logz", "entropy", "convert", "check")
 
 
 @dataclass(frozen=True)
@@ -36,9 +35,9 @@ class Work:
     ----------
     command : str
     compute : Computation or None
-        None for ``convert``, which computes nothing.
+        None for trees that are converted, and until it is known what is.
     layout : Layout or None
-        What is written; None for ``convert``, whose input tells.
+        What is written; None for ``convert`` until its inputs are known.
     options : dict
         The options that matter for what is written, in the order of the record.
     num_trees : int
@@ -69,10 +68,18 @@ class Work:
 
     def with_threads(self, count: int) -> Work:
         """Let so many threads work on a run."""
-        if not is_dataclass(self.compute):  # it computes nothing, or adds up what it computes
+        setting = getattr(self.compute, "setting", None)
+        if setting is None or not is_dataclass(self.compute):  # it adds up what it computes
             return self
-        setting = replace(self.compute.setting, workers=count)
+        setting = replace(setting, workers=count)
         return replace(self, compute=replace(self.compute, setting=setting))
+
+    def for_inputs(self, layout: Layout) -> Work:
+        """Let a conversion copy what its inputs hold."""
+        if self.layout is not None:
+            return self
+        compute = None if layout.name == "trees" else computing.Copy(layout.dtype)
+        return replace(self, compute=compute, layout=layout)
 
     def with_seed(self, seed: int) -> Work:
         """Draw from this seed."""
@@ -108,9 +115,7 @@ def make_work(
         return Work(command, None, None, {})
     if command == "sample":
         methods = WITHOUT_REPLACEMENT if without_replacement else WITH_REPLACEMENT
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", BiasedSamplerWarning)  # for the command to say
-            check_method(method, methods, single_root=trees == "dependency")
+        check_method(method, methods, single_root=trees == "dependency")
     setting = computing.Setting(trees == "dependency", weights, 1, keep_heads)
     common = {"keep-heads": keep_heads, "trees": trees, "weights": weights}
     if command == "sample":
@@ -137,6 +142,7 @@ def make_work(
         "marginals": (computing.Marginals, layouts.MARGINALS),
         "logz": (computing.LogPartition, layouts.LOG_PARTITION),
         "entropy": (computing.Entropy, layouts.ENTROPY),
+        "check": (computing.Check, layouts.FINDINGS),
     }
     make, layout = makers[command]
     return Work(command, make(setting), layout, common)

@@ -7,9 +7,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from arborand.corpus.computing import Copy
 from arborand.corpus.passing import pass_over
 from arborand.corpus.plan import listing_digest, open_shard
 from arborand.corpus.provenance import provenance
@@ -17,9 +14,7 @@ from arborand.corpus.reading import part_runs
 from arborand.errors import FormatError, SentenceError
 from arborand.formats.conllu import open_annotations
 from arborand.formats.inputs import InputFile
-from arborand.formats.rows import scores_layout
-from arborand.formats.scores import open_scores
-from arborand.formats.trees import holds_trees, layout_of, open_trees
+from arborand.formats.trees import layout_of, open_trees
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -60,24 +55,19 @@ def write_rows(
     """
     with ExitStack() as stack:
         words = None if conllu is None else stack.enter_context(open_shard(conllu))
-        first = file or stack.enter_context(open_shard(parts[0].shard))
         record = _record(work, parts, file, words)
-        if work.compute is None and holds_trees(first):
+        if work.layout is None or work.compute is None:
             _convert_trees(parts, file, words, record, begin, passage, advance)
             return
-        layout, compute = work.layout, work.compute
-        if layout is None or compute is None:
-            layout = scores_layout(_widest(parts, file))
-            compute = Copy(layout.dtype)
-        with _completed(begin(layout, record)) as writer:
+        with _completed(begin(work.layout, record)) as writer:
             runs = part_runs(parts, file, words, num_trees=work.num_trees, scale=work.run_scale)
             pass_over(
                 runs,
-                compute,
+                work.compute,
                 writer,
                 passage,
                 num_trees=work.num_trees,
-                skip=skip,
+                skip=skip or work.command == "check",
                 overlap=overlap,
                 advance=advance,
             )
@@ -109,19 +99,6 @@ def _record(
     return record
 
 
-def _opened(part: Part, file: InputFile | None) -> Any:
-    return open_shard(part.shard) if file is None else nullcontext(file)
-
-
-def _widest(parts: Sequence[Part], file: InputFile | None) -> np.dtype[Any]:
-    """Find a type of scores that holds those of all parts."""
-    found = []
-    for part in parts:
-        with _opened(part, file) as opened, open_scores(opened) as scores:
-            found.append(scores.dtype)
-    return max(found, key=lambda dtype: scores_layout(dtype).dtype)
-
-
 def _convert_trees(
     parts: Sequence[Part],
     file: InputFile | None,
@@ -139,7 +116,8 @@ def _convert_trees(
         writer: Writer | None = None
         index = 0
         for part in parts:
-            with _opened(part, file) as opened, open_trees(opened) as trees:
+            opened = open_shard(part.shard) if file is None else nullcontext(file)
+            with opened as input_file, open_trees(input_file) as trees:
                 if writer is None:
                     if trees.provenance is not None:
                         record["source"] = trees.provenance

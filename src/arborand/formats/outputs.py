@@ -31,6 +31,7 @@ _FORMATS_OF = {
     "scores": ("npz", "parquet", "safetensors"),
     "trees": ("jsonl", "conllu", "parquet", "npz"),
     "marginals": ("jsonl", "parquet", "npz"),
+    "findings": ("jsonl", "csv", "tsv", "parquet"),
     "evaluation": ("json", "html", *_NUMBERS),
 }
 

@@ -38,7 +38,8 @@ class ParquetWriter(Writer):
         # In numbers: of the rows that wait for their page, and of the row group before them.
         self._num_waiting = self._num_written = 0
         columns = [Column("sent_id", "text"), Column(layout.numbering or "length", "i4")]
-        columns += [Column(name, "f8") for name in layout.columns]
+        kind = "text" if layout.name == "findings" else "f8"
+        columns += [Column(name, kind) for name in layout.columns]
         if layout.values is not None:
             columns.append(Column(layout.values, layout.dtype, is_list=True))
         if layout.name == "scores":
@@ -71,8 +72,11 @@ class ParquetWriter(Writer):
                 Values(
                     np.repeat(rows.lengths[which], repeats) if samples is None else samples[some]
                 ),
-                *(Values(rows.columns[name][some]) for name in layout.columns),
             ]
+            for name in layout.columns:
+                column = rows.columns[name][some]
+                is_text = layout.name == "findings"
+                columns.append(Values([text.encode() for text in column] if is_text else column))
             if layout.values is not None:
                 end = value + int((sizes * repeats).sum())
                 columns.append(Values(rows.values[value:end], repeats, sizes))

@@ -45,9 +45,16 @@ def read_footer(file: IO[bytes]) -> bytes:
     return file.read(size)
 
 
-def read_num_rows(footer: bytes) -> int:
-    """Read how many rows a file has, the third thing that its footer says."""
-    return _field(_Compact(footer).read_struct(last=3), 3, int)
+def read_extent(footer: bytes, column: str) -> tuple[int, bool]:
+    """Read how many rows a file has, and whether a column holds floats of at most 32 bits."""
+    fields = _Compact(footer).read_struct(last=3)
+    is_within = is_narrow = False
+    for node in _field(fields, 2, list):
+        is_within = is_within or (isinstance(node, dict) and node.get(4) == column.encode())
+        if is_within and 1 in node:  # its numbers come after what they lie in
+            is_narrow = node[1] == 4 or node.get(2) == 2
+            break
+    return _field(fields, 3, int), is_narrow
 
 
 def read_row_groups(file: IO[bytes]) -> list[RowGroup]:

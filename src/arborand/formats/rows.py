@@ -41,7 +41,7 @@ class Layout:
     name : str
         What they are.
     columns : tuple of str
-        The names of the numbers of a row, all float64.
+        The names of the numbers of a row, all float64; findings have strings instead.
     values : str or None
         The name of its list.
     dtype : str
@@ -64,6 +64,7 @@ BEST_TREES = replace(TREES, numbering="rank")
 MARGINALS = Layout("marginals", (), "marginals", num_values=matrix_sizes)
 LOG_PARTITION = Layout("log_partition", ("log_partition",))
 ENTROPY = Layout("entropy", ("log_partition", "entropy", "best_log_prob", "single_root_share"))
+FINDINGS = Layout("findings", ("reason",))
 # Of the words with a gold head, that is, the first number.
 EVALUATION = Layout(
     "evaluation",

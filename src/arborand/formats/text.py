@@ -61,7 +61,7 @@ class JsonLinesWriter(TextWriter):
                     record[layout.numbering] = samples[row]
                 for name, column in columns.items():
                     value = column[row]
-                    record[name] = value if math.isfinite(value) else None
+                    record[name] = value if isinstance(value, str) or math.isfinite(value) else None
                 if layout.values is not None:
                     values = block[row - span.start]
                     if layout.num_values is matrix_sizes:

@@ -14,7 +14,7 @@ from arborand.cli.messages import note, say_written
 from arborand.cli.streams import check_streams
 from arborand.corpus import computing
 from arborand.corpus.choosing import chosen_sentences
-from arborand.corpus.creating import write_output
+from arborand.corpus.folders import write_output
 from arborand.corpus.reading import open_corpus
 from arborand.errors import ArborandError, FormatError, OutputError, SentenceError
 
@@ -169,6 +169,8 @@ def _walk(
 
 def _make_folder(folder: Path) -> None:
     """Make the folder, and find out whether files can be made in it: before the work, not after."""
+    if folder.parts[:1] and folder.parts[0].endswith(":"):  # what a path makes of s3://
+        raise OutputError(f"{folder} cannot be written: name a folder on this machine")
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=folder):
