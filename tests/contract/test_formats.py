@@ -482,7 +482,7 @@ def portions(rows: Rows, layout: Layout, cuts: list[int]) -> list[Rows]:
                 rows.lengths[which],
                 counts,
                 {name: column[start:stop] for name, column in rows.columns.items()},
-                None if rows.values is None else rows.values[ends[start] : ends[stop]],
+                rows.values[ends[start] : ends[stop]],
                 int(samples[start]) - 1,
             )
         )
@@ -560,7 +560,7 @@ def sentence_rows(columns, values):
         lengths,
         np.ones(3, dtype=np.int64),
         {name: rng.random(3) for name in columns},
-        rng.random(total) if values else None,
+        rng.random(total if values else 0),
     )
 
 

@@ -14,20 +14,20 @@ from arborand.formats import parquet_pages
 from arborand.formats.parquet_pages import Column, ParquetFile, Values
 from arborand.formats.parquet_sizes import check_pages, read_row_groups
 
-BYTES = np.arange(256, dtype=np.int32)
-
 
 def compress(data, codec):
     return pyarrow.compress(data, codec, asbytes=True)
 
 
 def written(columns, groups):
-    """Write row groups, each a list of pages, each a number of rows and the values of columns."""
+    """Write row groups, each a list of pages, each a list of some rows: how many, and columns."""
     file = io.BytesIO()
     parquet = ParquetFile(file.write, compress, columns)
     for pages in groups:
-        for num_rows, values in pages:
-            parquet.add_rows(num_rows, values)
+        for pieces in pages:
+            for num_rows, values in pieces:
+                parquet.add_rows(num_rows, values)
+            parquet.end_page()
         parquet.end_group()
     parquet.close({"key": "value"})
     return file
@@ -49,20 +49,23 @@ pages_of_lists = st.lists(
 )
 
 
-def encoded(lists, dtype):
-    """Divide the lists of a page into pieces, as bytes if all of them fit."""
-    flat = np.array([number for one in lists for number in one], dtype=dtype)
-    dictionary = None
-    if dtype == "i4" and flat.max(initial=0) < 256:
-        flat, dictionary = flat.astype(np.uint8), BYTES
-    return Values(np.array_split(flat, 3), dictionary, np.array([len(one) for one in lists]))
+def pieces_of(lists, dtype):
+    """Divide the lists of a page into two pieces, integers as bytes if all of a piece fit."""
+    pieces = []
+    for part in filter(None, (lists[:2], lists[2:])):
+        flat = np.array([number for one in part for number in one], dtype=dtype)
+        if dtype == "i4" and flat.max(initial=0) < 256:
+            flat = flat.astype(np.uint8)
+        sizes = np.array([len(one) for one in part])
+        pieces.append((len(part), [Values(flat, np.ones_like(sizes), sizes)]))
+    return pieces
 
 
 @pytest.mark.parametrize("dtype", ["i4", "f4", "f8"])
 @settings(derandomize=True, max_examples=60, deadline=None)
 @given(groups=st.lists(pages_of_lists, min_size=1, max_size=3))
 def test_lists_of_numbers_come_back(dtype, groups):
-    content = [[(len(lists), [encoded(lists, dtype)]) for lists in pages] for pages in groups]
+    content = [[pieces_of(lists, dtype) for lists in pages] for pages in groups]
     file = read(written([Column("numbers", dtype, is_list=True)], content))
     assert file.num_row_groups == len(groups)
     found = file.read()["numbers"].to_pylist()
@@ -81,15 +84,17 @@ def test_lists_of_strings_may_be_empty_or_missing(rows):
     words = [word.encode() for row in rows for word in row or ()]
     sizes = np.array([-1 if row is None else len(row) for row in rows])
     column = Column("tokens", "text", is_list=True, is_optional=True)
-    file = read(written([column], [[(len(rows), [Values(words, sizes=sizes)])]]))
+    file = read(written([column], [[[(len(rows), [Values(words, np.ones_like(sizes), sizes)])]]]))
     assert file.read()["tokens"].to_pylist() == rows
 
 
-def test_levels_fill_their_last_group():
+def test_packed_numbers_fill_their_last_group():
     """Arrow does not mind, but others may read groups of eight whole."""
-    levels = parquet_pages._list_levels(np.array([-1, 0, 2]), is_optional=True)
-    # Lengths of four bytes; one group each; 0, 0, 0, 1 of one bit and 0, 1, 2, 2 of two.
-    assert levels == (bytes.fromhex("02000000 03 08 03000000 03 a400"), 4)
+    levels = parquet_pages._list_levels(np.array([-1, 0, 2]), np.ones(3, int), is_optional=True)
+    # Lengths of four bytes; one group of 0, 0, 0, 1; runs of 0, of 1, and of 2 and 2.
+    assert levels == (bytes.fromhex("02000000 03 08 06000000 0200 0201 0402"), 4)
+    codes = parquet_pages._bytes_as_codes([np.array([7]), np.array([8])])
+    assert b"".join(codes) == bytes.fromhex("08 03 0708000000000000")
 
 
 @settings(derandomize=True, max_examples=60, deadline=None)
@@ -101,12 +106,12 @@ def test_levels_fill_their_last_group():
     )
 )
 def test_repeated_strings_come_back_from_a_dictionary_that_grows(pages):
-    codes, content, expected = {}, [], []
+    content, expected = [], []
     for runs in pages:
         names = [f"sentence {number}" for number, _ in runs]
-        code = [codes.setdefault(name.encode(), len(codes)) for name in names]
         repeats = np.array([count for _, count in runs])
-        content.append((int(repeats.sum()), [Values([np.array(code)], codes, repeats=repeats)]))
+        values = Values([name.encode() for name in names], repeats)
+        content.append([(int(repeats.sum()), [values])])
         expected += [name for name, count in zip(names, repeats, strict=True) for _ in range(count)]
     file = read(written([Column("sent_id", "text")], [content]))
     assert file.read()["sent_id"].to_pylist() == expected
@@ -119,7 +124,7 @@ def test_a_file_of_many_columns_and_groups():
     rng = np.random.default_rng(0)
     numbers = rng.normal(size=(30, 20, 5))
     numbers[3] = 0.5  # what compresses well
-    groups = [[(5, [Values([column]) for column in group])] for group in numbers]
+    groups = [[[(5, [Values(column) for column in group])]] for group in numbers]
     file = read(written(columns, groups))
     assert file.num_row_groups == 30
     found = np.array([file.read()[column.name].to_pylist() for column in columns])
@@ -133,17 +138,27 @@ def test_a_file_without_rows():
 
 
 def test_a_damaged_page_is_noticed():
-    whole = written([Column("x", "f8")], [[(1000, [Values([np.arange(1000.0)])])]]).getvalue()
+    whole = written([Column("x", "f8")], [[[(1000, [Values(np.arange(1000.0))])]]]).getvalue()
     damaged = bytearray(whole)
     damaged[len(whole) // 2] ^= 1
     with pytest.raises(OSError, match="CRC"):
         read(io.BytesIO(damaged)).read()
 
 
+TOO_LARGE = "{} takes {} bytes in one page, too many for Parquet"
+
+
 def test_a_row_that_is_too_large_for_a_page_is_refused(monkeypatch):
     monkeypatch.setattr(parquet_pages, "_MAX_PAGE", 1000)
-    with pytest.raises(OutputError, match="a row of x takes 1608 bytes, too many for Parquet"):
-        written([Column("x", "f8")], [[(201, [Values([np.zeros(201)])])]])
+    with pytest.raises(OutputError, match=TOO_LARGE.format("x", 1608)):
+        written([Column("x", "f8")], [[[(201, [Values(np.zeros(201))])]]])
+
+
+def test_a_dictionary_that_is_too_large_for_a_page_is_refused(monkeypatch):
+    monkeypatch.setattr(parquet_pages, "_MAX_PAGE", 1000)
+    ids = Values([bytes([i]) * 96 for i in range(11)], repeats=np.ones(11, dtype=int))
+    with pytest.raises(OutputError, match=TOO_LARGE.format("sent_id", 1100)):
+        written([Column("sent_id", "text")], [[[(11, [ids])]]])
 
 
 def test_a_page_that_compression_makes_too_large_is_refused(monkeypatch):
@@ -151,5 +166,5 @@ def test_a_page_that_compression_makes_too_large_is_refused(monkeypatch):
     size = len(compress(noise.tobytes(), "snappy"))
     assert size > noise.nbytes
     monkeypatch.setattr(parquet_pages, "_MAX_PAGE", noise.nbytes)
-    with pytest.raises(OutputError, match=f"a row of x takes {size} bytes, too many for Parquet"):
-        written([Column("x", "f8")], [[(125, [Values([noise])])]])
+    with pytest.raises(OutputError, match=TOO_LARGE.format("x", size)):
+        written([Column("x", "f8")], [[[(125, [Values(noise)])]]])

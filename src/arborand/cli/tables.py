@@ -48,7 +48,7 @@ _COLUMNS: dict[str, tuple[str, Callable[[float], str]]] = {
 
 
 class TableOutput:
-    """Prints rows instead of writing them; see :class:`arborand.formats.outputs.Writer`."""
+    """Prints rows instead of writing them; see :class:`arborand.formats.rows.Writer`."""
 
     def __init__(self, layout: Layout, provenance: dict[str, Any]) -> None:
         self._layout = layout

@@ -258,7 +258,8 @@ def _sentence_rows(
     run: Sentences, columns: dict[str, NDArray[np.float64]], values: NDArray[Any] | None = None
 ) -> Rows:
     ones = np.ones(len(run), dtype=np.int64)
-    return Rows(run.sent_ids, run.lengths, ones, columns, values, 0, run.tokens, run.annotations)
+    lists = np.empty(0) if values is None else values
+    return Rows(run.sent_ids, run.lengths, ones, columns, lists, 0, run.tokens, run.annotations)
 
 
 @dataclass(frozen=True)

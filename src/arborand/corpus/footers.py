@@ -13,7 +13,7 @@ from contextlib import suppress
 from typing import IO, Any, NamedTuple
 
 from arborand.errors import FormatError
-from arborand.formats.arrays import NpyStream
+from arborand.formats.arrays import open_npy
 from arborand.formats.inputs import CHUNK, kind_of, parse_json
 from arborand.formats.parquet_sizes import read_extent
 from arborand.formats.parquet_sizes import read_footer as read_parquet_footer
@@ -58,7 +58,7 @@ def read_footer(file: IO[bytes], name: str) -> Footer:
     kind = kind_of(file.read(CHUNK), name)
     # What is wrong with a file is said when it is opened: here it only has no number.
     if kind == "parquet":
-        with suppress(ValueError, IndexError):
+        with suppress(ValueError, IndexError, RecursionError):
             footer = read_parquet_footer(file)
             num_rows, is_narrow = read_extent(footer, "log_weights")
             digest = hashlib.sha256(footer).hexdigest()
@@ -71,7 +71,7 @@ def read_footer(file: IO[bytes], name: str) -> Footer:
         if kind == "npy":
             size = file.seek(0, 2)
             file.seek(0)
-            array = NpyStream(file, name, size)
+            array = open_npy(file, name, size)
             dtype = scores_layout(array.dtype).dtype
             count = _count({"log_weights": array.shape})
         elif kind == "safetensors":
@@ -101,7 +101,7 @@ def _archive(file: IO[bytes], name: str) -> Footer:
             continue
         # A damaged array is named when the file is opened.
         with suppress(Exception), archive.open(members[array]) as member:
-            stream = NpyStream(member, name, members[array].file_size)
+            stream = open_npy(member, name, members[array].file_size)
             shapes[array] = stream.shape
             dtype = scores_layout(stream.dtype).dtype
     digest = hashlib.sha256("\n".join(listing).encode("utf-8", "surrogateescape")).hexdigest()

@@ -17,8 +17,7 @@ if TYPE_CHECKING:
     from arborand.corpus.plan import Part
     from arborand.formats.conllu import Annotation, AnnotationFile
     from arborand.formats.inputs import InputFile
-    from arborand.formats.scores import ScoresFile
-    from arborand.formats.sentences import Sentences
+    from arborand.formats.sentences import ScoresFile, Sentences
 
 
 @dataclass(frozen=True)

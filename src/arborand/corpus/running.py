@@ -55,8 +55,7 @@ if TYPE_CHECKING:
     from arborand.corpus.passing import Skipped
     from arborand.corpus.state import Status
     from arborand.corpus.work import Work
-    from arborand.formats.outputs import Writer
-    from arborand.formats.rows import Layout
+    from arborand.formats.rows import Layout, Writer
 
 # How many sentences of a single file make a part.
 PART_SENTENCES = 10_000

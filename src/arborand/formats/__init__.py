@@ -1,7 +1,8 @@
 """Files: scores in, trees out, CoNLL-U.
 
-Streams throughout: memory does not grow with the corpus.  It knows nothing of jobs.  What it needs
-beyond NumPy comes with ``pip install 'arborand[cli]'``.
+Streams throughout: memory does not grow with the corpus.  It knows nothing of jobs.  What is wrong
+with a file is raised as a ``FormatError`` that names the file, or as a ``SentenceError`` that names
+the sentence.  What is needed beyond NumPy comes with ``pip install 'arborand[cli]'``.
 """
 
 from arborand.errors import FormatError, OutputError, SentenceError

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import math
 import zipfile
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
 from arborand.errors import FormatError
-from arborand.formats.inputs import damaged, describe, reading, required
-from arborand.formats.limits import max_words, too_many_words
+from arborand.formats.inputs import damaged, describe, parse_json, reading, required
+from arborand.formats.limits import WORDS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -29,7 +29,7 @@ _SKIP_BYTES = 1 << 20
 # What NumPy's own files begin with: name and version; and the longest header that NumPy trusts.
 _NPY_START = b"\x93NUMPY\x01\x00"
 _MAX_HEADER = 10_000
-# How many lengths, numbers of trees and sentence ids are read at a time.
+# How many sentences are read at a time, at most.
 PIECE = 4096
 # The types of lists, as NumPy's letters; a sentence id may be bytes or an integer.
 _KINDS = {"integers": "iu", "numbers": "iuf", "strings": "UiuS"}
@@ -41,77 +41,70 @@ _TENSOR_TYPES = {
 }
 
 
-class NpyStream:
-    """An array in NumPy's own format: a header, then the numbers.
+class ArrayStream:
+    """The numbers of an array, which follow each other in a file.
 
     Parameters
     ----------
-    file : binary file, at its beginning
+    file : binary file, at the first number
     name : str
         What messages call it.
     size : int
-        How many bytes it has: the header must not promise more, or less.
+        How many bytes there are: the shape must not promise more, or less.
+    shape : tuple of int
+    dtype : dtype
+    is_transposed : bool
+        Whether columns follow each other, not rows.
     """
 
-    def __init__(self, file: IO[bytes], name: str, size: int) -> None:
+    def __init__(
+        self,
+        file: IO[bytes],
+        name: str,
+        size: int,
+        shape: tuple[int, ...],
+        dtype: np.dtype[Any],
+        *,
+        is_transposed: bool = False,
+    ) -> None:
         self._file = file
         self._name = name
-        self.shape, fortran_order, self.dtype = _read_header(file, name)
-        if self.dtype.hasobject:
-            raise FormatError(
-                f"{name} holds Python objects, which are pickled and therefore refused: save plain "
-                "arrays of numbers (and sent_ids as an array of strings)"
-            )
-        self.is_transposed = fortran_order and len(self.shape) == 2
-        if fortran_order and len(self.shape) > 2:
-            raise FormatError(
-                f"{name} is stored in Fortran order: save numpy.ascontiguousarray(...) of it"
-            )
-        promised = file.tell() + math.prod(self.shape) * self.dtype.itemsize
+        self.shape = shape
+        self.dtype = dtype
+        self.is_transposed = is_transposed
+        promised = math.prod(shape) * dtype.itemsize
         if promised > size:
             raise damaged(name)
         if promised < size:
             raise FormatError(f"{name} goes on after its last number: is it damaged?")
-        self._left = self.shape[0] if self.shape else 1
+        self._left = shape[0] if shape else 1
 
     def read(self, count: int) -> NDArray[Any]:
         """Read the next `count` rows."""
-        self._take(count)
+        if count > self._left:
+            raise damaged(self._name)
+        self._left -= count
         answer = np.zeros((count, *self.shape[1:]), dtype=self.dtype)
-        if not count or not self.dtype.itemsize:  # strings of no characters take no bytes
-            return answer
-        view = answer.reshape(-1).view(np.uint8).data
-        filled = 0
-        while filled < len(view):
+        if answer.nbytes:  # strings of no characters take no bytes
+            view = answer.reshape(-1).view(np.uint8).data
             with reading(self._name, MemoryError):
-                step = self._file.readinto(view[filled:])  # type: ignore[attr-defined]
-            if not step:
+                num_read = self._file.readinto(view)  # type: ignore[attr-defined]
+            if num_read < len(view):
                 raise damaged(self._name)
-            filled += step
         return answer
 
     def skip(self, count: int) -> None:
         """Pass over the next `count` rows."""
-        self._take(count)
-        left = count * math.prod(self.shape[1:]) * self.dtype.itemsize
-        while left:
-            with reading(self._name, MemoryError):
-                step = len(self._file.read(min(left, _SKIP_BYTES)))
-            if not step:
-                raise damaged(self._name)
-            left -= step
+        row_bytes = math.prod(self.shape[1:]) * self.dtype.itemsize
+        step = max(1, _SKIP_BYTES // max(1, row_bytes))
+        for start in range(0, count, step):
+            self.read(min(step, count - start))
 
-    def _take(self, count: int) -> None:
-        if count > self._left:
-            raise damaged(self._name)
-        self._left -= count
-
-    def read_text(self) -> str:
-        """Read a single string, an array without axes."""
-        with reading(self._name, MemoryError):
-            data = self._file.read(self.dtype.itemsize)
-            encoding = "utf-32-be" if self.dtype.str[0] == ">" else "utf-32-le"
-            return data.decode(encoding).rstrip("\0")
+    @property
+    def encoding(self) -> str:
+        """How its strings are written."""
+        byte_order = "be" if self.dtype.str[0] == ">" else "le"
+        return f"utf-32-{byte_order}" if self.dtype.kind == "U" else "utf-8"
 
     def end(self) -> None:
         """Read on after the last number: this is when an archive compares its checksum."""
@@ -119,8 +112,8 @@ class NpyStream:
             self._file.read(1)
 
 
-def _read_header(file: IO[bytes], name: str) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
-    """Read shape, whether the order is Fortran's, and type."""
+def open_npy(file: IO[bytes], name: str, size: int) -> ArrayStream:
+    """Start to read an array in NumPy's own format: a header, then the numbers."""
     with reading(name, MemoryError):
         start = file.read(len(_NPY_START))
     if start != _NPY_START:  # later versions allow for headers that no array of numbers has
@@ -129,47 +122,35 @@ def _read_header(file: IO[bytes], name: str) -> tuple[tuple[int, ...], bool, np.
             f"saved by numpy.save begins with {_NPY_START!r}"
         )
     try:
-        header = np.lib.format.read_array_header_1_0(file, max_header_size=_MAX_HEADER)
-        if min(header[0], default=0) < 0:
-            raise ValueError(f"the shape {header[0]} is negative")
+        shape, is_transposed, dtype = np.lib.format.read_array_header_1_0(
+            file, max_header_size=_MAX_HEADER
+        )
+        if min(shape, default=0) < 0:
+            raise ValueError(f"the shape {shape} is negative")
     except Exception as error:  # whatever a parser of Python's syntax makes of damaged text
         raise FormatError(f"{name} has no readable NumPy header: {error}") from error
-    return header
+    if dtype.hasobject:
+        raise FormatError(
+            f"{name} holds Python objects, which are pickled and therefore refused: save plain "
+            "arrays of numbers (and sent_ids as an array of strings)"
+        )
+    if is_transposed and len(shape) > 2:
+        raise FormatError(
+            f"{name} is stored in Fortran order: save numpy.ascontiguousarray(...) of it"
+        )
+    return ArrayStream(file, name, size - file.tell(), shape, dtype, is_transposed=is_transposed)
 
 
-class TensorStream:
-    """A tensor of a safetensors file."""
-
-    def __init__(self, file: Any, tensor: str, name: str) -> None:
-        with reading(name, MemoryError):
-            self._slice = file.get_slice(tensor)
-            self.shape = tuple(self._slice.get_shape())
-            kind = self._slice.get_dtype()
-        self._name = name
-        self._position = 0
-        if kind not in _TENSOR_TYPES:
-            raise FormatError(
-                f"{name} has the type {kind}, which NumPy does not know: save it as float32"
-            )
-        self.dtype = np.dtype(_TENSOR_TYPES[kind])
-
-    def read(self, count: int) -> NDArray[Any]:
-        """Read the next `count` rows."""
-        start = self._position
-        if start + count > self.shape[0]:
-            raise damaged(self._name)
-        self._position += count
-        if not count:
-            return np.empty((0, *self.shape[1:]), dtype=self.dtype)
-        with reading(self._name, MemoryError):
-            return np.asarray(self._slice[start : self._position])
-
-    def skip(self, count: int) -> None:
-        """Pass over the next `count` rows."""
-        self._position += count
-
-    def end(self) -> None:
-        """Nothing is left to check: the library compared sizes when it opened the file."""
+def _open_tensor(file: IO[bytes], name: str, start: int, tensor: dict[str, Any]) -> ArrayStream:
+    """Start to read a tensor, by its description; `start` is where the numbers of all begin."""
+    if tensor["dtype"] not in _TENSOR_TYPES:
+        raise FormatError(
+            f"{name} has the type {tensor['dtype']}, which NumPy does not know: save it as float32"
+        )
+    first, last = tensor["data_offsets"]
+    file.seek(start + first)
+    dtype = np.dtype(_TENSOR_TYPES[tensor["dtype"]])
+    return ArrayStream(file, name, last - first, tuple(tensor["shape"]), dtype)
 
 
 class ArrayFile:
@@ -180,23 +161,19 @@ class ArrayFile:
         name: str,
         names: list[str],
         metadata: dict[str, str],
-        open_stream: Callable[[str], Any],
+        open_stream: Callable[[str], ArrayStream],
     ) -> None:
         self.name = name
         self.names = names
         self.metadata = metadata
-        self._open = open_stream
+        self.stream = open_stream
 
     def __contains__(self, array: str) -> bool:
         return array in self.names
 
-    def stream(self, array: str) -> Any:
-        """Start to read an array."""
-        return self._open(array)
-
-    def vector(self, array: str, what: str = "integers", size: int | None = None) -> Any:
+    def vector(self, array: str, what: str = "integers", size: int | None = None) -> ArrayStream:
         """Start to read a list of integers, numbers or strings, of this size if one is given."""
-        stream = self._open(array)
+        stream = self.stream(array)
         if stream.dtype.kind not in _KINDS[what] or len(stream.shape) != 1:
             raise FormatError(
                 f"{self.name}: {array} must be a list of {what}, but is {stream.dtype} of shape "
@@ -214,13 +191,13 @@ class ArrayFile:
         stream, start = self.vector(array), 0
         while start < stream.shape[0]:
             piece = stream.read(min(PIECE, stream.shape[0] - start))
-            wrong = np.flatnonzero((piece < 0) | ((piece > max_words()) & (of == "words")))
+            wrong = np.flatnonzero((piece < 0) | ((piece > WORDS.most) & (of == "words")))
             if wrong.size:
                 index, found = start + int(wrong[0]), piece[wrong[0]]
                 raise FormatError(
                     f"{self.name}: {array}[{index}] is {found}, which is no number of {of}"
                     if found < 0
-                    else f"{self.name}, sentence number {index + 1}: {too_many_words(found)}"
+                    else f"{self.name}, sentence number {index + 1}: {WORDS.exceeded_by(found)}"
                 )
             yield piece
             start += len(piece)
@@ -239,40 +216,40 @@ class ArrayFile:
 def open_arrays(file: InputFile) -> Iterator[ArrayFile]:
     """Open a ``.npy``, ``.npz`` or ``.safetensors`` file; the array of a ``.npy`` has no name."""
     name = file.name
-    if file.kind == "npy":
-        with file.path.open("rb") as plain:
+    with ExitStack() as stack:
 
-            def restart(_: str) -> NpyStream:
-                plain.seek(0)
-                return NpyStream(plain, name, file.path.stat().st_size)
+        def opened() -> IO[bytes]:
+            return stack.enter_context(file.path.open("rb"))
 
-            restart("")
-            yield ArrayFile(name, [""], {}, restart)
-    elif file.kind == "npz":
-        # A handle of our own: a member that is still open would keep the archive's from closing.
-        with file.path.open("rb") as handle:
+        if file.kind == "npy":
+            size = file.path.stat().st_size
+            yield ArrayFile(name, [""], {}, lambda _: open_npy(opened(), name, size))
+        elif file.kind == "npz":
             with reading(name, MemoryError):
-                archive = zipfile.ZipFile(handle)
+                archive = zipfile.ZipFile(opened())
             members = _members(archive, name)
 
-            def open_member(array: str) -> NpyStream:
-                info = members[array]
+            def open_member(array: str) -> ArrayStream:
                 with reading(f"{name}: {array}", MemoryError):
-                    member = archive.open(info)
-                return NpyStream(member, f"{name}: {array}", info.file_size)
+                    member = archive.open(members[array])
+                return open_npy(member, f"{name}: {array}", members[array].file_size)
 
             yield ArrayFile(name, list(members), {}, open_member)
-    else:
-        safetensors = required("safetensors", "reading a .safetensors file")
-        with reading(name, MemoryError):
-            # The library maps the file: that takes addresses, but no memory of its own.
-            opened = safetensors.safe_open(file.path, "numpy")
-        with opened as tensors:
+        else:
+            safetensors = required("safetensors", "reading a .safetensors file")
+            with reading(name, MemoryError):
+                # The library compares the header with the file.  The numbers are read here: it
+                # would map the file, which takes addresses for all of it.
+                with safetensors.safe_open(file.path, "numpy"):
+                    handle = opened()
+                size = int.from_bytes(handle.read(8), "little")
+                header = parse_json(handle.read(size))
+            metadata = header.pop("__metadata__", None) or {}
             yield ArrayFile(
                 name,
-                list(tensors.keys()),
-                tensors.metadata() or {},
-                lambda array: TensorStream(tensors, array, f"{name}: {array}"),
+                list(header),
+                metadata,
+                lambda array: _open_tensor(opened(), f"{name}: {array}", 8 + size, header[array]),
             )
 
 

@@ -16,7 +16,7 @@ from typing import IO, TYPE_CHECKING
 
 from arborand.errors import FormatError
 from arborand.formats.inputs import open_input, parse_json
-from arborand.formats.limits import max_characters, too_many_characters
+from arborand.formats.limits import CHARACTERS
 
 if TYPE_CHECKING:
     import os
@@ -75,13 +75,7 @@ class Annotation:
 
     @property
     def heads(self) -> list[int]:
-        """The HEAD column.
-
-        Raises
-        ------
-        FormatError
-            If some word has none, or one that is not there.
-        """
+        """The HEAD column: every word has one."""
         heads = self.given_heads
         if -1 in heads:
             raise _wrong_head(heads.index(-1) + 1, "_", len(heads))
@@ -89,19 +83,13 @@ class Annotation:
 
     @property
     def given_heads(self) -> list[int]:
-        """The HEAD column, -1 where it is ``_``.
-
-        Raises
-        ------
-        FormatError
-            If a head is something else, or not there.
-        """
-        heads = self.column("HEAD")
-        for word, head in enumerate(heads, 1):
-            is_possible = _is_number(head) and len(head) <= 9 and int(head) <= len(heads)
-            if head != "_" and not (is_possible and int(head) != word):
-                raise _wrong_head(word, head, len(heads))
-        return [-1 if head == "_" else int(head) for head in heads]
+        """The HEAD column, -1 where it is ``_``; any other is 0, or another word."""
+        column = self.column("HEAD")
+        heads = [_head(text) for text in column]
+        for word, (head, text) in enumerate(zip(heads, column, strict=True), 1):
+            if text != "_" and (not 0 <= head <= len(heads) or head == word):
+                raise _wrong_head(word, text, len(heads))
+        return heads
 
     def sentence_of(self, sent_id: str, number: int) -> str:
         """Give the sent_id of the sentence whose tree `number` this block is.
@@ -149,14 +137,8 @@ class AnnotationFile:
         self._index = 0
 
     def find(self, sent_id: str, index: int, num_words: int) -> Annotation:
-        """Find a sentence by its id, or by its place where the scores have no ids.
-
-        Raises
-        ------
-        FormatError
-            If it is not there, or has another number of words.
-        """
-        annotation = self._by_id(sent_id) if self._by_sent_id else self._by_index(index)
+        """Find a sentence of so many words by its id, or by its place where scores have no ids."""
+        annotation = parse_block(self._block(sent_id, index), self.file.name)
         found = len(annotation.words)
         if found != num_words:
             raise FormatError(
@@ -164,31 +146,28 @@ class AnnotationFile:
             )
         return annotation
 
-    def _by_id(self, sent_id: str) -> Annotation:
+    def _block(self, sent_id: str, index: int) -> list[bytes]:
         if sent_id in self._passed:
             self._handle.seek(self._passed.pop(sent_id))
-            return parse_block(_next_block(self._handle), self.file.name)
-        self._handle.seek(self._offset)
-        while True:
-            start = self._handle.tell()
-            block = _next_block(self._handle)
+            return _next_block(self._handle)
+        start = self._handle.seek(self._offset)
+        while block := _next_block(self._handle):
             self._offset = self._handle.tell()
-            if not block:
-                raise FormatError(f"{self.file.name} has no (further) sentence with this sent_id")
-            comments = [line for line in block if line.startswith(_COMMENT)]
-            found = _sent_id([line.decode("utf-8-sig", "replace") for line in comments])
-            if found == sent_id:
-                return parse_block(block, self.file.name)
-            self._passed.setdefault(found, start)
-
-    def _by_index(self, index: int) -> Annotation:
-        while True:
-            block = _next_block(self._handle)
-            if not block:
-                raise FormatError(f"{self.file.name} has only {self._index} sentences")
             self._index += 1
-            if self._index > index:
-                return parse_block(block, self.file.name)
+            if self._by_sent_id:
+                comments = [line for line in block if line.startswith(_COMMENT)]
+                found = _sent_id([line.decode("utf-8-sig", "replace") for line in comments])
+                if found == sent_id:
+                    return block
+                self._passed.setdefault(found, start)
+            elif self._index > index:
+                return block
+            start = self._offset
+        raise FormatError(
+            f"{self.file.name} has no (further) sentence with this sent_id"
+            if self._by_sent_id
+            else f"{self.file.name} has only {self._index} sentences"
+        )
 
 
 def read_annotations(handle: IO[bytes], name: str) -> Iterator[Annotation]:
@@ -241,13 +220,7 @@ def _sentence_of(sent_id: str, number: int, source: str | None) -> str:
 
 
 def parse_block(block: list[bytes], name: str) -> Annotation:
-    """Read the lines of one sentence.
-
-    Raises
-    ------
-    FormatError
-        If they are not CoNLL-U.
-    """
+    """Read the lines of one sentence."""
     where = f"{name}: the block that begins with {block[0][:60]!r}"
     try:
         lines = [line.decode("utf-8-sig").rstrip("\r\n") for line in block]
@@ -273,8 +246,8 @@ def parse_block(block: list[bytes], name: str) -> Annotation:
             "expected 1, 2, 3, ..."
         )
     longest = max([len(answer.sent_id or ""), *map(len, answer.tokens)])
-    if longest > max_characters():
-        raise FormatError(f"{where} has a string {too_many_characters(longest)}")
+    if longest > CHARACTERS.most:
+        raise FormatError(f"{where} has a string {CHARACTERS.exceeded_by(longest)}")
     return answer
 
 
@@ -314,29 +287,26 @@ class BlockTemplate:
         annotation: Annotation | None,
         numbering: str,
     ) -> None:
+        if annotation is None:
+            # White space at the ends of a column, or twice in it, is not CoNLL-U.
+            forms = [" ".join(token.split()) or "_" for token in tokens or ["_"] * num_words]
+            lines = [[str(i), form, *"________"] for i, form in enumerate(forms, 1)]
+            text = [] if tokens is None else [f"# text = {' '.join(forms)}"]
+            annotation = Annotation(sent_id, text, lines)
         self._sent_id = sent_id
         self._numbering = numbering
         self._once: list[str] = []
         self._source: list[str] = []
         self._comments: list[str] = []
-        if annotation is not None:
-            lines = annotation.lines
-            self._sort_comments(annotation)
-        else:
-            # White space at the ends of a column, or twice in it, is not CoNLL-U.
-            forms = [" ".join(token.split()) or "_" for token in tokens or ["_"] * num_words]
-            lines = [[str(i), form, *"________"] for i, form in enumerate(forms, 1)]
-            if tokens is not None:
-                self._comments = [f"# text = {' '.join(forms)}"]
-        words = [line for line in lines if _is_number(line[0])]
-        self._heads = [_head(line[_HEAD]) for line in words]
+        self._sort_comments(annotation)
+        self._heads = [_head(text) for text in annotation.column("HEAD")]
         self._kept = [
-            f"{head}\t{_relation(head, line[_DEPREL])}"
-            for head, line in zip(self._heads, words, strict=True)
+            f"{head}\t{_relation(head, relation)}"
+            for head, relation in zip(self._heads, annotation.column("DEPREL"), strict=True)
         ]
         self._new = ["0\troot", *(f"{head}\t_" for head in range(1, num_words + 1))]
-        self._body_with_graph = _body(lines, with_graph=True)
-        self._body = _body(lines, with_graph=False)
+        self._body_with_graph = _body(annotation.lines, with_graph=True)
+        self._body = _body(annotation.lines, with_graph=False)
 
     def _sort_comments(self, annotation: Annotation) -> None:
         for comment in map(_on_one_line, annotation.comments):

@@ -69,11 +69,6 @@ def open_input(source: str | os.PathLike[str] | InputFile) -> Iterator[InputFile
     """Look at a file, or at all of standard input (``-``), before anything is made of it.
 
     A file that was looked at already is passed on.
-
-    Raises
-    ------
-    FormatError
-        If it cannot be read, is empty or is a pickle.
     """
     if isinstance(source, InputFile):
         yield source
@@ -95,13 +90,11 @@ def shown_name(path: Path) -> str:
 
 
 def _inspected(path: Path, name: str) -> InputFile:
-    digest = hashlib.sha256()
     try:
         with path.open("rb") as file:
-            start = chunk = file.read(CHUNK)
-            while chunk:
-                digest.update(chunk)
-                chunk = file.read(CHUNK)
+            start = file.read(CHUNK)
+            file.seek(0)
+            digest = hashlib.file_digest(file, "sha256")
     except (OSError, ValueError) as error:  # ValueError: a name with a NUL in it
         reason = getattr(error, "strerror", None) or error
         raise FormatError(f"{name} cannot be read: {reason}") from error
@@ -109,13 +102,7 @@ def _inspected(path: Path, name: str) -> InputFile:
 
 
 def kind_of(start: bytes, name: str) -> str:
-    """Tell what a file is by its first bytes.
-
-    Raises
-    ------
-    FormatError
-        If it is empty or a pickle.
-    """
+    """Tell what a file is by its first bytes; refuse it if it is empty or a pickle."""
     if not start:
         raise FormatError(f"{name} is empty")
     begins = (kind for kind, start_of in _STARTS.items() if start_of.match(start[:4096]))
@@ -164,13 +151,7 @@ def describe(names: Any) -> str:
 
 
 def parse_json(text: str | bytes) -> Any:
-    """Read JSON that may be anything.
-
-    Raises
-    ------
-    ValueError
-        If it is not JSON, not UTF-8, or nested too deeply.
-    """
+    """Read JSON; a ``ValueError`` if it is not JSON, not UTF-8, or nested too deeply."""
     try:
         return json.loads(text)
     except RecursionError:

@@ -7,43 +7,39 @@ these limits before memory is taken.  Both can be raised, by an environment vari
 from __future__ import annotations
 
 import os
+from typing import NamedTuple
 
 from arborand.errors import FormatError
 
-WORDS_VARIABLE = "ARBORAND_MAX_WORDS"
-CHARACTERS_VARIABLE = "ARBORAND_MAX_CHARACTERS"
+
+class Limit(NamedTuple):
+    """A limit: its variable, what it is if that is not set, and what exceeds it, in words."""
+
+    variable: str
+    default: int
+    exceeding: str
+
+    @property
+    def most(self) -> int:
+        """The limit that holds now."""
+        text = os.environ.get(self.variable, "")
+        if not text:
+            return self.default
+        if not (text.isascii() and text.isdigit() and len(text) < 10):
+            raise FormatError(
+                f"{self.variable} is {text!r}: expected a number below 10 ** 9, as in 20000"
+            )
+        return int(text)
+
+    def exceeded_by(self, count: object) -> str:
+        """Say what is too large, and what to do."""
+        return (
+            f"{self.exceeding.format(count)} of more than {self.most} are refused: set "
+            f"{self.variable} to raise this limit"
+        )
+
+
 # A matrix of 5,000 words takes 200 MB.
-_DEFAULTS = {WORDS_VARIABLE: 5_000, CHARACTERS_VARIABLE: 1_000}
-
-
-def max_words() -> int:
-    """Look up how many words a sentence may have."""
-    return _limit(WORDS_VARIABLE)
-
-
-def max_characters() -> int:
-    """Look up how many characters a sentence id or a token may have."""
-    return _limit(CHARACTERS_VARIABLE)
-
-
-def too_many_words(count: object) -> str:
-    """Say that a sentence is too long, and what to do."""
-    return f"it has {count} words, and sentences {_refused(WORDS_VARIABLE)}"
-
-
-def too_many_characters(count: object) -> str:
-    """Say that a string is too long, and what to do."""
-    return f"of {count} characters, and strings {_refused(CHARACTERS_VARIABLE)}"
-
-
-def _refused(variable: str) -> str:
-    return f"of more than {_limit(variable)} are refused: set {variable} to raise this limit"
-
-
-def _limit(variable: str) -> int:
-    text = os.environ.get(variable, "")
-    if not text:
-        return _DEFAULTS[variable]
-    if not (text.isascii() and text.isdigit() and len(text) < 10):
-        raise FormatError(f"{variable} is {text!r}: expected a number below 10 ** 9, as in 20000")
-    return int(text)
+WORDS = Limit("ARBORAND_MAX_WORDS", 5_000, "it has {} words, and sentences")
+# Of a sentence id, or of a token.
+CHARACTERS = Limit("ARBORAND_MAX_CHARACTERS", 1_000, "of {} characters, and strings")

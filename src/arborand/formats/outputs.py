@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from arborand.formats.containers import NpzWriter, SafetensorsWriter
 from arborand.formats.parquet import ParquetWriter
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from arborand.formats.rows import Layout, Rows
+    from arborand.formats.rows import Layout, Writer
 
 _WRITERS: dict[str, Callable[..., Writer]] = {
     "jsonl": JsonLinesWriter,
@@ -34,19 +34,6 @@ _FORMATS_OF = {
     "findings": ("jsonl", "csv", "tsv", "parquet"),
     "evaluation": ("json", "html", *_NUMBERS),
 }
-
-
-class Writer(Protocol):
-    """Writes rows into an open file, from front to back; a pipe will do."""
-
-    def write(self, rows: Rows) -> None:
-        """Write the next rows."""
-
-    def close(self) -> None:
-        """Complete what is in the file; the file stays open."""
-
-    def discard(self) -> None:
-        """Give up."""
 
 
 def open_writer(

@@ -10,17 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 from arborand.errors import FormatError
 from arborand.formats.inputs import damaged, describe, reading, required
-from arborand.formats.limits import (
-    WORDS_VARIABLE,
-    max_characters,
-    max_words,
-    too_many_characters,
-)
+from arborand.formats.limits import CHARACTERS, WORDS
 from arborand.formats.parquet_sizes import check_pages, read_row_groups
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from contextlib import AbstractContextManager
 
 # How much larger a row group may be in memory than in the file, beyond what a sentence may take.
 _MAX_RATIO = 256
@@ -64,7 +58,7 @@ class ParquetInput:
         self._arrow = required("pyarrow", "reading a .parquet file")
         parquet = required("pyarrow.parquet", "reading a .parquet file")
         self._handle = handle
-        with self.reading():
+        with reading(self.name):
             self.groups = read_row_groups(handle)
             metadata = parquet.read_metadata(handle)
             leaves = [metadata.schema.column(i) for i in range(metadata.num_columns)]
@@ -99,13 +93,6 @@ class ParquetInput:
                 raise FormatError(f"{name} has {names.count(column)} columns {column!r}: keep one")
             self._check_type(column, schema.field(column).type, columns[column])
 
-    def reading(self) -> AbstractContextManager[None]:
-        """Turn whatever a damaged file does to the library that reads it into one error.
-
-        An impossible size makes the library run out of memory, too.
-        """
-        return reading(self.name)
-
     def _check_type(self, column: str, found: Any, kind: str) -> None:
         types = self._arrow.types
         if types.is_dictionary(found):  # asked for by us, not by the file
@@ -131,13 +118,13 @@ class ParquetInput:
     def batches(self, group: int, rows: int) -> Iterator[Any]:
         """Read a row group, so many rows at a time."""
         self._check_size(group)
-        with self.reading():
+        with reading(self.name):
             batches = self._file.iter_batches(
                 rows, row_groups=[group], columns=self.columns, use_threads=False
             )
         left = self.groups[group].num_rows
         while True:
-            with self.reading():
+            with reading(self.name):
                 batch = next(batches, None)
                 if batch is None:
                     break
@@ -162,17 +149,17 @@ class ParquetInput:
             if column not in self.columns:
                 continue
             size = max(8 * chunk.num_values, chunk.unpacked_size)
-            bound = 8 * (max_words() + 1) ** 2 + _MAX_RATIO * chunk.packed_size
+            bound = 8 * (WORDS.most + 1) ** 2 + _MAX_RATIO * chunk.packed_size
             if column in self._texts:
                 bound = min(bound, _most_text(chunk.num_values))
                 if chunk.unpacked_size > bound:
-                    raise self._long_string(column, max_characters() + 1)
+                    raise self._long_string(column, CHARACTERS.most + 1)
             if size > bound:
                 raise FormatError(
                     f"{self.name}: row group {group + 1} holds {size} bytes of {chunk.path} in "
-                    f"{chunk.packed_size}: write smaller row groups, or raise {WORDS_VARIABLE}"
+                    f"{chunk.packed_size}: write smaller row groups, or raise {WORDS.variable}"
                 )
-            with self.reading():
+            with reading(self.name):
                 check_pages(self._handle, chunk, bound)
 
     def _check_strings(self, column: str, array: Any) -> None:
@@ -182,13 +169,13 @@ class ParquetInput:
             return
         compute = required("pyarrow.compute", "reading a .parquet file")
         longest = compute.max(compute.binary_length(strings)).as_py() or 0
-        if longest > 4 * max_characters():  # a character takes at most four bytes
+        if longest > 4 * CHARACTERS.most:  # a character takes at most four bytes
             raise self._long_string(column, longest // 4)
 
     def _long_string(self, column: str, at_least: int) -> FormatError:
         return FormatError(
             f"{self.name}: the column {column} has a string "
-            f"{too_many_characters(f'at least {at_least}')}"
+            f"{CHARACTERS.exceeded_by(f'at least {at_least}')}"
         )
 
 
@@ -197,4 +184,4 @@ def _most_text(num_strings: int) -> int:
 
     A string stands in its page, perhaps in a dictionary, and in the statistics of its page.
     """
-    return _PAGE_BYTES + 5 * num_strings * (4 * max_characters() + _STRING_BYTES)
+    return _PAGE_BYTES + 5 * num_strings * (4 * CHARACTERS.most + _STRING_BYTES)

@@ -17,7 +17,7 @@ from arborand import __version__
 from arborand.errors import OutputError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable
 
     from numpy.typing import NDArray
 
@@ -30,6 +30,8 @@ _DATA_PAGE, _DICTIONARY_PAGE = 0, 2
 _REQUIRED, _OPTIONAL, _REPEATED = 0, 1, 2
 _UTF8, _LIST = 0, 3
 _CODECS = {"snappy": 1, "zstd": 6}
+# In the dictionary of bytes, each stands for itself.
+_BYTES = np.arange(256, dtype=np.int32)
 
 
 class Column(NamedTuple):
@@ -63,33 +65,33 @@ class Column(NamedTuple):
 
 
 class Values(NamedTuple):
-    """What a column holds in some rows: a page.
+    """What a column holds in some rows.
 
     Attributes
     ----------
-    plain : list of ndarray, or list of bytes
-        The numbers, in pieces, or the strings; or their places in the dictionary.
-    dictionary : ndarray, or dict from bytes, or None
-        May grow from rows to rows of a row group.
-    sizes : ndarray or None
-        How many values each row's list has; -1 where there is no list.
+    plain : ndarray or list of bytes
+        The numbers or the strings.
     repeats : ndarray or None
-        How often each place in the dictionary stands in a row.
+        In how many rows each string stands; or how many rows have lists of the same size.
+    sizes : ndarray or None
+        The sizes of these lists; -1 where there is no list.
     """
 
-    plain: list[NDArray[Any]] | list[bytes]
-    dictionary: NDArray[np.int32] | dict[bytes, int] | None = None
-    sizes: NDArray[np.int64] | None = None
+    plain: NDArray[Any] | list[bytes]
     repeats: NDArray[np.int64] | None = None
+    sizes: NDArray[np.int64] | None = None
 
 
 class _Chunk:
-    """One column of a row group: its pages, compressed."""
+    """One column of a row group: its pages, compressed, and what is not yet in one."""
 
     def __init__(self) -> None:
+        self.waiting: list[Values] = []
         self.pages: list[bytes] = []
         self.raw_size = self.num_levels = 0
-        self.dictionary: NDArray[np.int32] | dict[bytes, int] | None = None
+        # The values that pages name by their place: strings, or all bytes.
+        self.dictionary: dict[bytes, int] = {}
+        self.has_bytes = False
 
 
 class ParquetFile:
@@ -127,13 +129,18 @@ class ParquetFile:
         self._place += len(data)
 
     def add_rows(self, num_rows: int, values: list[Values]) -> None:
-        """Take the next rows of a row group; what is kept of them is compressed."""
+        """Take the next rows of a page."""
         self._num_rows += num_rows
-        for column, chunk, some in zip(self._columns, self._chunks, values, strict=True):
-            self._add_page(column, chunk, some)
+        for chunk, some in zip(self._chunks, values, strict=True):
+            chunk.waiting.append(some)
+
+    def end_page(self) -> None:
+        """Compress the rows since the last page: one page of each column."""
+        for column, chunk in zip(self._columns, self._chunks, strict=True):
+            self._add_page(column, chunk)
 
     def end_group(self) -> None:
-        """Write the rows since the last one as a row group."""
+        """Write the pages since the last one as a row group."""
         start = self._place
         chunks = [self._end_chunk(*pair) for pair in zip(self._columns, self._chunks, strict=True)]
         self._groups.append(
@@ -166,22 +173,29 @@ class ParquetFile:
         encoded = encode_struct(footer)
         self._write(encoded + len(encoded).to_bytes(4, "little") + b"PAR1")
 
-    def _add_page(self, column: Column, chunk: _Chunk, values: Values) -> None:
-        pieces, sizes, dictionary = values.plain, values.sizes, values.dictionary
-        num_levels = len(pieces) if column.kind == "text" else sum(map(len, pieces))
-        levels = b""
-        if sizes is not None:
-            levels, num_levels = _list_levels(sizes, column.is_optional)
-        if dictionary is None:
-            content = _plain(pieces)
-        elif values.repeats is None:
+    def _add_page(self, column: Column, chunk: _Chunk) -> None:
+        waiting, chunk.waiting = chunk.waiting, []
+        pieces: list[Any] = [values.plain for values in waiting]
+        sizes = [values.sizes for values in waiting if values.sizes is not None]
+        repeats = [values.repeats for values in waiting if values.repeats is not None]
+        levels, num_levels, encoding = b"", sum(map(len, pieces)), _RLE_DICTIONARY
+        if sizes:
+            levels, num_levels = _list_levels(
+                np.concatenate(sizes), np.concatenate(repeats), column.is_optional
+            )
+        if repeats and not sizes:
+            places = chunk.dictionary
+            codes = [places.setdefault(text, len(places)) for piece in pieces for text in piece]
+            counts = np.concatenate(repeats)
+            num_levels = int(counts.sum())
+            width = max(1, (len(places) - 1).bit_length())
+            content = [bytes([width]), _runs(np.array(codes), counts, (width + 7) // 8)]
+        elif column.kind == "i4" and all(map(_fit_bytes, pieces)):
+            chunk.has_bytes = True
             content = _bytes_as_codes(pieces)
         else:
-            content = _runs(np.concatenate(pieces), values.repeats, len(dictionary))
-            num_levels = int(values.repeats.sum())
-        if dictionary is not None:
-            chunk.dictionary = dictionary
-        encoding = _PLAIN if dictionary is None else _RLE_DICTIONARY
+            encoding = _PLAIN
+            content = _plain(column.kind, pieces)
         header = {5: {1: num_levels, 2: encoding, 3: _RLE, 4: _RLE}}
         page, raw_size = self._page(column, _DATA_PAGE, header, [levels, *content])
         chunk.pages.append(page)
@@ -199,15 +213,15 @@ class ParquetFile:
             5: Long(chunk.num_levels),
         }
         found = chunk.dictionary
-        if found is not None:
-            header = {7: {1: len(found), 2: _PLAIN}}
-            content = _plain(found if isinstance(found, dict) else [found])
-            page, size = self._page(column, _DICTIONARY_PAGE, header, content)
+        if found or chunk.has_bytes:
+            values = list(found) or _BYTES
+            header = {7: {1: len(values), 2: _PLAIN}}
+            page, size = self._page(column, _DICTIONARY_PAGE, header, _plain(column.kind, [values]))
             self._write(page)
             raw_size += size
             described[2].append(_RLE_DICTIONARY)
             described[11] = Long(start)
-            if isinstance(found, dict):  # the bounds of the strings, by which readers skip
+            if found:  # the bounds of the strings, by which readers skip
                 described[12] = {3: Long(0), 5: max(found), 6: min(found)}
         described[9] = Long(self._place)
         for page in chunk.pages:
@@ -224,7 +238,7 @@ class ParquetFile:
         size = max(len(body), len(packed))
         if size > _MAX_PAGE:
             raise OutputError(
-                f"a row of {column.name} takes {size} bytes, too many for Parquet: use npz"
+                f"{column.name} takes {size} bytes in one page, too many for Parquet: use npz"
             )
         checksum = zlib.crc32(packed)
         signed = checksum - ((checksum >> 31) << 32)
@@ -232,48 +246,39 @@ class ParquetFile:
         return described + packed, len(described) + len(body)
 
 
-def _plain(values: Iterable[Any]) -> list[Any]:
-    """Encode arrays of numbers, or strings, as they are."""
-    return [
-        len(value).to_bytes(4, "little") + value
-        if isinstance(value, bytes)
-        else np.ascontiguousarray(value, dtype=value.dtype.newbyteorder("<"))
-        for value in values
-    ]
+def _plain(kind: str, pieces: list[Any]) -> list[Any]:
+    """Encode arrays of numbers, or lists of strings, as they are."""
+    if kind == "text":
+        return [len(text).to_bytes(4, "little") + text for piece in pieces for text in piece]
+    return [np.ascontiguousarray(piece, dtype=f"<{kind}") for piece in pieces]
 
 
-def _list_levels(sizes: NDArray[np.int64], is_optional: bool) -> tuple[bytes, int]:
+def _fit_bytes(integers: NDArray[Any]) -> bool:
+    """Tell whether integers can be stored as bytes: a quarter of the size, not yet compressed."""
+    is_small = integers.dtype == np.uint8
+    return is_small or bool(integers.min(initial=0) >= 0 and integers.max(initial=0) <= 255)
+
+
+def _list_levels(
+    sizes: NDArray[np.int64], repeats: NDArray[np.int64], is_optional: bool
+) -> tuple[bytes, int]:
     """Encode which values are in one list; beside it the number of levels.
 
     There is one level per value, and one for each list that is empty or missing.
     """
-    ends = np.cumsum(np.maximum(sizes, 1))
+    counts = np.maximum(sizes, 1)
+    ends = np.cumsum(np.repeat(counts, repeats))
     is_within = np.ones(ends[-1], dtype=np.uint8)
     is_within[0] = 0
     is_within[ends[:-1]] = 0
-    there = 2 if is_optional else 1
-    if sizes.min() > 0:
-        present = _varint(len(is_within) << 1) + bytes([there])  # one run
-    else:
-        levels = np.full(len(is_within), there, dtype=np.uint8)
-        empty = np.flatnonzero(sizes < 1)
-        levels[ends[empty] - 1] = sizes[empty] + there - 1
-        present = _bits(levels, there)
-    return _sized(_bits(is_within, 1)) + _sized(present), len(is_within)
+    bits = np.packbits(is_within, bitorder="little").tobytes()
+    there = 2 if is_optional else 1  # one less if it is empty, two if it is missing
+    present = _runs(np.minimum(sizes, 1) + there - 1, counts * repeats, 1)
+    return _sized(_packed_groups(len(bits)) + bits) + _sized(present), len(is_within)
 
 
 def _sized(data: bytes) -> bytes:
     return len(data).to_bytes(4, "little") + data
-
-
-def _bits(numbers: NDArray[np.uint8], width: int) -> bytes:
-    """Encode numbers of one or two bits."""
-    bits = numbers
-    if width > 1:
-        bits = np.unpackbits(numbers[:, None], axis=1, count=width, bitorder="little").ravel()
-    packed = np.packbits(bits, bitorder="little").tobytes()
-    groups = -(-len(numbers) // 8)
-    return _packed_groups(groups) + packed.ljust(groups * width, b"\0")
 
 
 def _packed_groups(count: int) -> bytes:
@@ -285,20 +290,18 @@ def _bytes_as_codes(pieces: list[Any]) -> list[Any]:
     """Encode places in a dictionary as they are: packed numbers of eight bits each."""
     count = sum(map(len, pieces))
     groups = -(-count // 8)
-    return [b"\x08", _packed_groups(groups), *pieces, bytes(groups * 8 - count)]
+    codes = [piece.astype(np.uint8, copy=False) for piece in pieces]
+    return [b"\x08", _packed_groups(groups), *codes, bytes(groups * 8 - count)]
 
 
-def _runs(codes: NDArray[Any], repeats: NDArray[np.int64], num_values: int) -> list[bytes]:
-    """Encode places in a dictionary of so many values as runs of the same one."""
-    width = max(1, (num_values - 1).bit_length())
-    is_new = np.concatenate([[True], codes[1:] != codes[:-1]])
-    counts = np.add.reduceat(repeats, np.flatnonzero(is_new)).tolist()
-    size = (width + 7) // 8
-    runs = [
-        _varint(count << 1) + code.to_bytes(size, "little")
-        for count, code in zip(counts, codes[is_new].tolist(), strict=True)
-    ]
-    return [bytes([width]), *runs]
+def _runs(numbers: NDArray[Any], repeats: NDArray[np.int64], num_bytes: int) -> bytes:
+    """Encode numbers, each repeated so often, as runs of the same one."""
+    starts = np.flatnonzero(np.concatenate([[True], numbers[1:] != numbers[:-1]]))
+    counts = np.add.reduceat(repeats, starts).tolist()
+    return b"".join(
+        _varint(count << 1) + number.to_bytes(num_bytes, "little")
+        for count, number in zip(counts, numbers[starts].tolist(), strict=True)
+    )
 
 
 # ---- Thrift's compact protocol, in which headers and the footer are written

@@ -2,19 +2,17 @@
 
 The library takes memory for whatever the header of a page says, two gigabytes if need be, and some
 damaged footers end its process.  So the sizes of column chunks and of pages are read here: Parquet
-writes them in Thrift's compact protocol, whose fields have numbers instead of names.
+writes them in Thrift's compact protocol, whose fields have numbers instead of names.  What cannot
+be right is a ``ValueError`` or, where the bytes end too early, an ``IndexError``.
 """
 
 from __future__ import annotations
 
-import struct
 from typing import IO, Any, NamedTuple, TypeVar
 
 _MAGIC = b"PAR1"
 # How much is read in the hope to find the header of a page, and then, for long statistics, again.
 _HEADER_BYTES = (1 << 10, 1 << 20)
-# Structs and lists within each other; those of Parquet need about ten.
-_MAX_DEPTH = 50
 _Value = TypeVar("_Value")
 
 
@@ -36,13 +34,7 @@ class RowGroup(NamedTuple):
 
 
 def read_footer(file: IO[bytes]) -> bytes:
-    """Read the bytes of the footer.
-
-    Raises
-    ------
-    ValueError
-        If there is none.
-    """
+    """Read the bytes of the footer."""
     end = file.seek(0, 2)
     file.seek(max(0, end - 8))
     tail = file.read(8)
@@ -66,13 +58,7 @@ def read_extent(footer: bytes, column: str) -> tuple[int, bool]:
 
 
 def read_row_groups(file: IO[bytes]) -> list[RowGroup]:
-    """Read what the footer says about row groups.
-
-    Raises
-    ------
-    ValueError
-        If it is no footer.
-    """
+    """Read what the footer says about row groups."""
     groups = []
     for group in _field(_Compact(read_footer(file)).read_struct(), 4, list):
         chunks = [_chunk(_field(column, 3, dict)) for column in _field(group, 1, list)]
@@ -90,13 +76,7 @@ def _chunk(fields: dict[int, Any]) -> Chunk:
 
 
 def check_pages(file: IO[bytes], chunk: Chunk, bound: int) -> None:
-    """Make sure that the pages of a chunk are as large as it says, and none larger than allowed.
-
-    Raises
-    ------
-    ValueError
-        If they are not.
-    """
+    """Make sure that the pages of a chunk are as large as it says, and none larger than allowed."""
     place, left = chunk.start, chunk.num_values
     unpacked = 0
     while left > 0:
@@ -140,13 +120,7 @@ class _Compact:
 
     def __init__(self, data: bytes) -> None:
         self._data = data
-        self._depth = 0
         self.place = 0
-
-    def _byte(self) -> int:
-        value = self._data[self.place]
-        self.place += 1
-        return value
 
     def _take(self, size: int) -> bytes:
         start, self.place = self.place, self.place + size
@@ -154,16 +128,19 @@ class _Compact:
             raise IndexError("it ends too early")
         return self._data[start : self.place]
 
+    def _byte(self) -> int:
+        value = self._data[self.place]
+        self.place += 1
+        return value
+
     def _varint(self) -> int:
-        value = shift = 0
-        while True:
+        value = 0
+        for shift in range(0, 64, 7):
             byte = self._byte()
             value |= (byte & 127) << shift
             if byte < 128:
                 return value
-            shift += 7
-            if shift > 63:
-                raise ValueError("a number has too many digits")
+        raise ValueError("a number has too many digits")
 
     def _zigzag(self) -> int:
         value = self._varint()
@@ -180,36 +157,18 @@ class _Compact:
         return fields
 
     def _read(self, kind: int) -> Any:
-        if self._depth == _MAX_DEPTH:
-            raise ValueError("it is nested too deeply")
-        self._depth += 1
-        try:
-            return self._read_value(kind)
-        finally:
-            self._depth -= 1
-
-    def _read_value(self, kind: int) -> Any:
-        value: Any
-        if kind in (1, 2):
-            value = self._byte() == 1
-        elif kind == 3:
-            value = self._byte()
-        elif kind in (4, 5, 6):
-            value = self._zigzag()
-        elif kind == 7:
-            value = struct.unpack("<d", self._take(8))[0]
-        elif kind == 8:
-            value = self._take(self._varint())
-        elif kind in (9, 10):
+        if kind in (1, 2, 3):
+            return self._byte()
+        if kind in (4, 5, 6):
+            return self._zigzag()
+        if kind == 7:
+            return self._take(8)  # a fraction, which says nothing about sizes
+        if kind == 8:
+            return self._take(self._varint())
+        if kind == 9:
             byte = self._byte()
             count = byte >> 4 if byte >> 4 < 15 else self._varint()
-            value = [self._read(byte & 15) for _ in range(count)]
-        elif kind == 11:
-            count = self._varint()
-            kinds = self._byte() if count else 0
-            value = [(self._read(kinds >> 4), self._read(kinds & 15)) for _ in range(count)]
-        elif kind == 12:
-            value = self.read_struct()
-        else:
-            raise ValueError(f"there is no type {kind}")
-        return value
+            return [self._read(byte & 15) for _ in range(count)]
+        if kind == 12:
+            return self.read_struct()
+        raise ValueError(f"Parquet has no type {kind}")

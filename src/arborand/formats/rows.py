@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -22,6 +22,14 @@ if TYPE_CHECKING:
     from arborand.formats.conllu import Annotation
 
 Counts = Callable[["NDArray[Any]"], "NDArray[np.int64]"]
+
+
+def _no_values(lengths: NDArray[Any]) -> NDArray[np.int64]:
+    return np.zeros(len(lengths), dtype=np.int64)
+
+
+def _words(lengths: NDArray[Any]) -> NDArray[np.int64]:
+    return np.asarray(lengths, dtype=np.int64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,26 +49,19 @@ class Layout:
     num_values : function from lengths to sizes of lists
     numbering : str
         What the rows of a sentence are counted by, where it has many; empty where it has one.
-    is_matrix : bool
-        Whether the list is a square matrix.
     """
 
     name: str
     columns: tuple[str, ...] = ()
     values: str | None = None
     dtype: str = "f8"
-    num_values: Counts = matrix_sizes
+    num_values: Counts = _no_values
     numbering: str = ""
-    is_matrix: bool = True
 
 
-def _words(lengths: NDArray[Any]) -> NDArray[np.int64]:
-    return np.asarray(lengths, dtype=np.int64)
-
-
-TREES = Layout("trees", ("log_prob",), "heads", "i4", _words, "sample", is_matrix=False)
+TREES = Layout("trees", ("log_prob",), "heads", "i4", _words, "sample")
 BEST_TREES = replace(TREES, numbering="rank")
-MARGINALS = Layout("marginals", (), "marginals")
+MARGINALS = Layout("marginals", (), "marginals", num_values=matrix_sizes)
 LOG_PARTITION = Layout("log_partition", ("log_partition",))
 ENTROPY = Layout("entropy", ("log_partition", "entropy", "best_log_prob", "single_root_share"))
 FINDINGS = Layout("findings", ("reason",))
@@ -81,7 +82,7 @@ EVALUATION = Layout(
 def scores_layout(dtype: np.dtype[Any]) -> Layout:
     """Describe scores: as narrow as they came, at least float32."""
     is_narrow = dtype.itemsize <= 4 and dtype.kind == "f"
-    return Layout("scores", (), "log_weights", "f4" if is_narrow else "f8")
+    return Layout("scores", (), "log_weights", "f4" if is_narrow else "f8", matrix_sizes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +98,7 @@ class Rows:
         The number of rows of each sentence.
     columns : dict from name to ndarray of float64
         One number a row.
-    values : ndarray or None
+    values : ndarray
         The lists of all rows, one after the other.
     first_sample : int
         How many rows of the first sentence were in earlier `Rows`.
@@ -108,7 +109,7 @@ class Rows:
     lengths: NDArray[np.int32]
     num_rows: NDArray[np.int64]
     columns: dict[str, NDArray[np.float64]]
-    values: NDArray[Any] | None = None
+    values: NDArray[Any] = field(default_factory=lambda: np.empty(0))
     first_sample: int = 0
     tokens: list[list[str] | None] = field(default_factory=list)
     annotations: list[Annotation | None] = field(default_factory=list)
@@ -121,52 +122,25 @@ class Rows:
         numbers -= np.repeat(before.astype(np.int32), self.num_rows)
         return numbers
 
-    def split(self, count: int, layout: Layout) -> tuple[Rows, Rows]:
-        """Part the first rows from the others; a sentence may have some of both."""
-        ends = np.cumsum(self.num_rows)
-        last = int(np.searchsorted(ends, count))  # the sentence of the last row that comes first
-        rest = int(ends[last]) - count
-        next_one = last if rest else last + 1
-        before, after = self.num_rows[: last + 1].copy(), self.num_rows[next_one:].copy()
-        first_sample = 0
-        if rest:
-            before[last] -= rest
-            after[0] = rest
-            first_sample = int(before[last]) + (self.first_sample if last == 0 else 0)
-        sizes = layout.num_values(self.lengths)
-        cut = int((sizes[: last + 1] * before).sum())
-        values = self.values
-        return (
-            replace(
-                self,
-                sent_ids=self.sent_ids[: last + 1],
-                lengths=self.lengths[: last + 1],
-                num_rows=before,
-                columns={name: column[:count] for name, column in self.columns.items()},
-                values=None if values is None else values[:cut],
-                tokens=self.tokens[: last + 1],
-                annotations=self.annotations[: last + 1],
-            ),
-            Rows(
-                self.sent_ids[next_one:],
-                self.lengths[next_one:],
-                after,
-                {name: column[count:] for name, column in self.columns.items()},
-                None if values is None else values[cut:],
-                first_sample,
-                self.tokens[next_one:],
-                self.annotations[next_one:],
-            ),
-        )
-
-    def sentences(self, layout: Layout) -> Iterator[tuple[int, slice, NDArray[Any] | None]]:
+    def sentences(self, layout: Layout) -> Iterator[tuple[int, slice, NDArray[Any]]]:
         """Walk through the sentences: position, rows, and values of shape (rows, size)."""
         sizes = layout.num_values(self.lengths)
         row = value = 0
         for i, (count, size) in enumerate(zip(self.num_rows.tolist(), sizes.tolist(), strict=True)):
-            block = None
-            if self.values is not None:
-                block = self.values[value : value + count * size].reshape(count, size)
+            block = self.values[value : value + count * size].reshape(count, size)
             yield i, slice(row, row + count), block
             row += count
             value += count * size
+
+
+class Writer(Protocol):
+    """Writes rows into an open file, from front to back; a pipe will do."""
+
+    def write(self, rows: Rows) -> None:
+        """Write the next rows."""
+
+    def close(self) -> None:
+        """Complete what is in the file; the file stays open."""
+
+    def discard(self) -> None:
+        """Give up, and let go of what is held."""

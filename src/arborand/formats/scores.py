@@ -15,21 +15,22 @@ for the caller to raise or to skip.
 from __future__ import annotations
 
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from arborand.errors import FormatError
 from arborand.formats.arrays import PIECE, open_arrays
 from arborand.formats.inputs import describe, open_input, parse_json
-from arborand.formats.limits import max_words, too_many_words
+from arborand.formats.limits import WORDS
 from arborand.formats.scores_parquet import ParquetScores
 from arborand.formats.sentences import (
+    ScoresFile,
     Sentence,
     Sentences,
     matrix_sizes,
+    numbered,
     read_ids,
-    run_values,
     sentence_id,
     split_runs,
 )
@@ -40,21 +41,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from arborand.formats.arrays import ArrayFile
+    from arborand.formats.arrays import ArrayFile, ArrayStream
     from arborand.formats.inputs import InputFile
-
-
-class ScoresFile(Protocol):
-    """An open file of scores."""
-
-    file: InputFile
-    layout: str
-    dtype: np.dtype[Any]
-    num_sentences: int
-    has_sent_ids: bool
-
-    def runs(self, first: int = 0, *, num_trees: int = 0, scale: int = 1) -> Iterator[Sentences]:
-        """Read the sentences from `first` on, in runs whose size is bounded."""
 
 
 def read_scores(source: str | os.PathLike[str]) -> Iterator[Sentence]:
@@ -101,7 +89,7 @@ def open_scores(source: str | os.PathLike[str] | InputFile) -> Iterator[ScoresFi
             )
 
 
-class ArrayScores:
+class ArrayScores(ScoresFile):
     """Scores in named arrays: the ragged and the padded layout."""
 
     def __init__(self, file: InputFile, arrays: ArrayFile) -> None:
@@ -120,8 +108,8 @@ class ArrayScores:
             raise FormatError(
                 f"{file.name}: scores must be numbers, at most float64, but are {self.dtype}"
             )
-        self._is_transposed = getattr(values, "is_transposed", False)
         self._is_single = len(values.shape) == 2
+        self._size = 0  # of the matrices, if all are padded to one
         if self._values == "scores":
             self.layout = "ragged"
             self.num_sentences = self._check_ragged(values.shape)
@@ -148,8 +136,8 @@ class ArrayScores:
                 "(S, m, m) for S matrices padded to the same size"
                 f"{ragged if self._values and len(shape) == 1 else ''}"
             )
-        if shape[1] - 1 > max_words():
-            raise FormatError(f"{self.file.name}, matrix 1: {too_many_words(shape[1] - 1)}")
+        if shape[1] - 1 > WORDS.most:
+            raise FormatError(f"{self.file.name}, matrix 1: {WORDS.exceeded_by(shape[1] - 1)}")
         return shape[0], shape[1]
 
     def _check_ragged(self, shape: tuple[int, ...]) -> int:
@@ -183,69 +171,59 @@ class ArrayScores:
             ) from error
         return [sentence_id(value, name, i) for i, value in enumerate(listed)]
 
-    def _ids(self, stream: Any, index: int, count: int) -> list[str]:
+    def _ids(self, stream: ArrayStream | None, index: int, count: int) -> list[str]:
         if stream is not None:
             return read_ids(stream, count, self.file.name, index)
         if self._listed_ids is not None:
             return self._listed_ids[index : index + count]
-        return [str(i + 1) for i in range(index, index + count)]
+        return numbered(index, count)
 
-    def runs(self, first: int = 0, *, num_trees: int = 0, scale: int = 1) -> Iterator[Sentences]:
-        """Read the sentences from `first` on, in runs whose size is bounded."""
+    def _runs(self, first: int, num_trees: int, max_values: int) -> Iterator[Sentences]:
         arrays = self._arrays
         there = [name for name in (self._values, "lengths", "sent_ids") if name in arrays]
         streams = {name: arrays.stream(name) for name in there}
-        values, ids = streams[self._values], streams.get("sent_ids")
-        index = 0
-        while index < self.num_sentences:
-            is_passed_over = index < first
-            end = first if is_passed_over else self.num_sentences
-            count = min(PIECE, end - index)
-            lengths = streams["lengths"].read(count) if "lengths" in streams else self._full(count)
-            if is_passed_over:
-                values.skip(self._num_rows(lengths))
-                if ids is not None:
-                    ids.skip(count)
-            else:
-                sent_ids = self._ids(ids, index, count)
-                stored = lengths if self.layout == "ragged" else self._full(count)
-                for start, stop in split_runs(stored, num_trees, run_values(scale)):
-                    run = slice(start, stop)
-                    yield self._run(index + start, sent_ids[run], lengths[run], values)
-            index += count
+        values = streams[self._values]
+        for index in range(0, self.num_sentences, PIECE):
+            count = min(PIECE, self.num_sentences - index)
+            sent_ids = self._ids(streams.get("sent_ids"), index, count)
+            lengths = stored = np.full(count, self._size - 1)
+            if "lengths" in streams:
+                lengths = streams["lengths"].read(count)
+            if self.layout == "ragged":
+                stored = lengths
+            for start, stop in split_runs(stored, num_trees, max_values):
+                num_rows = stop - start
+                if self.layout == "ragged":
+                    num_rows = int(matrix_sizes(lengths[start:stop]).sum())
+                elif self._is_single:
+                    num_rows = self._size
+                if index + stop <= first:
+                    values.skip(num_rows)
+                    continue
+                scores, run = values.read(num_rows), slice(start, stop)
+                if values.is_transposed:
+                    scores = scores.T
+                yield self._run(index + start, sent_ids[run], lengths[run], scores)
         for stream in streams.values():
             stream.end()
 
-    def _full(self, count: int) -> NDArray[Any]:
-        """Give the lengths of sentences that fill their matrices."""
-        return np.full(count, self._size - 1)
-
-    def _num_rows(self, lengths: NDArray[Any]) -> int:
-        """Count the rows of the array that hold the matrices of some sentences."""
-        if self.layout == "ragged":
-            return int(matrix_sizes(lengths).sum())
-        return self._size if self._is_single else len(lengths)
-
     def _run(
-        self, first: int, sent_ids: list[str], lengths: NDArray[Any], values: Any
+        self, first: int, sent_ids: list[str], lengths: NDArray[Any], scores: NDArray[Any]
     ) -> Sentences:
-        faults: dict[int, str] = {}
-        scores = values.read(self._num_rows(lengths))
-        if self.layout == "ragged":
-            for i in np.flatnonzero(lengths < 1):
-                faults[int(i)] = "it has no words (its length is 0)"
-        else:
-            matrices = scores.reshape(-1, self._size, self._size)
-            if self._is_transposed:
-                matrices = matrices.swapaxes(1, 2)
-            wrong = (lengths < 1) | (lengths >= self._size)
-            for i in np.flatnonzero(wrong):
-                faults[int(i)] = (
-                    f"its length is {lengths[i]}, where a matrix padded to {self._size} nodes has "
-                    f"1 to {self._size - 1} words"
-                )
-            lengths = np.where(wrong, 0, lengths)
+        """Make a run of what was read; padding is left out."""
+        wrong = lengths < 1
+        reason = "it has no words (its length is {})"
+        if self.layout != "ragged":
+            wrong |= lengths >= self._size
+            reason = (
+                f"its length is {{}}, where a matrix padded to {self._size} nodes has 1 to "
+                f"{self._size - 1} words"
+            )
+        faults = {i: reason.format(lengths[i]) for i in np.flatnonzero(wrong).tolist()}
+        lengths = np.where(wrong, 0, lengths)
+        if self.layout != "ragged":
             real = np.arange(self._size) <= lengths[:, None]
+            matrices = scores.reshape(-1, self._size, self._size)
             scores = matrices[real[:, :, None] & real[:, None, :]]
         tokens: list[list[str] | None] = [None] * len(sent_ids)
         return Sentences(first, sent_ids, lengths.astype(np.int32), scores, tokens, faults=faults)

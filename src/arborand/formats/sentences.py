@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from arborand.errors import FormatError, SentenceError
-from arborand.formats.limits import max_characters, too_many_characters
+from arborand.formats.limits import CHARACTERS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from numpy.typing import NDArray
 
+    from arborand.formats.arrays import ArrayStream
     from arborand.formats.conllu import Annotation
+    from arborand.formats.inputs import InputFile
 
 # How many numbers a run of sentences may need, padded matrices and drawn trees together: 2 MB,
 # about what fits into the cache of one core.  A single sentence may need more.
@@ -108,6 +109,43 @@ class Sentences:
             raise SentenceError(self.sent_ids[i], self.first + i, reason)
 
 
+class ScoresFile:
+    """An open file of scores.
+
+    Attributes
+    ----------
+    file : InputFile
+    layout : str
+        How the matrices are stored, in words.
+    dtype : dtype
+    num_sentences : int
+    has_sent_ids : bool
+    """
+
+    file: InputFile
+    layout: str
+    dtype: np.dtype[Any]
+    num_sentences: int
+    has_sent_ids: bool
+
+    def runs(self, first: int = 0, *, num_trees: int = 0, scale: int = 1) -> Iterator[Sentences]:
+        """Read the sentences from `first` on, in runs whose size is bounded."""
+        for run in self._runs(first, num_trees, run_values(scale)):
+            if run.first >= first:
+                yield run
+            elif run.first + len(run) > first:
+                yield run.part(first - run.first, len(run))
+
+    def _runs(self, first: int, num_trees: int, max_values: int) -> Iterator[Sentences]:
+        """Read runs; those before `first` may be left out."""
+        raise NotImplementedError
+
+
+def numbered(index: int, count: int) -> list[str]:
+    """Name sentences that have no id by their number."""
+    return [str(i + 1) for i in range(index, index + count)]
+
+
 def run_values(scale: int = 1) -> int:
     """Give the bound of a run on which so many threads work."""
     return RUN_VALUES * scale
@@ -119,9 +157,7 @@ def matrix_sizes(lengths: NDArray[Any]) -> NDArray[np.int64]:
     return answer
 
 
-def split_runs(
-    lengths: NDArray[np.int64], num_trees: int, max_values: int
-) -> Iterator[tuple[int, int]]:
+def split_runs(lengths: NDArray[Any], num_trees: int, max_values: int) -> Iterator[tuple[int, int]]:
     """Split sentences into runs that, padded, need at most so many numbers for everything."""
     start, most = 0, 0
     for i, length in enumerate(lengths.tolist()):
@@ -134,22 +170,22 @@ def split_runs(
         yield start, len(lengths)
 
 
-def sentence_id(value: object, name: str, index: int, unit: str = "sentence number") -> str:
-    """Read a sentence id: a string, UTF-8 bytes, or an integer.
-
-    Raises
-    ------
-    FormatError
-        If it is something else, or too long; naming the file and the sentence.
-    """
+def sentence_id(
+    value: object,
+    name: str,
+    index: int,
+    unit: str = "sentence number",
+    encoding: str = "utf-8",
+) -> str:
+    """Read a sentence id: a string, its bytes, or an integer; none that is too long."""
     try:
-        text = value.decode() if isinstance(value, bytes) else value
+        text = value.decode(encoding) if isinstance(value, bytes) else value
         if isinstance(text, int) and not isinstance(text, bool):
             text = str(text)
         if not isinstance(text, str):
             reason = f"is {value!r:.60}: expected a string"
-        elif len(text) > max_characters():
-            reason = f"is {too_many_characters(len(text))}"
+        elif len(text) > CHARACTERS.most:
+            reason = f"is {CHARACTERS.exceeded_by(len(text))}"
         else:
             text.encode()  # fails for half of a surrogate pair
             return text
@@ -158,25 +194,19 @@ def sentence_id(value: object, name: str, index: int, unit: str = "sentence numb
     raise FormatError(f"{name}: the sent_id of {unit} {index + 1} {reason}")
 
 
-def read_ids(stream: Any, count: int, name: str, first: int) -> list[str]:
+def read_ids(stream: ArrayStream, count: int, name: str, first: int) -> list[str]:
     """Read the next ids of an array of strings, bytes or integers, a few at a time."""
     kind, itemsize = stream.dtype.kind, stream.dtype.itemsize
     characters = itemsize // 4 if kind == "U" else itemsize
-    if characters > max_characters():
-        raise FormatError(f"{name}: sent_ids are strings {too_many_characters(characters)}")
+    if characters > CHARACTERS.most:
+        raise FormatError(f"{name}: sent_ids are strings {CHARACTERS.exceeded_by(characters)}")
     step = max(1, _ID_BYTES // max(1, itemsize))
     answer: list[str] = []
     while len(answer) < count:
         part = stream.read(min(step, count - len(answer)))
-        if kind == "U" and itemsize:
-            # Python itself fails where a number is no character.
-            codes = part.view(part.dtype.str[0] + "u4")
-            wrong = np.flatnonzero(codes > sys.maxunicode)
-            if wrong.size:
-                index = first + len(answer) + int(wrong[0]) // characters
-                raise FormatError(
-                    f"{name}: the sent_id of sentence number {index + 1} is not valid Unicode"
-                )
+        if kind == "U" and itemsize:  # NumPy itself fails where a number is no character
+            part = part.view(f"V{itemsize}")
         for value in part.tolist():
-            answer.append(sentence_id(value, name, first + len(answer)))
+            found = sentence_id(value, name, first + len(answer), encoding=stream.encoding)
+            answer.append(found.rstrip("\0"))
     return answer

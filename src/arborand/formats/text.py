@@ -10,17 +10,17 @@ from typing import IO, TYPE_CHECKING, Any
 
 from arborand.formats.conllu import BlockTemplate
 from arborand.formats.provenance import as_json
+from arborand.formats.rows import Writer
+from arborand.formats.sentences import matrix_sizes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
 
-    from numpy.typing import NDArray
-
     from arborand.formats.rows import Layout, Rows
 
 
-class TextWriter:
+class TextWriter(Writer):
     """Text, written as it comes: what a format makes of the beginning and of rows."""
 
     def __init__(
@@ -34,12 +34,6 @@ class TextWriter:
     def write(self, rows: Rows) -> None:
         """Write the next rows."""
         self._file.write("".join(self._lines(rows)).encode())
-
-    def close(self) -> None:
-        """Nothing is left to write."""
-
-    def discard(self) -> None:
-        """Nothing is held."""
 
     def _header(self, provenance: dict[str, Any]) -> str:
         raise NotImplementedError
@@ -68,16 +62,12 @@ class JsonLinesWriter(TextWriter):
                 for name, column in columns.items():
                     value = column[row]
                     record[name] = value if isinstance(value, str) or math.isfinite(value) else None
-                if block is not None and layout.values is not None:
-                    record[layout.values] = _nested(layout, block[row - span.start])
+                if layout.values is not None:
+                    values = block[row - span.start]
+                    if layout.num_values is matrix_sizes:
+                        values = values.reshape(int(rows.lengths[i]) + 1, -1)
+                    record[layout.values] = values.tolist()
                 yield json.dumps(record, ensure_ascii=False, allow_nan=False) + "\n"
-
-
-def _nested(layout: Layout, values: NDArray[Any]) -> list[Any]:
-    if not layout.is_matrix:
-        return list(values.tolist())
-    size = math.isqrt(len(values))
-    return list(values.reshape(size, size).tolist())
 
 
 class CommasWriter(TextWriter):
@@ -119,8 +109,6 @@ class ConlluWriter(TextWriter):
         samples = rows.samples().tolist()
         log_prob = rows.columns["log_prob"].tolist()
         for i, span, block in rows.sentences(self._layout):
-            if block is None:
-                continue
             template = BlockTemplate(
                 rows.sent_ids[i],
                 int(rows.lengths[i]),

@@ -14,7 +14,7 @@ from arborand.formats.arrays import open_arrays
 from arborand.formats.conllu import read_annotations
 from arborand.formats.inputs import open_input, parse_json, reading
 from arborand.formats.parquet_input import ParquetInput
-from arborand.formats.provenance import checked_provenance
+from arborand.formats.provenance import as_json
 from arborand.formats.rows import BEST_TREES, TREES, Rows
 from arborand.formats.sentences import read_ids, sentence_id
 from arborand.trees import check_trees
@@ -85,8 +85,6 @@ def read_trees(source: str | os.PathLike[str]) -> Iterator[Trees]:
         sentence: list[Trees] = []
         for rows in trees.rows():
             for i, span, block in rows.sentences(TREES):
-                if block is None:
-                    continue
                 if sentence and not (i == 0 and rows.first_sample):
                     yield _joined(sentence)
                     sentence = []
@@ -206,19 +204,21 @@ def _check(rows: Rows, first: int) -> None:
     """Make sure that all trees are trees."""
     for i, _, block in rows.sentences(TREES):
         try:
-            if block is not None:
-                check_trees(np.pad(block, ((0, 0), (1, 0)), constant_values=-1))
+            check_trees(np.pad(block, ((0, 0), (1, 0)), constant_values=-1))
         except InvalidTreeError as error:
             raise SentenceError(rows.sent_ids[i], first + i, str(error)) from error
 
 
-def _provenance(name: str, record: object) -> dict[str, Any] | None:
+def _provenance(name: str, record: Any) -> dict[str, Any] | None:
     """Read what a file says of itself, if it says anything: a record, or its text."""
     if not record:
         return None
     with reading(f"{name}: the provenance"):
-        text = isinstance(record, (str, bytes))
-        return checked_provenance(parse_json(record) if text else record)  # type: ignore[arg-type]
+        found = parse_json(record) if isinstance(record, (str, bytes)) else record
+        if not isinstance(found, dict):
+            raise ValueError(f"the provenance is a {type(found).__name__}, not an object")
+        as_json({"source": {"source": found}}).encode()  # it will be passed on in this way
+        return found
 
 
 def _text_provenance(handle: IO[bytes], name: str) -> dict[str, Any] | None:
@@ -252,7 +252,7 @@ def _parquet_trees(table: ParquetInput) -> Iterator[_Tree]:
     row = 0
     for group in range(len(table.groups)):
         for batch in table.batches(group, _PORTION):
-            with table.reading():
+            with reading(table.name):
                 records = batch.to_pylist()
             for record in records:
                 yield _tree(record, table.name, "row", row)
@@ -304,7 +304,9 @@ def _array_provenance(arrays: ArrayFile) -> dict[str, Any] | None:
             f"{arrays.name}: provenance must be one string of at most {_MAX_PROVENANCE} "
             f"characters, but is {stream.dtype} of shape {stream.shape}"
         )
-    return _provenance(arrays.name, stream.read_text())
+    with reading(f"{arrays.name}: provenance", MemoryError):
+        text = stream.read(1).tobytes().decode(stream.encoding).rstrip("\0")
+    return _provenance(arrays.name, text)
 
 
 def _array_trees(arrays: ArrayFile) -> Iterator[_Tree]:
