@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import signal
@@ -165,11 +166,13 @@ def test_a_file_is_whole_or_not_there(runs, shards, tmp_path):
 
 def test_parts_of_workers_that_are_killed_are_made_again(shards, tmp_path, monkeypatch):
     corpus.run("sample", shards, tmp_path / "whole", num_trees=5, seed=1)
-    processes, made = [], []
+    processes, made, number = [], [], itertools.count()
 
     class Recorded(subprocess.Popen):
         def __init__(self, *arguments, **options):
             super().__init__(*arguments, **options)
+            if next(number) == 1:  # it is caught with its part, however fast the first one is
+                self.send_signal(signal.SIGSTOP)
             processes.append(self)
 
     monkeypatch.setattr(engines.subprocess, "Popen", Recorded)
@@ -177,6 +180,8 @@ def test_parts_of_workers_that_are_killed_are_made_again(shards, tmp_path, monke
     def kill(event):
         made.append(event)
         if len(made) == 1:
+            while len(processes) < 2:
+                time.sleep(0.01)
             for process in processes:
                 process.send_signal(signal.SIGKILL)
 
