@@ -30,6 +30,7 @@ from arborand.formats import (
     read_trees,
 )
 from arborand.formats import parquet as parquet_out
+from arborand.formats import scores as scores_files
 from arborand.formats import sentences as runs
 from arborand.formats.conllu import open_annotations
 from arborand.formats.inputs import open_input
@@ -93,9 +94,10 @@ def test_scores_are_read_as_they_were_written(kind, run_values, tmp_path, monkey
 @pytest.mark.parametrize("kind", KINDS)
 def test_scores_can_be_read_from_any_sentence_on(kind, tmp_path, monkeypatch):
     monkeypatch.setattr(runs, "RUN_VALUES", 300)
+    monkeypatch.setattr(scores_files, "PIECE", 10)
     corpus = random_corpus(25)
     with open_scores(write_scores(corpus, kind, tmp_path)) as scores:
-        for first in (0, 1, 7, 8, 20, 24, 25):
+        for first in (0, 1, 7, 10, 11, 20, 24, 25):
             parts = list(scores.runs(first))
             assert [i for part in parts for i in part.sent_ids] == corpus.sent_ids[first:]
             firsts = np.cumsum([first, *(len(part) for part in parts)])[:-1]
@@ -105,6 +107,22 @@ def test_scores_can_be_read_from_any_sentence_on(kind, tmp_path, monkeypatch):
             np.testing.assert_array_equal(
                 np.concatenate([[], *found]), np.concatenate([[], *expected])
             )
+
+
+@pytest.mark.parametrize("kind", ["ragged npz", "compressed npz", "padded npz"])
+def test_what_comes_before_a_part_is_passed_over(kind, tmp_path, monkeypatch):
+    corpus, read_ids, num_read = random_corpus(40), scores_files.read_ids, []
+
+    def counted(stream, count, *where):
+        num_read.append(count)
+        return read_ids(stream, count, *where)
+
+    monkeypatch.setattr(scores_files, "PIECE", 8)
+    monkeypatch.setattr(scores_files, "read_ids", counted)
+    with open_scores(write_scores(corpus, kind, tmp_path)) as scores:
+        parts = list(scores.runs(32))
+    assert [i for part in parts for i in part.sent_ids] == corpus.sent_ids[32:]
+    assert num_read == [8]
 
 
 def test_runs_are_bounded_and_as_long_as_the_bound_allows(tmp_path, monkeypatch):

@@ -479,7 +479,7 @@ def test_draws_in_vain_cost_no_more_than_a_few_draws_from_the_partition(kind, nu
         (
             {"method": "wilson"},
             ValueError,
-            "method 'wilson' is no method: use one of 'rejection',",
+            "method 'wilson' does not draw without replacement: use one of 'rejection',",
         ),
         ({"on_exhausted": "stop"}, ValueError, "on_exhausted is 'stop': use 'return' or 'raise'"),
         ({"workers": 0}, ValueError, "workers is 0: at least one thread has to work"),

@@ -93,14 +93,17 @@ class ArrayStream:
 
     def skip(self, count: int) -> None:
         """Pass over the next `count` rows."""
-        row_bytes = math.prod(self.shape[1:]) * self.dtype.itemsize
-        if isinstance(self._file, zipfile.ZipExtFile):  # or its checksum would not be compared
-            step = max(1, _SKIP_BYTES // max(1, row_bytes))
-            for start in range(0, count, step):
-                self.read(min(step, count - start))
-        else:
-            self._take(count)
-            self._file.seek(count * row_bytes, 1)
+        self._take(count)
+        left = count * math.prod(self.shape[1:]) * self.dtype.itemsize
+        if not isinstance(self._file, zipfile.ZipExtFile):  # whose checksum would not be compared
+            self._file.seek(left, 1)
+            return
+        while left:
+            with reading(self._name, MemoryError):
+                step = len(self._file.read(min(left, _SKIP_BYTES)))
+            if not step:
+                raise damaged(self._name)
+            left -= step
 
     def _take(self, count: int) -> None:
         if count > self._left:

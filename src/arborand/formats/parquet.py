@@ -55,16 +55,19 @@ class ParquetWriter(Writer):
         num_values = layout.num_values(rows.lengths)
         weights = num_values + _ROW_VALUES  # of a row of each sentence
         ends, last_rows = np.cumsum(weights * rows.num_rows), np.cumsum(rows.num_rows)
+        num_rows = int(last_rows[-1]) if len(last_rows) else 0
         samples = rows.samples() if layout.numbering else None
         row = value = num_taken = 0
-        while row < rows.num_rows.sum():
+        while row < num_rows:
             bound = min(_PAGE_VALUES, ROW_GROUP_VALUES - self._num_written)
             target = num_taken + bound - self._num_waiting
             last = min(int(np.searchsorted(ends, target)), len(ends) - 1)  # the last sentence
             left = max(0, int((ends[last] - target) // weights[last]))  # of its rows
             some = slice(row, int(last_rows[last]) - left)
-            bounds = np.clip(last_rows, row, some.stop)
-            repeats = bounds - np.concatenate([[row], bounds[:-1]])
+            repeats = rows.num_rows
+            if some.stop - row < num_rows:  # the page ends before, or began after
+                bounds = np.clip(last_rows, row, some.stop)
+                repeats = np.diff(bounds, prepend=row)
             which = np.flatnonzero(repeats)
             sizes, repeats = num_values[which], repeats[which]
             columns = [

@@ -185,13 +185,18 @@ class ArrayScores(ScoresFile):
         values = streams[self._values]
         for index in range(0, self.num_sentences, PIECE):
             count = min(PIECE, self.num_sentences - index)
-            sent_ids = self._ids(streams.get("sent_ids"), index, count)
+            is_passed_over = index + count <= first
+            if not is_passed_over:
+                sent_ids = self._ids(streams.get("sent_ids"), index, count)
+            elif "sent_ids" in streams:
+                streams["sent_ids"].skip(count)
             lengths = stored = np.full(count, self._size - 1)
             if "lengths" in streams:
                 lengths = streams["lengths"].read(count)
             if self.layout == "ragged":
                 stored = lengths
-            for start, stop in split_runs(stored, num_trees, max_values):
+            bounds = split_runs(stored, num_trees, max_values)
+            for start, stop in [(0, count)] if is_passed_over else bounds:
                 num_rows = stop - start
                 if self.layout == "ragged":
                     num_rows = int(matrix_sizes(lengths[start:stop]).sum())

@@ -194,6 +194,17 @@ def sentence_id(
     raise FormatError(f"{name}: the sent_id of {unit} {index + 1} {reason}")
 
 
+def _strings(array: NDArray[Any], encoding: str) -> list[str] | list[bytes]:
+    """Decode all strings at once; if one is damaged, leave them all to be decoded one by one."""
+    width = array.dtype.itemsize // 4
+    try:
+        text = array.tobytes().decode(encoding)
+    except UnicodeDecodeError:
+        encoded: list[bytes] = array.view(f"V{array.dtype.itemsize}").tolist()
+        return encoded
+    return [text[i : i + width] for i in range(0, len(text), width)]
+
+
 def read_ids(stream: ArrayStream, count: int, name: str, first: int) -> list[str]:
     """Read the next ids of an array of strings, bytes or integers, a few at a time."""
     kind, itemsize = stream.dtype.kind, stream.dtype.itemsize
@@ -204,9 +215,7 @@ def read_ids(stream: ArrayStream, count: int, name: str, first: int) -> list[str
     answer: list[str] = []
     while len(answer) < count:
         part = stream.read(min(step, count - len(answer)))
-        if kind == "U" and itemsize:  # NumPy itself fails where a number is no character
-            part = part.view(f"V{itemsize}")
-        for value in part.tolist():
+        for value in _strings(part, stream.encoding) if kind == "U" and itemsize else part.tolist():
             found = sentence_id(value, name, first + len(answer), encoding=stream.encoding)
             answer.append(found.rstrip("\0"))
     return answer
