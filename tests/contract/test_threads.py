@@ -65,6 +65,11 @@ def test_what_a_piece_of_work_throws_is_thrown_to_the_caller(program, where):
     assert outcome(program, where) == "runtime_error"
 
 
+@pytest.mark.parametrize("failure", ["status_in_a_thread", "error_in_a_thread"])
+def test_what_fails_in_a_thread_is_told_and_ends_the_others(program, failure):
+    assert outcome(program, failure) == "ok"
+
+
 def test_the_caller_listens_while_others_finish(program):
     assert outcome(program, "interrupted_while_others_finish") == "interrupted"
 
@@ -87,6 +92,16 @@ def test_no_thread_that_waits_is_there_when_the_program_forks(program):
 
 def test_a_fork_during_a_call_harms_neither_the_call_nor_the_child(program):
     assert outcome(program, "a_fork_during_a_call") == "ok"
+
+
+@pytest.mark.parametrize("case", ["a_handler_forks", "a_handler_forks_and_raises"])
+def test_a_child_does_not_wait_for_threads_that_it_does_not_have(program, case):
+    assert outcome(program, case) == "ok"
+
+
+@LINUX
+def test_threads_run_where_their_caller_may_run_now(program):
+    assert outcome(program, "standing") == "ok"
 
 
 def test_threads_that_wait_take_no_time(program):

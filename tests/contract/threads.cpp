@@ -4,7 +4,9 @@
 // test_threads.py compiles it and runs it once per case: threads CASE [NUMBER].  It prints one word
 // for how the call ended.
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -101,6 +103,29 @@ const char* throws_in(bool callers_thread) {
         return wait_for([&] { return thrown.load(); }) ? Status::ok : Status::no_tree;
     };
     return outcome_of(num_workers, never, nullptr, body);
+}
+
+// A piece fails in a thread that is not the caller's; all others go on until they hear of it.
+const char* failure_is_heard(bool throws) {
+    const std::thread::id caller = std::this_thread::get_id();
+    std::atomic<Index> failed{-1};
+    std::atomic<bool> all_hear{true};
+    const auto body = [&](Index index, Workspace&, const Interrupt& interrupt) -> Status {
+        Index none = -1;
+        if (std::this_thread::get_id() != caller && failed.compare_exchange_strong(none, index)) {
+            if (throws) throw std::runtime_error("a piece failed");
+            return Status::no_tree;
+        }
+        if (!wait_for([&] { return interrupt.requested(); })) all_hear = false;
+        return Status::interrupted;
+    };
+    try {
+        const Outcome outcome = for_each(num_pieces, num_workers, never, nullptr, body);
+        if (outcome.status != Status::no_tree || outcome.index != failed) return "not told";
+    } catch (const std::runtime_error&) {
+        if (!throws) return "another error";
+    }
+    return all_hear ? "ok" : "some went on";
 }
 
 // The caller has nothing left to do when the signal comes: the others hear of it only through it.
@@ -210,14 +235,74 @@ const char* a_fork_during_a_call() {
     return std::strcmp(outcome, "ok") == 0 ? outcome_of_call : outcome;
 }
 
-// Threads that have nothing to do take no processor's time, but for a moment.
-const char* rest_after_a_call() {
-    threads_of_a_call();
-    std::this_thread::sleep_for(std::chrono::milliseconds(100));
-    const std::clock_t before = std::clock();
-    std::this_thread::sleep_for(std::chrono::milliseconds(400));
-    return std::clock() - before < CLOCKS_PER_SEC / 10 ? "ok" : "they do not sleep";
+// A handler forks in the middle of a call, and lets the child go on with it or raises an error.
+const char* a_fork_by_a_handler(bool raises) {
+    struct Fork {
+        const bool raises;
+        const pid_t parent = getpid();
+        pid_t child = -1;
+        std::atomic<int> others_at_work{0};
+    } fork_once{raises};
+    const auto poll = [](void* context) {
+        Fork& once = *static_cast<Fork*>(context);
+        if (once.child < 0 && once.others_at_work == num_workers - 1) {
+            once.child = fork();
+            if (once.child == 0) alarm(60);  // a child that waits for ever is ended, and has failed
+        }
+        return once.raises && getpid() != once.parent;
+    };
+    const std::thread::id caller = std::this_thread::get_id();
+    const auto body = [&](Index, Workspace&, const Interrupt& interrupt) {
+        if (std::this_thread::get_id() != caller) {
+            ++fork_once.others_at_work;
+            return wait_for([&] { return fork_once.child > 0; }) ? Status::ok : Status::no_tree;
+        }
+        const auto is_forked = [&] { return interrupt.requested() || fork_once.child >= 0; };
+        return wait_for(is_forked) ? Status::ok : Status::no_tree;
+    };
+    const char* outcome = outcome_of(num_workers, poll, &fork_once, body);
+    if (getpid() != fork_once.parent) {
+        _exit(std::strcmp(outcome, raises ? "interrupted" : "another error"));
+    }
+    int status = 0;
+    waitpid(fork_once.child, &status, 0);
+    return status == 0 ? outcome : "the child failed";
 }
+
+// Threads that have nothing to do take no processor's time, but for a moment, however long the work
+// before took.
+const char* rest_after_a_call() {
+    std::atomic<int> num_looks{0};
+    threads_of_a_call([&] {
+        if (num_looks++ < num_workers) std::this_thread::sleep_for(std::chrono::milliseconds(300));
+    });
+    const std::clock_t before = std::clock();
+    std::this_thread::sleep_for(std::chrono::milliseconds(200));
+    // A millisecond each is all right.
+    return std::clock() - before < CLOCKS_PER_SEC / 50 ? "ok" : "they do not sleep";
+}
+
+#if defined(__linux__)
+// Threads that were made before their caller was bound to one processor, and gave way to others.
+const char* standing() {
+    const auto of_one = [] {
+        cpu_set_t processors;
+        return sched_getaffinity(0, sizeof processors, &processors) == 0 &&
+               CPU_COUNT(&processors) == 1 && getpriority(PRIO_PROCESS, 0) == 7;
+    };
+    threads_of_a_call();
+    cpu_set_t first;
+    CPU_ZERO(&first);
+    CPU_SET(sched_getcpu(), &first);
+    if (sched_setaffinity(0, sizeof first, &first) != 0) return "it cannot be bound";
+    if (setpriority(PRIO_PROCESS, 0, 7) != 0) return "it cannot give way";
+    std::atomic<bool> is_right{true};
+    threads_of_a_call([&] {
+        if (!of_one()) is_right = false;
+    });
+    return is_right ? "ok" : "some run elsewhere";
+}
+#endif
 
 const char* calls_at_once() {
     std::vector<std::thread> callers;
@@ -279,10 +364,17 @@ int main(int, char** arguments) {
     if (what == "without_memory_in_pieces") outcome = without_memory(std::atol(arguments[2]), true);
     if (what == "throws_in_a_thread") outcome = throws_in(false);
     if (what == "throws_in_the_caller") outcome = throws_in(true);
+    if (what == "status_in_a_thread") outcome = failure_is_heard(false);
+    if (what == "error_in_a_thread") outcome = failure_is_heard(true);
     if (what == "interrupted_while_others_finish") outcome = interrupted_while_others_finish();
     if (what == "two_calls") outcome = two_calls();
     if (what == "a_fork_after_a_call") outcome = a_fork_after_a_call();
     if (what == "a_fork_during_a_call") outcome = a_fork_during_a_call();
+    if (what == "a_handler_forks") outcome = a_fork_by_a_handler(false);
+    if (what == "a_handler_forks_and_raises") outcome = a_fork_by_a_handler(true);
+#if defined(__linux__)
+    if (what == "standing") outcome = standing();
+#endif
     if (what == "rest_after_a_call") outcome = rest_after_a_call();
     if (what == "calls_at_once") outcome = calls_at_once();
     if (what == "environment") outcome = environment();

@@ -5,6 +5,7 @@
 // millisecond, and sleeps then.  So no more than half of its time is spent looking.
 //
 // Those that wait are ended before a fork and at the end of the process: none survives into a fork.
+// Those that work are not there in a child, which must not wait for them.
 #pragma once
 
 #include <algorithm>
@@ -24,20 +25,57 @@
 #include <pthread.h>
 #include <signal.h>
 #endif
+#if defined(__linux__)
+#include <sched.h>
+#include <sys/resource.h>
+#endif
 
 namespace arborand {
+
+// On which processors a thread may run, and how much it gives way to others.  A new thread has both
+// from its maker.  On Linux they are a thread's own, so its maker's may change later.
+class Standing {
+  public:
+    static Standing of_this_thread() {
+        Standing standing;
+#if defined(__linux__)
+        if (sched_getaffinity(0, sizeof standing.processors_, &standing.processors_) != 0) {
+            CPU_ZERO(&standing.processors_);  // more processors than fit: then they do not count
+        }
+        standing.niceness_ = getpriority(PRIO_PROCESS, 0);
+#endif
+        return standing;
+    }
+
+    bool operator==(const Standing& other) const {
+#if defined(__linux__)
+        return CPU_EQUAL(&processors_, &other.processors_) && niceness_ == other.niceness_;
+#else
+        static_cast<void>(other);
+        return true;
+#endif
+    }
+
+#if defined(__linux__)
+  private:
+    cpu_set_t processors_;
+    int niceness_;
+#endif
+};
 
 class Helper {
   public:
     using Work = void (*)(const void* context);
 
-    Helper() : thread_([this] { live(); }) {}
+    explicit Helper(const Standing& makers) : standing(makers), thread_([this] { live(); }) {}
     ~Helper() {
         give(nullptr, nullptr);
         thread_.join();
     }
     Helper(const Helper&) = delete;
     Helper& operator=(const Helper&) = delete;
+
+    const Standing standing;
 
     void give(Work work, const void* context) {
         {
@@ -122,19 +160,20 @@ class Helpers {
         return *helpers;
     }
 
-    // As many as can be had, at most `count`.
+    // As many as can be had, at most `count`; all with the standing of who takes them.
     Some take(std::size_t count) {
+        const Standing standing = Standing::of_this_thread();
         Some taken;
         taken.reserve(count);
         {
             const std::lock_guard<std::mutex> lock(mutex_);
             while (taken.size() < count && !idle_.empty()) {
-                taken.push_back(std::move(idle_.back()));
+                if (idle_.back()->standing == standing) taken.push_back(std::move(idle_.back()));
                 idle_.pop_back();
             }
         }
         try {
-            while (taken.size() < count) taken.push_back(std::make_unique<Helper>());
+            while (taken.size() < count) taken.push_back(std::make_unique<Helper>(standing));
         } catch (...) {
             // No more threads, or no memory for one: those that are there do the work.
         }
@@ -149,12 +188,18 @@ class Helpers {
         }
     }
 
+    // How often this process was forked from its parent, since the library was loaded there.
+    unsigned num_forks() const { return num_forks_; }
+
   private:
     Helpers() : most_idle_(std::max(1U, std::thread::hardware_concurrency())) {
         idle_.reserve(most_idle_);
 #if !defined(_WIN32)
         pthread_atfork([] { of_process().end_idle_and_lock(); }, [] { of_process().unlock(); },
-                       [] { of_process().unlock(); });
+                       [] {
+                           ++of_process().num_forks_;
+                           of_process().unlock();
+                       });
         std::atexit([] {
             of_process().end_idle_and_lock();
             of_process().unlock();
@@ -170,6 +215,7 @@ class Helpers {
 
     std::mutex mutex_;
     Some idle_;
+    std::atomic<unsigned> num_forks_{0};
     const std::size_t most_idle_;
 };
 

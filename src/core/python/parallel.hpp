@@ -6,6 +6,7 @@
 #include <atomic>
 #include <chrono>
 #include <exception>
+#include <stdexcept>
 #include <vector>
 
 #include "python/helpers.hpp"
@@ -80,6 +81,7 @@ Outcome for_each(Index count, int workers, bool (*poll)(void*), void* context, c
         }
     };
 
+    const unsigned num_forks = Helpers::of_process().num_forks();
     std::atomic<int> num_working{1};
     const auto help = [&] { work(num_working.fetch_add(1)); };
     Helpers::Some helpers = Helpers::of_process().take(static_cast<std::size_t>(workers - 1));
@@ -89,10 +91,22 @@ Outcome for_each(Index count, int workers, bool (*poll)(void*), void* context, c
     work(0);
     // The caller's thread goes on listening while others finish what they have begun.
     const Interrupt listening{&stop, poll, context};
+    const auto is_child = [&] { return Helpers::of_process().num_forks() != num_forks; };
     for (const std::unique_ptr<Helper>& helper : helpers) {
-        while (!helper->is_done_within(std::chrono::milliseconds(20))) listening.requested();
+        while (!is_child() && !helper->is_done_within(std::chrono::milliseconds(20))) {
+            listening.requested();
+        }
     }
-    Helpers::of_process().give_back(std::move(helpers));
+    if (!is_child()) {
+        Helpers::of_process().give_back(std::move(helpers));
+    } else {  // `poll` has forked: here the threads are gone, and so is what they had begun
+        for (std::unique_ptr<Helper>& helper : helpers) static_cast<void>(helper.release());
+        if (!stop.load()) {
+            throw std::runtime_error(
+                "a signal handler forked the process during a call with several workers, and the "
+                "child cannot finish it: end the child in the handler");
+        }
+    }
 
     for (const std::exception_ptr& exception : exceptions) {
         if (exception) std::rethrow_exception(exception);
