@@ -191,6 +191,11 @@ def from_conll(heads: ArrayLike) -> NDArray[np.int32]:
     array = check_integers(heads)
     if array.ndim < 1 or array.shape[-1] < 1:
         raise InvalidTreeError(f"heads has shape {array.shape}: expected (..., n), n at least 1")
+    if array.size and (array[..., 0] == -1).all():
+        raise InvalidTreeError(
+            "heads begins with -1, the root's entry, so it is complete already: this takes the "
+            "heads of the words alone"
+        )
     root = np.full((*array.shape[:-1], 1), -1)
     answer = np.concatenate([root, array], axis=-1)
     _as_trees(answer)
@@ -331,7 +336,8 @@ def not_a_tree(
 
 def _wrong_head(node: int, head: int, num_words: int) -> str | None:
     if node == 0:
-        return None if head == -1 else "the entry of the root (node 0) must be -1"
+        missing = "the entry of the root (node 0) must be -1; arborand.trees.from_conll adds it"
+        return None if head == -1 else missing
     if node > num_words:
         padding = f"the entry of a padding node must be -1 (this tree has {num_words} words)"
         return None if head == -1 else padding

@@ -586,6 +586,12 @@ def test_wide_characters_take_two_columns_of_a_terminal():
     assert narrow[:-1] == wide[:-1]
 
 
+@pytest.mark.parametrize("draw", [arc_text, arc_diagram])
+def test_a_text_must_be_split_into_words(draw):
+    with pytest.raises(TypeError, match="tokens is the string 'a b': pass a list of words"):
+        draw("a b", [-1, 0, 1])
+
+
 # ---- the paper's illustrations
 
 

@@ -107,7 +107,7 @@ def arc_diagram(
     >>> svg.startswith("<svg"), svg.count('class="arc tree"')
     (True, 2)
     """
-    size = len(tokens) + 1
+    size = num_nodes(tokens)
     tree = None if heads is None else check_tree(heads, size, "heads")
     other = None if compare_to is None else check_tree(compare_to, size, "compare_to")
     table = None if marginals is None else check_marginals(marginals, size)
@@ -116,6 +116,13 @@ def arc_diagram(
         label = describe(tokens, tree, table)
     entropies = None if table is None else head_entropy(table)
     return render(tokens, drawn, entropies=entropies, label=label, right_to_left=right_to_left).svg
+
+
+def num_nodes(tokens: Sequence[str]) -> int:
+    """Count the words, and the root; a text has to be split first."""
+    if isinstance(tokens, str):
+        raise TypeError(f"tokens is the string {tokens!r:.60}: pass a list of words")
+    return len(tokens) + 1
 
 
 def check_tree(heads: ArrayLike, size: int, name: str) -> NDArray[np.intp]:

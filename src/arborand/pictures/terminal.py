@@ -5,7 +5,7 @@ from __future__ import annotations
 import unicodedata
 from typing import TYPE_CHECKING
 
-from arborand.pictures.arcs import check_tree
+from arborand.pictures.arcs import check_tree, num_nodes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -46,7 +46,7 @@ def arc_text(tokens: Sequence[str], heads: ArrayLike) -> str:
      ▾   │▾│    ▾   │▾
     She  read  the  book
     """
-    tree = check_tree(heads, len(tokens) + 1, "heads").tolist()
+    tree = check_tree(heads, num_nodes(tokens), "heads").tolist()
     words = [_printable(token) for token in tokens]
     # Each word has three columns: for its own arc, and for those of its dependents on either side.
     middles, edge = [0], 0
