@@ -9,15 +9,19 @@ import signal
 import subprocess
 import sys
 import time
+from functools import partial
 from pathlib import Path
 
 import numpy as np
+import pyarrow.parquet
 import pytest
 
 from arborand import corpus
-from arborand.corpus import creating, engines
+from arborand.corpus import creating, engines, state
+from arborand.corpus.engines import Passed
+from arborand.errors import OutputError
 from tests import faults
-from tests.command_line import call, conllu_of, random_corpus
+from tests.command_line import call, conllu_of, random_corpus, without_times
 
 KILLED = -9
 FORMATS = ("parquet", "jsonl", "conllu", "npz")
@@ -66,6 +70,11 @@ def content(folder: Path) -> dict[str, bytes]:
         for path in sorted(folder.rglob("*"))
         if path.is_file()
     }
+
+
+def same_but_times(out: Path, whole: Path) -> bool:
+    """Compare two folders; the inputs may have been written again in between."""
+    return without_times(content(out)) == without_times(content(whole))
 
 
 def asides(folder: Path) -> list[str]:
@@ -328,7 +337,88 @@ def test_a_shard_that_changes_after_the_plan_is_named(job, tmp_path):
     (shards / "shard-3.npz").write_bytes(good)
     assert list(corpus.read_status(str(tmp_path / "out")).failed) == ["shard-3.parquet"]
     corpus.run("sample", shards, tmp_path / "out", num_trees=5, seed=1)
-    assert content(tmp_path / "out") == content(tmp_path / "whole")
+    assert same_but_times(tmp_path / "out", tmp_path / "whole")
+
+
+def save_scores(path, seed, count=40, *, bounds=True):
+    """Write Parquet whose footer tells nothing of the scores but, with `bounds`, the extremes."""
+    rng = np.random.default_rng(seed)
+    stack = rng.uniform(-1, 1, (count, 25)).astype("f4")
+    stack[0, :2] = -1, 1
+    table = pyarrow.table({"sent_id": list(map(str, range(count))), "log_weights": list(stack)})
+    options = {"use_dictionary": ["sent_id"], "write_statistics": bounds, "compression": "none"}
+    pyarrow.parquet.write_table(table, path, **options)
+
+
+@pytest.mark.parametrize("where", ["", "memory://"])
+@pytest.mark.parametrize("bounds", [True, False])
+def test_a_shard_whose_footer_stays_the_same_is_compared_by_its_bytes(
+    bounds, where, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    Path("scores").mkdir()
+    for seed, name in enumerate("ab"):
+        save_scores(f"scores/{name}.parquet", seed, bounds=bounds)
+
+    def run():
+        if where:
+            memory = pytest.importorskip("fsspec").filesystem("memory")
+            memory.pipe({f"/changing/{p.name}": p.read_bytes() for p in Path("scores").iterdir()})
+        scores = f"{where}changing/" if where else "scores"
+        return corpus.run("sample", scores, "out", num_trees=3, seed=1)
+
+    run()
+    before, changed = content(Path("out")), Path("scores/b.parquet")
+    good = changed.read_bytes()
+    save_scores(changed, 9, bounds=bounds)
+    footer = int.from_bytes(good[-8:-4], "little") + 8
+    assert changed.read_bytes()[-footer:] == good[-footer:]
+    assert changed.stat().st_size == len(good)
+    assert changed.read_bytes() != good
+    for missing in (("out/_SUCCESS",), ("out/a.parquet",)):
+        for name in missing:
+            Path(name).unlink(missing_ok=True)
+        with pytest.raises(OutputError, match=r"job: the input of 'b\.parquet' has changed"):
+            run()
+    # Only the time differs: it is the same job.
+    changed.write_bytes(good)
+    read, sha256_of = [], state.shard_sha256
+    monkeypatch.setattr(state, "shard_sha256", lambda shard: read.append(1) or sha256_of(shard))
+    assert run().is_complete
+    assert read
+    assert without_times(content(Path("out"))) == without_times(before)
+
+
+def test_what_was_not_written_since_is_not_read(job, tmp_path, monkeypatch):
+    _, again = job
+    assert again().status == 0
+    (tmp_path / "out" / "shard-1.parquet").unlink()
+    monkeypatch.setattr(state, "shard_sha256", lambda shard: pytest.fail("it is read"))
+    assert again().status == 0
+
+
+@pytest.mark.parametrize("moment", ["between two parts", "within a part"])
+def test_a_file_that_changes_while_its_parts_are_made_is_named(moment, tmp_path, monkeypatch):
+    scores, out = tmp_path / "scores.parquet", tmp_path / "out"
+    save_scores(scores, 0)
+    good, is_within = scores.read_bytes(), moment == "within a part"
+    run = partial(corpus.run, "sample", scores, seed=1, part_sentences=10)
+    run(tmp_path / "whole")
+
+    def change(event):
+        if event.part == "scores-00001.parquet" and isinstance(event, Passed) == is_within:
+            save_scores(scores, 9)
+
+    with pytest.raises(corpus.StoppedError, match=r"scores\.parquet has changed since"):
+        run(out, tell=change)
+    parts = [f"scores-0000{i}.parquet" for i in range(4)]
+    made = parts[: 1 if is_within else 2]
+    assert sorted(path.name for path in out.glob("*.parquet")) == made
+    with pytest.raises(OutputError, match=r"the input of 'scores-00000\.parquet'"):
+        run(out)
+    scores.write_bytes(good)
+    assert run(out).is_complete
+    assert same_but_times(out, tmp_path / "whole")
 
 
 def test_a_damaged_shard_in_the_middle_stops_the_job_and_keeps_the_others(job, tmp_path):
@@ -346,7 +436,7 @@ def test_a_damaged_shard_in_the_middle_stops_the_job_and_keeps_the_others(job, t
     ]
     (shards / "shard-2.npz").write_bytes(good)
     assert again().status == 0
-    assert content(tmp_path / "out") == content(tmp_path / "whole")
+    assert same_but_times(tmp_path / "out", tmp_path / "whole")
 
 
 def test_an_output_that_is_read_only_is_one_message(job, tmp_path, monkeypatch):

@@ -15,7 +15,7 @@ import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from pathlib import Path, PurePath, PurePosixPath
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 from arborand.corpus.creating import is_aside, is_stream, remove_orphans, written_aside
 from arborand.errors import FormatError, OutputError
@@ -26,6 +26,16 @@ if TYPE_CHECKING:
 
 # What shows an object only when all of it was uploaded.
 _OBJECT_STORES = ("s3", "gcs", "abfs")
+
+
+class Stamp(NamedTuple):
+    """What a file system says of a file: its bytes, and when they were written, in its own way.
+
+    `modified` is empty where it does not say.
+    """
+
+    size: int
+    modified: str
 
 
 def is_remote(where: str) -> bool:
@@ -78,9 +88,10 @@ class Folder:
                         found[path.relative_to(self.path).as_posix()] = status.st_size
         return found
 
-    def size(self, name: str) -> int:
-        """Look up the size of a file."""
-        return (self.path / name).stat().st_size
+    def stamp(self, name: str) -> Stamp:
+        """Look up the size of a file, and when it was written."""
+        status = (self.path / name).stat()
+        return Stamp(status.st_size, str(status.st_mtime_ns))
 
     def open(self, name: str) -> IO[bytes]:
         """Open a file to read it."""
@@ -149,12 +160,16 @@ class RemoteFolder:
             if info.is_file
         }
 
-    def size(self, name: str) -> int:
-        """Look up the size of a file."""
+    def stamp(self, name: str) -> Stamp:
+        """Look up the size of a file, and when it was written."""
         info = self._info(name)
         if not info.is_file:
             raise FileNotFoundError(2, "No such file", self._path(name))
-        return int(info.size)
+        modified = info.mtime_ns
+        if modified is None and self._fs.type_name.startswith("py::fsspec"):
+            # Times have many names there; this one stands for all that is known of a file.
+            modified = self._fs.handler.fs.ukey(self._path(name))
+        return Stamp(int(info.size), "" if modified is None else str(modified))
 
     def open(self, name: str) -> Any:
         """Open a file to read it."""

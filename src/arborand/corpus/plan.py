@@ -18,8 +18,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
-from arborand.corpus.folders import Folder, is_hidden, is_remote, open_folder, place, split
-from arborand.corpus.footers import Footer, read_footer
+from arborand.corpus.folders import Folder, Stamp, is_hidden, is_remote, open_folder, place, split
+from arborand.corpus.footers import Footer, read_footer, sha256_of
 from arborand.errors import FormatError, OutputError
 from arborand.formats.inputs import InputFile, open_input, shown_name
 from arborand.formats.rows import scores_layout
@@ -48,8 +48,8 @@ class Shard:
     ----------
     folder, name : str
         Where it is, and its name there.
-    size : int
-        Its number of bytes.
+    stamp : Stamp
+        Its number of bytes, and when they were written.
     kind : str
     digest : str
         Of its footer; see :mod:`arborand.corpus.footers`.
@@ -66,7 +66,7 @@ class Shard:
 
     folder: str
     name: str
-    size: int
+    stamp: Stamp
     kind: str
     digest: str
     num_sentences: int
@@ -202,9 +202,9 @@ def _matches(name: list[str], pattern: list[str]) -> bool:
 
 def _inspected(folder: Folder | RemoteFolder, name: str) -> Shard:
     shown = shown_name(Path(name))
-    footer, size = _footer(folder, name, shown)
+    footer, stamp = _footer(folder, name, shown)
     count = footer.num_sentences
-    shard = Shard(folder.where, name, size, footer.kind, footer.digest, count or 0,
+    shard = Shard(folder.where, name, stamp, footer.kind, footer.digest, count or 0,
                   dtype=footer.dtype, sha256=footer.sha256, shown=shown)  # fmt: skip
     if count is None and footer.kind not in ("jsonl", "conllu"):
         with folder.local(name) as path, open_input(path) as file:
@@ -215,11 +215,11 @@ def _inspected(folder: Folder | RemoteFolder, name: str) -> Shard:
     return shard
 
 
-def _footer(folder: Folder | RemoteFolder, name: str, shown: str) -> tuple[Footer, int]:
+def _footer(folder: Folder | RemoteFolder, name: str, shown: str) -> tuple[Footer, Stamp]:
     try:
-        size = folder.size(name)
+        stamp = folder.stamp(name)  # first: what is written later has a later one
         with folder.open(name) as file:
-            return read_footer(file, shown), size
+            return read_footer(file, shown), stamp
     except (OSError, ValueError) as error:  # ValueError: a name with a NUL in it
         if isinstance(error, FormatError):
             raise
@@ -236,22 +236,33 @@ def open_shard(shard: Shard, *, digest: bool = False) -> Iterator[InputFile]:
     Raises
     ------
     FormatError
-        If it is not.
+        If it is not, or does not stay so until the block ends.
     """
     folder = open_folder(shard.folder)
+    changed = FormatError(f"{shard.shown} has changed since the job was planned: run it again")
+    stamp = folder.stamp(shard.name)
     with folder.local(shard.name) as path:
-        if shard.sha256 and path.stat().st_size == shard.size:
-            yield InputFile(path, shard.shown, shard.kind, shard.sha256)
-            return
-        here = Folder(str(path.parent))
-        footer, size = _footer(here, path.name, shard.shown)
-        if (footer.digest, size) != (shard.digest, shard.size):
-            raise FormatError(f"{shard.shown} has changed since the job was planned: run it again")
-        if not digest:
-            yield InputFile(path, shard.shown, shard.kind, "")
-            return
-        with open_input(path) as file:
-            yield replace(file, name=shard.shown)
+        sha256 = shard.sha256
+        if not sha256 or stamp != shard.stamp:
+            footer, here = _footer(Folder(str(path.parent)), path.name, shard.shown)
+            if (footer.digest, here.size) != (shard.digest, shard.stamp.size):
+                raise changed
+            if digest or sha256:
+                with path.open("rb") as file:
+                    sha256 = sha256_of(file)
+                if shard.sha256 not in ("", sha256):
+                    raise changed
+        yield InputFile(path, shard.shown, shard.kind, sha256)
+        if folder.stamp(shard.name) != stamp:
+            raise changed
+
+
+def shard_sha256(shard: Shard) -> str:
+    """Read all of a shard for its digest, unless it is known already."""
+    if shard.sha256:
+        return shard.sha256
+    with open_folder(shard.folder).open(shard.name) as file:
+        return sha256_of(file)
 
 
 def make_parts(shards: list[Shard], ending: str, part_sentences: int) -> list[Part]:

@@ -37,6 +37,7 @@ from arborand.corpus.plan import (
     listing_digest,
     make_parts,
     open_shard,
+    shard_sha256,
 )
 from arborand.corpus.state import begin, finish, job_digest, recorded_seed
 from arborand.corpus.task import Done, Failed, Job, described
@@ -299,15 +300,15 @@ def run_job(
     if is_divided:
         identity["part-sentences"] = running.part_sentences
     status = begin(output, identity, parts, restart=running.restart)
-    if is_divided and not inputs.shards[0].sha256:
+    left = [part for part in mine if part.name not in status.done]
+    if left and is_divided:
         # A file that is divided is read once for its digest, not once per part.
-        with open_shard(inputs.shards[0], digest=True) as file:
-            mine = [replace(p, shard=replace(p.shard, sha256=file.sha256)) for p in mine]
+        sha256 = shard_sha256(inputs.shards[0])
+        left = [replace(p, shard=replace(p.shard, sha256=sha256)) for p in left]
     began(status)
     passed: dict[str, int] = {}
     total = status.num_sentences_done
     advance(total)
-    left = [part for part in mine if part.name not in status.done]
     failures: list[Failed] = []
 
     def listen(event: Passed | Done | Failed) -> None:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from arborand.corpus.creating import is_aside, is_being_written
 from arborand.corpus.folders import check_writable, open_folder, put, put_first
 from arborand.corpus.passing import Skipped
-from arborand.corpus.plan import STATE, SUCCESS
+from arborand.corpus.plan import STATE, SUCCESS, shard_sha256
 from arborand.corpus.provenance import differences
 from arborand.corpus.task import failure_name, marker_name, read_marker
 from arborand.errors import OutputError
@@ -204,16 +204,41 @@ def begin(output: str, identity: dict[str, Any], parts: Sequence[Part], *, resta
         found = differences({} if manifest is None else manifest["identity"], identity)
         if manifest is not None and manifest["identity"].get("inputs") != identity["inputs"]:
             found += _changed_inputs(manifest["parts"], parts)
-        raise OutputError(
-            f"{output} belongs to another job: {'; '.join(found)}.  Give the same command to go on "
-            "with it, write to another folder, or discard it with --restart"
-        )
+        raise _another_job(output, found)
     folder.remove_orphans()
     status = _status(folder, manifest)
+    changed = _made_of_others(status.done, parts)
+    if changed:
+        raise _another_job(output, [_listed(changed, "has changed")])
     if status.is_complete and len(status.done) < status.num_parts:
         folder.remove(SUCCESS)
         status.is_complete = False
     return status
+
+
+def _another_job(output: str, found: list[str]) -> OutputError:
+    return OutputError(
+        f"{output} belongs to another job: {'; '.join(found)}.  Give the same command to go on "
+        "with it, write to another folder, or discard it with --restart"
+    )
+
+
+def _made_of_others(done: dict[str, dict[str, Any]], parts: Sequence[Part]) -> list[str]:
+    """Name the parts whose shard is not what they were made of, though its footer is the same.
+
+    A shard that was not written since is not read.
+    """
+    made_of = {name: marker["input"] for name, marker in done.items()}
+    written_since = [
+        part
+        for part in parts
+        if part.name in made_of
+        and not part.shard.stamp.modified == made_of[part.name].get("modified") != ""
+    ]
+    shards = list({part.shard for part in written_since})
+    with ThreadPoolExecutor(_READERS) as readers:
+        found = dict(zip(shards, readers.map(shard_sha256, shards), strict=True))
+    return [p.name for p in written_since if found[p.shard] != made_of[p.name]["sha256"]]
 
 
 def _changed_inputs(before: list[tuple[str, int, int, str]], parts: Sequence[Part]) -> list[str]:
@@ -226,11 +251,14 @@ def _changed_inputs(before: list[tuple[str, int, int, str]], parts: Sequence[Par
         ("is new", [name for name in new if name not in old]),
         ("has changed", [n for n in new if n in old and new[n][1:] != old[n][1:]]),
     ):
-        more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
         if names:
-            listed = ", ".join(map(repr, names[:_NAMED]))
-            found.append(f"the input of {listed}{more} {what}")
+            found.append(_listed(names, what))
     return found
+
+
+def _listed(names: list[str], what: str) -> str:
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return f"the input of {', '.join(map(repr, names[:_NAMED]))}{more} {what}"
 
 
 def _discard(folder: Folder | RemoteFolder, manifest: dict[str, Any]) -> None:

@@ -86,8 +86,9 @@ def read_marker(
     try:
         with folder.open(marker_name(part)) as file:
             marker: dict[str, Any] = parse_json(file.read())
-        there = folder.size(part) if size is None else size
-        return marker if marker["job"] == job and marker["bytes"] == there else None
+        there = folder.stamp(part).size if size is None else size
+        is_whole = marker["bytes"] == there and marker["input"]["sha256"] != ""
+        return marker if marker["job"] == job and is_whole else None
     except (OSError, ValueError, KeyError, TypeError):  # then the part is made again
         return None
 
@@ -118,7 +119,8 @@ def _made(job: Job, part: Part, advance: Callable[[int], object]) -> Done:
     passage = Passage()
     # Of trees it is not known how many sentences come before.
     place = {"first_sentence": part.first + 1} if part.num_sentences else {}
-    with open_shard(part.shard, digest=True) as file, folder.create(part.name) as target:
+    # In this order: the part appears after it was made sure that its shard has not changed.
+    with folder.create(part.name) as target, open_shard(part.shard, digest=True) as file:
         hashed = _Hashed(target)
 
         def begin(layout: Layout, record: dict[str, Any]) -> Writer:
@@ -146,7 +148,12 @@ def _made(job: Job, part: Part, advance: Callable[[int], object]) -> Done:
         **place,
         "sentences": passage.num_sentences,
         "rows": passage.num_rows,
-        "input": {"name": part.shard.name, "sha256": sha256},
+        "input": {
+            "name": part.shard.name,
+            "sha256": sha256,
+            # As planned: what is written later has another time, and is compared by its digest.
+            "modified": part.shard.stamp.modified,
+        },
         "bytes": hashed.size,
         "sha256": hashed.digest.hexdigest(),
         "skipped": [list(skipped) for skipped in passage.skipped],
