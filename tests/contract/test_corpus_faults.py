@@ -17,9 +17,9 @@ import pyarrow.parquet
 import pytest
 
 from arborand import corpus
-from arborand.corpus import creating, engines, state
+from arborand.corpus import creating, engines, folders, state
 from arborand.corpus.engines import Passed
-from arborand.errors import OutputError
+from arborand.errors import ArborandError, OutputError
 from tests import faults
 from tests.command_line import call, conllu_of, random_corpus, without_times
 
@@ -213,6 +213,9 @@ def test_a_worker_that_dies_again_and_again_ends_the_job(shards, tmp_path, monke
     monkeypatch.setattr(engines.subprocess, "Popen", Mortal)
     with pytest.raises(corpus.StoppedError, match=r"process died 3 times \(exit status -9\)"):
         corpus.run("sample", shards, tmp_path / "out", seed=1, workers=2)
+    failed = corpus.read_status(str(tmp_path / "out")).failed
+    assert failed
+    assert all("process died 3 times" in reason for reason in failed.values())
 
 
 def children_of(process: int) -> list[int]:
@@ -455,4 +458,112 @@ def test_an_output_that_is_read_only_is_one_message(job, tmp_path, monkeypatch):
     assert "Read-only file system" in result.err
     assert "Traceback" not in result.err
     assert again().status == 0
+    assert content(tmp_path / "out") == content(tmp_path / "whole")
+
+
+# ---- jobs that are discarded
+
+
+def same_sizes(folder: Path) -> Path:
+    """Make shards whose parts have the same size whatever the seed."""
+    folder.mkdir()
+    for name in "abc":
+        np.save(folder / f"{name}.npy", np.zeros((30, 3, 3)))
+    return folder
+
+
+@pytest.mark.parametrize("where", ["", "memory://"])
+@pytest.mark.parametrize("moment", ["within a part", "after a part", "after the last part"])
+@pytest.mark.parametrize("same", [True, False])
+def test_what_is_left_of_a_discarded_job_never_appears(same, moment, where, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    scores, names = same_sizes(Path("scores")), {"a.npz", "b.npz", "c.npz"}
+    options = {"format": "npz", "num_trees": 2}
+    out = f"{where}{tmp_path.name}/out" if where else "out"
+    if where:
+        pytest.importorskip("fsspec").filesystem("memory").mkdir(f"/{tmp_path.name}")
+    new = 1 if same else 2
+    corpus.run("sample", scores, "whole", seed=new, **options)
+    happened = []
+
+    def discard(event):
+        part, is_within = ("c" if "last" in moment else "b"), moment == "within a part"
+        if event.part == f"{part}.npz" and isinstance(event, Passed) == is_within and not happened:
+            happened.append(event)
+            status = corpus.run("sample", scores, out, seed=new, restart=True, **options)
+            assert status.is_complete
+
+    old = partial(corpus.run, "sample", scores, out, seed=1, tell=discard, **options)
+    if same:  # the other run has made the same
+        assert old().is_complete
+    else:
+        with pytest.raises(ArborandError, match="belongs to another job now: this one was disc"):
+            old()
+    assert happened
+    folder = fsspec_content(out) if where else content(Path(out))
+    assert folder == content(Path("whole"))
+    assert {name for name in folder if name.endswith(".npz")} == names
+
+
+def fsspec_content(where: str) -> dict[str, bytes]:
+    memory = pytest.importorskip("fsspec").filesystem("memory")
+    root = "/" + where.partition("://")[2]
+    return {name.removeprefix(f"{root}/"): memory.cat(name) for name in memory.find(root)}
+
+
+def test_a_command_says_that_it_discards_what_another_run_is_making(tmp_path):
+    scores, out = same_sizes(tmp_path / "scores"), tmp_path / "out"
+    corpus.run("sample", scores, tmp_path / "whole", seed=2)
+    command = [sys.executable, "-m", "arborand", "sample", scores, "-o", f"{out}/"]
+    endless = [*command, "-k", "30000000", "--seed", "1", "--format", "jsonl"]
+    with subprocess.Popen(endless) as old:
+        try:
+            while not asides(out):
+                assert old.poll() is None
+                time.sleep(0.01)
+            new = [*command, "--seed", "2", "--restart"]
+            done = subprocess.run(new, check=True, stderr=subprocess.PIPE, text=True)
+            assert "another run was writing to" in done.stderr
+            assert "both write the same" not in done.stderr
+            assert content(out) == content(tmp_path / "whole")
+        finally:
+            old.kill()
+
+
+def test_a_job_that_is_half_discarded_can_be_discarded(tmp_path, monkeypatch):
+    scores, out = same_sizes(tmp_path / "scores"), tmp_path / "out"
+    run = partial(corpus.run, "sample", scores, format="npz")
+    run(tmp_path / "whole", seed=2)
+    remove = folders.Folder.remove
+    for left in range(1, 8):
+        run(out, seed=1, restart=True)
+        count = itertools.count()
+
+        def killed(self, name, count=count, left=left):
+            if next(count) == left:
+                raise KeyboardInterrupt
+            remove(self, name)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(folders.Folder, "remove", killed)
+            with pytest.raises(KeyboardInterrupt):
+                run(out, seed=2, restart=True)
+        assert not corpus.read_status(str(out)).is_complete
+        with pytest.raises(OutputError, match="discarded was True"):
+            run(out, seed=2)
+        run(out, seed=2, restart=True)
+        assert content(out) == content(tmp_path / "whole")
+
+
+def test_a_part_that_is_lost_makes_a_job_incomplete(job, tmp_path, monkeypatch, capsysbinary):
+    _, again = job
+    assert again().status == 0
+    (tmp_path / "out" / "shard-1.parquet").unlink()
+    assert not corpus.read_status(str(tmp_path / "out")).is_complete
+    shown = call(monkeypatch, capsysbinary, "status", tmp_path / "out")
+    assert shown.status == 1
+    assert " parts      3 of 4 " in shown.out.decode()
+    assert "not complete: the command" in shown.out.decode()
+    assert again().status == 0
+    assert call(monkeypatch, capsysbinary, "status", tmp_path / "out").status == 0
     assert content(tmp_path / "out") == content(tmp_path / "whole")

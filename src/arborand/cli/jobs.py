@@ -75,7 +75,9 @@ def write(
         )
 
     def began(status: Status) -> None:
-        if status.has_writers and running.engine != "array":
+        if status.has_writers and running.restart:
+            note(f"another run was writing to {output}: what it makes is discarded, and it ends")
+        elif status.has_writers and running.engine != "array":
             note(
                 f"another run is writing to {output}: that does no harm, both write the same "
                 "bytes, and neither makes a part that the other has finished"

@@ -17,7 +17,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
-from arborand.corpus.task import TRIES, Done, Failed, run_part
+from arborand.corpus.task import TRIES, Done, Failed, record_failure, run_part
 from arborand.errors import ArborandError
 
 if TYPE_CHECKING:
@@ -157,7 +157,7 @@ class _Worker:
         status = None if process is None else _ended(process)
         if is_last:
             reason = f"its process died {TRIES} times (exit status {status}): is there memory left?"
-            self._news.put(Failed(part.name, reason))
+            self._news.put(record_failure(self._job, part, reason))
 
     def end(self) -> None:
         """End the process: without its standard input it removes what it was writing, and goes."""

@@ -22,7 +22,7 @@ from arborand.errors import FormatError, OutputError
 from arborand.formats.inputs import CHUNK, required
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
 # What shows an object only when all of it was uploaded.
 _OBJECT_STORES = ("s3", "gcs", "abfs")
@@ -252,9 +252,15 @@ def write_output(output: str | os.PathLike[str], parts: Iterable[str | bytes]) -
             file.write(part.encode() if isinstance(part, str) else part)
 
 
-def put(folder: Folder | RemoteFolder, name: str, content: bytes) -> None:
-    """Write a small file at once."""
+def put(
+    folder: Folder | RemoteFolder,
+    name: str,
+    content: bytes,
+    check: Callable[[], object] = lambda: None,
+) -> None:
+    """Write a small file at once, unless `check` raises an error when it exists aside."""
     with folder.create(name) as file:
+        check()
         file.write(content)
 
 

@@ -37,6 +37,7 @@ TREES_ENDINGS = (".parquet", ".npz", ".jsonl", ".conllu")
 # How many footers are read at a time.
 _READERS = 16
 STATE = "_arborand"
+MANIFEST = f"{STATE}/job.json"
 SUCCESS = "_SUCCESS"
 
 
@@ -167,7 +168,7 @@ def _files_of(where: str, endings: tuple[str, ...]) -> tuple[str, list[str]]:
         names = [n for n in sizes if not is_hidden(n) and n.lower().endswith(endings)]
         if not names:
             raise FormatError(f"{where} holds no files that end in {', '.join(endings)}")
-        if f"{STATE}/job.json" in sizes and SUCCESS not in sizes:
+        if MANIFEST in sizes and SUCCESS not in sizes:
             raise FormatError(
                 f"{where} is the output of a job that is not finished: arborand status {where}"
             )

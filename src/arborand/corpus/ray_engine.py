@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from arborand.corpus.task import TRIES, Failed, run_part
+from arborand.corpus.task import TRIES, Failed, record_failure, run_part
 from arborand.errors import ArborandError
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ def _run(ray: Any, job: Job, parts: Sequence[Part], tell: Tell) -> None:
                 try:
                     outcome = ray.get(reference)
                 except ray.exceptions.RayError as error:
-                    outcome = Failed(part.name, f"Ray gave it up: {error}")
+                    outcome = record_failure(job, part, f"Ray gave it up: {error}")
                 tell(outcome)
                 if isinstance(outcome, Failed):
                     return
