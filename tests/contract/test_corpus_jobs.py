@@ -532,6 +532,10 @@ def test_what_a_job_writes_is_no_input_though_its_pattern_matches(
         ({"trees": "projective"}, "trees is 'projective'"),
         ({"num_trees": -1}, "num_trees is -1"),
         ({"inputs": []}, "inputs is empty"),
+        ({"keep_heads": True}, "keep_heads: there are no heads to keep"),
+        ({"rank": 0, "world": 2}, "rank goes with engine array, not with local"),
+        ({"address": "x:1"}, "address goes with engine ray, not with local"),
+        ({"engine": "array", "rank": 0, "world": 2, "restart": True}, "would discard what the oth"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
@@ -540,6 +544,28 @@ def test_arguments_that_make_no_sense_are_refused(arguments, message, whole, tmp
     with pytest.raises(ValueError, match=message):
         corpus.run("sample", output=tmp_path / "out", **chosen)
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("command", "options"),
+    [
+        ("logz", {"seed": 1}),
+        ("best", {"without_replacement": True}),
+        ("sample", {"minimum_risk": True}),
+        ("convert", {"weights": True}),
+        ("check", {"num_trees": 3}),
+        ("entropy", {"method": "wilson", "ordered": True}),
+    ],
+)
+def test_options_that_a_command_does_not_have_are_refused(command, options, whole, tmp_path):
+    with pytest.raises(TypeError, match=f"{command} has no option '{min(options)}'"):
+        corpus.run(command, tmp_path / "shards", tmp_path / "out", **options)
+    assert not (tmp_path / "out").exists()
+
+
+def test_there_is_one_tree_of_least_risk(whole, tmp_path):
+    with pytest.raises(ValueError, match="one tree of least risk, and 2 are asked for"):
+        corpus.run("best", tmp_path / "shards", tmp_path / "out", minimum_risk=True, num_trees=2)
 
 
 def test_an_unfinished_folder_is_not_an_input(arborand, whole, tmp_path):

@@ -42,7 +42,7 @@ def settled(
     try:
         work = make_work(command, **common, **others)
     except ValueError as error:  # what options alone cannot say: which methods draw what
-        raise typer.BadParameter(str(error), param_hint="--method") from error
+        raise typer.BadParameter(str(error)) from error
     check_streams(scores, reading.conllu, output)
     if work.layout is not None:
         chosen_format(output, running, work.layout)

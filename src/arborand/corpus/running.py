@@ -41,7 +41,7 @@ from arborand.corpus.plan import (
 )
 from arborand.corpus.state import begin, finish, job_digest, recorded_seed
 from arborand.corpus.task import Done, Failed, Job, described
-from arborand.corpus.work import make_work
+from arborand.corpus.work import OPTIONS, make_work
 from arborand.corpus.writing import write_rows
 from arborand.errors import ArborandError, FormatError, OutputError, SentenceError
 from arborand.formats.inputs import open_input
@@ -73,6 +73,16 @@ class Running:
     rank: int | None = None
     world: int | None = None
     address: str | None = None
+
+    def __post_init__(self) -> None:
+        for name, engine in (("rank", "array"), ("world", "array"), ("address", "ray")):
+            if getattr(self, name) is not None and self.engine != engine:
+                raise ValueError(f"{name} goes with engine {engine}, not with {self.engine}")
+        if self.restart and self.engine == "array":
+            raise ValueError(
+                "restart does not go with engine array: each process would discard what the others "
+                "have made. Remove the output folder, then start the array"
+            )
 
 
 class StoppedError(ArborandError):
@@ -217,12 +227,12 @@ def run(
     part_sentences : int
         A single file of more sentences than this is divided into parts of this size.
     restart : bool
-        Discard what an earlier job has written to the folder.
+        Discard what an earlier job has written to the folder.  Not with ``array``.
     tell : function
         Is told what happens.
     **options
         Those of the command: `trees`, `weights`, `keep_heads`, `num_trees`, `seed`, `method`,
-        `without_replacement`, `minimum_risk`.
+        `without_replacement`, `minimum_risk`.  An option that the command does not have is refused.
 
     Returns
     -------
@@ -255,6 +265,11 @@ def run(
     check_choice(on_error, "on_error", ("stop", "skip"))
     check_workers(workers)
     check_count(part_sentences, "part_sentences", 1)
+    unknown = options.keys() - OPTIONS.get(command, options.keys())
+    if unknown:
+        raise TypeError(f"{command} has no option {', '.join(map(repr, sorted(unknown)))}")
+    if options.get("keep_heads") and conllu is None:
+        raise ValueError("keep_heads: there are no heads to keep; name their file with conllu")
     work = make_work(command, **options)
     running = Running(restart, part_sentences, workers, engine, rank, world, address)
     where = os.fspath(output)
