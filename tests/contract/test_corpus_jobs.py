@@ -489,6 +489,68 @@ def test_files_folders_and_patterns_are_inputs(arborand, whole, tmp_path, monkey
         assert (result.status, message in result.err) == (1, True), result.err
 
 
+@pytest.mark.parametrize("pattern", ["linked", "linked/", "linked/**/*.npz"])
+def test_links_are_followed_whatever_the_spelling(pattern, arborand, whole, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    shards, linked = tmp_path / "shards", tmp_path / "linked"
+    (linked / "own").mkdir(parents=True)
+    (linked / "own" / "a.npz").symlink_to(shards / "part-0.npz")
+    (linked / "sub").symlink_to(shards / "more")
+    (linked / "twice").symlink_to(shards / "more")
+    result = arborand("logz", pattern, "-o", "out/")
+    assert (result.status, result.err) == (0, "")
+    parts = ["own/a", *(f"{name}/part-{i}" for name in ("sub", "twice") for i in (5, 6))]
+    found = sorted(name for name in content(tmp_path / "out") if not name.startswith("_"))
+    assert found == [f"{part}.parquet" for part in parts]
+    # A link that leads nowhere is a shard that is lost; other names are nobody's business.
+    (linked / "notes.txt").symlink_to("nowhere")
+    shutil.rmtree("out")
+    assert arborand("logz", pattern, "-o", "out/").status == 0
+    (linked / "c.npz").symlink_to("nowhere")
+    result = arborand("logz", pattern, "-o", "out/")
+    assert result.status == 1
+    assert "c.npz cannot be read: No such file" in result.err
+
+
+@pytest.mark.parametrize("pattern", ["shards", "shards/**/*.npz"])
+@pytest.mark.parametrize("output", ["results/out/", "results/out.npz"])
+def test_what_a_job_writes_is_no_input_though_a_link_leads_there(
+    pattern, output, arborand, whole, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "results").mkdir()
+    (tmp_path / "shards" / "link").symlink_to(tmp_path / "results")
+    written = []
+    for _ in range(2):
+        result = arborand("convert", pattern, output, "--format", "npz")
+        assert result.status == 0, result.err
+        written.append(content(tmp_path / "results"))
+    assert written[0] == written[1]
+
+
+def test_links_that_lead_in_circles_end(whole, tmp_path):
+    shards = tmp_path / "shards"
+    (shards / "self").symlink_to(".")
+    (shards / "more" / "up").symlink_to(shards)
+    (tmp_path / "elsewhere").mkdir()
+    (shards / "away").symlink_to(tmp_path / "elsewhere")
+    (tmp_path / "elsewhere" / "back").symlink_to(shards)
+    assert corpus.run("logz", shards, tmp_path / "out").num_parts == 7
+
+
+def test_a_folder_that_cannot_be_listed_is_named(arborand, whole, tmp_path, monkeypatch):
+    list_folder, locked = os.scandir, str(tmp_path / "shards" / "more")
+
+    def refuse(path):
+        if os.fspath(path) == locked:
+            raise PermissionError(13, os.strerror(13), path)
+        return list_folder(path)
+
+    monkeypatch.setattr(os, "scandir", refuse)
+    result = arborand("logz", tmp_path / "shards", "-o", f"{tmp_path}/out/")
+    assert (result.status, f"{locked}: Permission denied" in result.err) == (1, True)
+
+
 @pytest.mark.parametrize(
     ("scores", "out", "message"),
     [
@@ -736,6 +798,29 @@ def test_a_rank_that_makes_no_sense_is_refused(whole, tmp_path):
         rank_and_world(3, 3, {})
     with pytest.raises(ArborandError, match="have to draw from one seed: give --seed"):
         corpus.run("sample", tmp_path / "shards", tmp_path / "out", engine="array", rank=0, world=2)
+
+
+@pytest.mark.parametrize(
+    ("environment", "message"),
+    [
+        ({"SLURM_ARRAY_TASK_ID": "x", "SLURM_ARRAY_TASK_COUNT": "2"},
+         "SLURM_ARRAY_TASK_ID=x, SLURM_ARRAY_TASK_COUNT=2.*invalid literal"),
+        ({"SLURM_ARRAY_TASK_ID": "1", "SLURM_ARRAY_TASK_COUNT": "2", "SLURM_ARRAY_TASK_STEP": "0"},
+         "SLURM_ARRAY_TASK_STEP=0.*zero"),
+        # --array=0,7: only some processes of an earlier array.
+        ({"SLURM_ARRAY_TASK_ID": "7", "SLURM_ARRAY_TASK_COUNT": "2", "SLURM_ARRAY_TASK_MIN": "0"},
+         "SLURM_ARRAY_TASK_ID=7, SLURM_ARRAY_TASK_COUNT=2, .*without gaps"),
+        ({"SLURM_ARRAY_TASK_ID": "2", "SLURM_ARRAY_TASK_COUNT": "3", "SLURM_ARRAY_TASK_MIN": "1",
+          "SLURM_ARRAY_TASK_STEP": "2"}, "SLURM_ARRAY_TASK_ID=2.*without gaps"),
+        ({"PMI_RANK": "2", "PMI_SIZE": "2"}, "PMI_RANK=2, PMI_SIZE=2 does not say"),
+        ({"OMPI_COMM_WORLD_RANK": "", "OMPI_COMM_WORLD_SIZE": "2"}, "OMPI_COMM_WORLD_RANK=, "),
+    ],
+)  # fmt: skip
+def test_variables_that_tell_no_rank_are_named(environment, message):
+    with pytest.raises(ArborandError, match=message) as caught:
+        rank_and_world(None, None, environment)
+    assert "give --rank and --world" in str(caught.value)
+    assert rank_and_world(7, 9, environment) == (7, 9)
 
 
 # ---- other file systems

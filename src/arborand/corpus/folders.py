@@ -84,8 +84,32 @@ class Folder:
                 path = Path(folder) / name
                 with suppress(FileNotFoundError):  # renamed by another process meanwhile
                     status = path.stat()
-                    if stat.S_ISREG(status.st_mode):  # a pipe would be waited for
+                    if stat.S_ISREG(status.st_mode):
                         found[path.relative_to(self.path).as_posix()] = status.st_size
+        return found
+
+    def inputs(self) -> list[str]:
+        """List all files, also in folders below, those behind links, too.
+
+        What cannot be listed is an error: its sentences would be missing, and the numbers of others
+        wrong.
+        """
+
+        def refuse(error: OSError) -> None:
+            raise error
+
+        found = []
+        above: dict[str, set[str]] = {}  # each folder, and those that lead to it
+        for folder, folders, names in os.walk(self.path, onerror=refuse, followlinks=True):
+            above[folder] = {os.path.realpath(folder), *above.get(os.path.dirname(folder), ())}
+            # A link to one of those would lead round in circles.
+            folders[:] = [
+                name
+                for name in folders
+                if os.path.realpath(os.path.join(folder, name)) not in above[folder]
+            ]
+            paths = [Path(folder) / name for name in names]
+            found += [p.relative_to(self.path).as_posix() for p in paths if is_input(p)]
         return found
 
     def stamp(self, name: str) -> Stamp:
@@ -159,6 +183,10 @@ class RemoteFolder:
             for info in self._fs.get_file_info(selector)
             if info.is_file
         }
+
+    def inputs(self) -> list[str]:
+        """List all files, also in folders below."""
+        return list(self.sizes())
 
     def stamp(self, name: str) -> Stamp:
         """Look up the size of a file, and when it was written."""
@@ -285,6 +313,14 @@ def check_writable(folder: Folder | RemoteFolder) -> None:
             )
         if folder.path.exists() and not folder.path.is_dir():
             raise OutputError(f"{folder.where} is a file, not a folder")
+
+
+def is_input(path: Path) -> bool:
+    """Tell whether something is a file, or was one: a link that leads nowhere is not passed over.
+
+    A pipe is none: it would be waited for.
+    """
+    return path.is_file() or (path.is_symlink() and not path.exists())
 
 
 def is_hidden(name: str) -> bool:

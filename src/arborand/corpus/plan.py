@@ -15,10 +15,19 @@ import re
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from pathlib import Path, PurePosixPath
+from pathlib import Path, PurePath, PurePosixPath
 from typing import TYPE_CHECKING
 
-from arborand.corpus.folders import Folder, Stamp, is_hidden, is_remote, open_folder, place, split
+from arborand.corpus.folders import (
+    Folder,
+    Stamp,
+    is_hidden,
+    is_input,
+    is_remote,
+    open_folder,
+    place,
+    split,
+)
 from arborand.corpus.footers import Footer, read_footer, sha256_of
 from arborand.errors import FormatError, OutputError
 from arborand.formats.inputs import InputFile, open_input, shown_name
@@ -118,8 +127,13 @@ def find_shards(
     """
     base, names = _listed(inputs, endings)
     if output is not None and is_remote(output) == is_remote(base):
-        source, target = place(base), place(output)
-        names = [name for name in names if not (source / name).is_relative_to(target)]
+        target = place(output)
+        places = {folder: _placed(base, folder) for folder in {split(name)[0] for name in names}}
+        names = [
+            name
+            for name in names
+            if not (places[split(name)[0]] / split(name)[1]).is_relative_to(target)
+        ]
         if not names:
             raise OutputError(f"{output} holds all that would be read: choose another output")
     folder = open_folder(base)
@@ -130,6 +144,11 @@ def find_shards(
         answer.append(replace(shard, first=first))
         first += shard.num_sentences
     return answer
+
+
+def _placed(base: str, folder: str) -> PurePath:
+    """Say where a folder of the input is, behind whatever links."""
+    return place(base) / folder if is_remote(base) else place(os.path.join(base, folder))
 
 
 def _listed(inputs: Sequence[str], endings: tuple[str, ...]) -> tuple[str, list[str]]:
@@ -164,11 +183,11 @@ def _files_of(where: str, endings: tuple[str, ...]) -> tuple[str, list[str]]:
     is_pattern = re.search(r"[*?\[]" if not is_remote(where) else r"[*\[]", where) is not None
     if not (is_pattern and is_remote(where)) and open_folder(where).is_folder():
         folder = open_folder(where)
-        sizes = folder.sizes()
-        names = [n for n in sizes if not is_hidden(n) and n.lower().endswith(endings)]
+        files = folder.inputs()
+        names = [n for n in files if not is_hidden(n) and n.lower().endswith(endings)]
         if not names:
             raise FormatError(f"{where} holds no files that end in {', '.join(endings)}")
-        if MANIFEST in sizes and SUCCESS not in sizes:
+        if MANIFEST in files and SUCCESS not in files:
             raise FormatError(
                 f"{where} is the output of a job that is not finished: arborand status {where}"
             )
@@ -180,12 +199,12 @@ def _files_of(where: str, endings: tuple[str, ...]) -> tuple[str, list[str]]:
         pattern = where[len(fixed) + 1 :].split("/")
         names = [
             name
-            for name in open_folder(fixed).sizes()
+            for name in open_folder(fixed).inputs()
             if not is_hidden(name) and _matches(name.split("/"), pattern)
         ]
     else:
         paths = [Path(path) for path in glob.glob(where, recursive=True)]
-        names = [path.relative_to(fixed).as_posix() for path in paths if path.is_file()]
+        names = [path.relative_to(fixed).as_posix() for path in paths if is_input(path)]
         names = [name for name in names if not is_hidden(name)]
     if not names:
         raise FormatError(f"no file matches {where}")
