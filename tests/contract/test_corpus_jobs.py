@@ -593,6 +593,7 @@ def test_what_a_job_writes_is_no_input_though_its_pattern_matches(
         ({"part_sentences": -3}, "part_sentences is -3"),
         ({"trees": "projective"}, "trees is 'projective'"),
         ({"num_trees": -1}, "num_trees is -1"),
+        ({"seed": -1}, "seed is -1"),
         ({"inputs": []}, "inputs is empty"),
         ({"keep_heads": True}, "keep_heads: there are no heads to keep"),
         ({"rank": 0, "world": 2}, "rank goes with engine array, not with local"),
@@ -921,11 +922,66 @@ def test_rows_of_any_table_get_the_trees_of_their_place(whole, tmp_path):
             {"log_weights": [[0.0] * 4, [np.nan] * 4], "index": [7, 8], "sent_id": ["a", "b"]},
             r"sentence 'b' \(number 9\): log_weights\[0, 1\] is nan",
         ),
+        (  # each a run of its own
+            {"log_weights": [[0.0] * 4, [np.nan] * 4], "index": [5, 9], "sent_id": ["x", "y"]},
+            r"sentence 'y' \(number 10\): log_weights\[0, 1\] is nan",
+        ),
+        ({"log_weights": ["a", "b"], "index": [0, 1]}, "log_weights has the type string: expected"),
+        ({"log_weights": [[0.0] * 4, 3], "index": [0, 1]}, "the column log_weights: "),
+        ({"log_weights": [None], "index": [0]}, "log_weights has the type null: expected flat"),
+        ({"log_weights": [[0.0] * 4], "index": [None]}, "index has the type null: expected integ"),
+        ({"log_weights": [[0.0] * 4] * 2, "index": [0, None]}, "the column index lacks 1 places"),
+        ({"log_weights": [[0.0] * 4], "index": [1.5]}, "index has the type double: expected integ"),
+        ({"log_weights": [[0.0] * 4], "index": ["7"]}, "index has the type string: expected integ"),
+        ({"log_weights": [[0.0] * 4], "index": [0, 1]}, "the batch: .*length"),
+        (
+            {"log_weights": [[0.0] * 4], "index": [7], "sent_id": [1.5]},
+            "sent_id has the type double: expected strings",
+        ),
+        (
+            {"log_weights": [[0.0] * 4] * 2, "index": [6, 7], "sent_id": ["a", None]},
+            "the sent_id of sentence number 8 is None: expected a string",
+        ),
     ],
 )
 def test_rows_that_cannot_be_used_are_named(batch, message):
     with pytest.raises(ArborandError, match=message):
         corpus.SampleTrees(2, seed=1)(batch)
+
+
+def test_places_are_counted_from_0():
+    sample = corpus.SampleTrees(2, seed=1)
+    for kind, place in (("i4", -1), ("u8", 2**63)):
+        with pytest.raises(ValueError, match=f"the column index is {place}: indices are counted"):
+            sample({"log_weights": [[0.0] * 4], "index": np.array([place], kind)})
+    with pytest.raises(FormatError, match="the column index: .* too large"):
+        sample({"log_weights": [[0.0] * 4], "index": [2**70]})
+    with pytest.raises(FormatError, match="index has the type double: expected integers"):
+        sample({"log_weights": [[0.0] * 4]}, [1.5])
+
+
+def test_a_batch_of_no_rows_has_no_trees():
+    sample = corpus.SampleTrees(2, seed=1)
+    assert sample({"log_weights": [], "index": []}) == {
+        "index": [], "sample": [], "log_prob": [], "heads": []
+    }  # fmt: skip
+    empty = pandas.DataFrame({"log_weights": [], "sent_id": [], "index": []})
+    assert list(sample(empty).columns) == ["sent_id", "index", "sample", "log_prob", "heads"]
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"seed": None}, TypeError, "seed must be an integer, not NoneType"),
+        ({"seed": -1}, ValueError, "seed is -1"),
+        ({"seed": 1.0}, TypeError, "seed must be an integer"),
+        ({"seed": 1, "keep_heads": True}, TypeError, "SampleTrees has no option 'keep_heads'"),
+        ({"seed": 1, "num_threes": 3}, TypeError, "SampleTrees has no option 'num_threes'"),
+    ],
+)
+def test_a_sampler_of_rows_refuses_what_makes_no_sense(options, error, message):
+    with pytest.raises(error, match=message):
+        corpus.SampleTrees(2, **options)
 
 
 def test_what_looks_odd_to_a_worker_is_said_once(arborand, tmp_path):

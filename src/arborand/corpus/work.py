@@ -123,6 +123,7 @@ def make_work(
     if command == "convert":
         return Work(command, None, None, {})
     if command == "sample":
+        seed = None if seed is None else check_count(seed, "seed", 0)
         methods = WITHOUT_REPLACEMENT if without_replacement else WITH_REPLACEMENT
         check_method(method, methods, single_root=trees == "dependency")
     setting = computing.Setting(trees == "dependency", weights, 1, keep_heads)
