@@ -954,7 +954,7 @@ def test_places_are_counted_from_0():
     for kind, place in (("i4", -1), ("u8", 2**63)):
         with pytest.raises(ValueError, match=f"the column index is {place}: indices are counted"):
             sample({"log_weights": [[0.0] * 4], "index": np.array([place], kind)})
-    with pytest.raises(FormatError, match="the column index: .* too large"):
+    with pytest.raises(FormatError, match=r"the column index: .* too large"):
         sample({"log_weights": [[0.0] * 4], "index": [2**70]})
     with pytest.raises(FormatError, match="index has the type double: expected integers"):
         sample({"log_weights": [[0.0] * 4]}, [1.5])

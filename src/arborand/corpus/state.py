@@ -22,8 +22,7 @@ from arborand.corpus.plan import MANIFEST, SUCCESS, shard_sha256
 from arborand.corpus.provenance import differences
 from arborand.corpus.task import check_owner, failure_name, marker_name, read_marker
 from arborand.errors import OutputError
-from arborand.formats.inputs import parse_json
-from arborand.formats.provenance import as_json
+from arborand.formats.inputs import as_json, parse_json
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
