@@ -5,9 +5,11 @@ from __future__ import annotations
 import itertools
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from functools import partial
 from pathlib import Path
@@ -17,7 +19,7 @@ import pyarrow.parquet
 import pytest
 
 from arborand import corpus
-from arborand.corpus import creating, engines, folders, state
+from arborand.corpus import creating, engines, folders, state, task
 from arborand.corpus.engines import Passed
 from arborand.errors import ArborandError, OutputError
 from tests import faults
@@ -150,12 +152,28 @@ def test_a_full_disk_is_one_message_and_what_is_finished_is_kept(kind, runs, sha
     sizes = sorted(len(data) for name, data in content(whole).items() if name.endswith(kind))
     status, message, _ = runs(*sample(shards, out, kind), fault=["full disk", sizes[-1] - 1])
     assert status == 1
-    assert "File too large" in message
+    assert re.search(rf"{re.escape(str(out))}/shard-\d\.{kind}: File too large", message)
     assert "the same command goes on from there" in message
     assert "Traceback" not in message
     assert asides(out) == []
     assert runs(*sample(shards, out, kind))[0] == 0
     assert content(out) == content(whole)
+
+
+def test_a_full_disk_names_the_file_or_the_folder_for_temporary_files(
+    runs, shards, tmp_path, monkeypatch
+):
+    out = tmp_path / "t.jsonl"
+    status, message, _ = runs("sample", shards, "--seed", 1, "-o", out, fault=["full disk", 1000])
+    assert (status, message) == (1, f"arborand: {out}: File too large\n")
+    pytest.importorskip("fsspec")
+
+    def full(*arguments):
+        raise OSError(28, os.strerror(28))
+
+    monkeypatch.setattr(task._Hashed, "write", full)
+    with pytest.raises(corpus.StoppedError, match=f"^{tempfile.gettempdir()}: No space left"):
+        corpus.run("sample", shards, "memory://full/", seed=1)
 
 
 def test_a_file_is_whole_or_not_there(runs, shards, tmp_path):
@@ -455,10 +473,16 @@ def test_an_output_that_is_read_only_is_one_message(job, tmp_path, monkeypatch):
         patch.setattr(creating.os, "open", refuse)
         result = again()
     assert result.status == 1
-    assert "Read-only file system" in result.err
+    assert f"{tmp_path}/out/_arborand/job.json: Read-only file system" in result.err
     assert "Traceback" not in result.err
     assert again().status == 0
     assert content(tmp_path / "out") == content(tmp_path / "whole")
+    # What is finished needs no writing.
+    with monkeypatch.context() as patch:
+        patch.setattr(creating.os, "open", refuse)
+        result = again()
+    assert (result.status, result.out.decode()) == (0, f"written: {tmp_path}/out/ (4 parts)\n")
+    assert result.err == "arborand: 4 of 4 parts are there already\n"
 
 
 # ---- jobs that are discarded

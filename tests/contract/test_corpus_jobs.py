@@ -570,6 +570,15 @@ def test_an_output_that_would_be_read_is_refused_at_once(
     assert content(tmp_path) == before
 
 
+def test_an_output_without_a_name_is_refused(arborand, whole, tmp_path):
+    for command in ("logz", tmp_path / "shards", "-o", ""), ("convert", tmp_path / "shards", ""):
+        result = arborand(*command)
+        assert result.status == 1
+        assert result.err.startswith("arborand: the name of the output is empty: name a file, or")
+    with pytest.raises(OutputError, match="the name of the output is empty"):
+        corpus.run("logz", tmp_path / "shards", "")
+
+
 @pytest.mark.parametrize("pattern", ["shards/**/*.npz", "shards/*/*.npz"])
 def test_what_a_job_writes_is_no_input_though_its_pattern_matches(
     pattern, arborand, whole, tmp_path, monkeypatch

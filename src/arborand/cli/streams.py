@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from arborand.corpus.creating import check_target, is_stream, output_format
+from arborand.corpus.creating import check_named, check_target, is_stream, output_format
 from arborand.corpus.folders import is_remote
 from arborand.corpus.running import is_folder
 from arborand.errors import OutputError
@@ -36,6 +36,7 @@ def check_streams(
             "standard input can be the scores or the CoNLL-U file, not both", param_hint="--conllu"
         )
     if output is not None and not (is_folder(output) or is_stream(output) or is_remote(output)):
+        check_named(output)
         check_target(Path(output))
 
 

@@ -17,7 +17,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path, PurePath, PurePosixPath
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
-from arborand.corpus.creating import is_aside, is_stream, remove_orphans, written_aside
+from arborand.corpus.creating import is_aside, is_stream, naming, remove_orphans, written_aside
 from arborand.errors import FormatError, OutputError
 from arborand.formats.inputs import CHUNK, required
 
@@ -208,7 +208,7 @@ class RemoteFolder:
         """Copy a file to this machine while it is needed."""
         with tempfile.TemporaryDirectory(prefix="arborand-") as folder:
             path = Path(folder) / "copy"
-            with self.open(name) as source, path.open("wb") as target:
+            with naming(folder), self.open(name) as source, path.open("wb") as target:
                 shutil.copyfileobj(source, target, CHUNK)
             yield path
 
@@ -216,8 +216,9 @@ class RemoteFolder:
     def create(self, name: str) -> Iterator[IO[bytes]]:
         """Write a file that appears when the block ends well, in the place of an older one."""
         with tempfile.TemporaryFile() as file:
-            yield file
-            file.seek(0)
+            with naming(tempfile.gettempdir()):
+                yield file
+                file.seek(0)
             # A stream that is left by an exception would be closed, and half an object shown.  In a
             # thread of its own no signal ends the upload.
             with ThreadPoolExecutor(1) as uploader:

@@ -14,6 +14,7 @@ import numpy as np
 from arborand import __version__
 from arborand.arguments import check_choice, check_count, check_workers
 from arborand.corpus.creating import (
+    check_named,
     has_known_ending,
     is_stream,
     output_format,
@@ -167,6 +168,7 @@ def is_folder(output: str) -> bool:
 
 
 def _check_output(output: str, inputs: Sequence[str]) -> None:
+    check_named(output)
     target = place(output)
     for where in inputs:
         if where == "-" or is_remote(where) != is_remote(output):
