@@ -539,6 +539,28 @@ def test_version_and_help(arborand):
         (["logz", SCORES, "-o", "-", "--format", "jsonl", "--resume"], "made in one go"),
         (["logz", SCORES, "-o", "x.npz", "--restart"], "Write to a folder"),
         (["logz", SCORES, "-o", "x.npz", "--engine", "ray"], "made in one go"),
+        (["logz", SCORES, "-o", "x.npz", "--part-sentences", 3], "made in one go"),
+        (["logz", SCORES, "--part-sentences", 3], "goes with -o"),
+        (["logz", SCORES, "--engine", "ray"], "goes with -o"),
+        (["logz", SCORES, "-o", "x/", "--rank", 0, "--world", 2], "rank goes with engine array"),
+        (["logz", SCORES, "-o", "x/", "--world", 2], "world goes with engine array"),
+        (["convert", SCORES, "x/", "--address", "x:1"], "address goes with engine ray"),
+        (
+            [
+                "logz",
+                SCORES,
+                "-o",
+                "x/",
+                "--engine",
+                "array",
+                "--rank",
+                0,
+                "--world",
+                2,
+                "--restart",
+            ],
+            "each process would discard",
+        ),
         (["logz", "-", SCORES], "standard input stands alone"),
         (["sample", "-", "--conllu", "-"], "not both"),
         (["show", SCORES, "-o", "page.txt"], "neither a page (.html) nor a diagram"),
@@ -717,3 +739,28 @@ def test_what_is_read_is_not_written_over(arborand, corpus, tmp_path, monkeypatc
     assert result.status == 2
     assert "is the file that is read" in " ".join(result.err.split())
     assert before == {path.name: path.read_bytes() for path in tmp_path.iterdir() if path.is_file()}
+
+
+@pytest.mark.parametrize("moment", ["import", "run"])
+def test_an_interruption_outside_the_command_is_no_traceback(moment):
+    program = f"""
+import sys
+from arborand import cli
+
+class Interrupted:
+    def find_spec(self, name, *others):
+        if name == "arborand.cli.app":
+            raise KeyboardInterrupt
+
+def interrupted():
+    raise KeyboardInterrupt
+
+if {moment!r} == "import":
+    sys.meta_path.insert(0, Interrupted())
+else:
+    from arborand.cli import app
+    app.run = interrupted
+cli.main()
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, check=False)
+    assert (done.returncode, done.stderr) == (130, b"")

@@ -5,19 +5,25 @@ from __future__ import annotations
 import itertools
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
+import tempfile
 import time
+from functools import partial
 from pathlib import Path
 
 import numpy as np
+import pyarrow.parquet
 import pytest
 
 from arborand import corpus
-from arborand.corpus import creating, engines
+from arborand.corpus import creating, engines, folders, state, task
+from arborand.corpus.engines import Passed
+from arborand.errors import ArborandError, OutputError
 from tests import faults
-from tests.command_line import call, conllu_of, random_corpus
+from tests.command_line import call, conllu_of, random_corpus, without_times
 
 KILLED = -9
 FORMATS = ("parquet", "jsonl", "conllu", "npz")
@@ -66,6 +72,11 @@ def content(folder: Path) -> dict[str, bytes]:
         for path in sorted(folder.rglob("*"))
         if path.is_file()
     }
+
+
+def same_but_times(out: Path, whole: Path) -> bool:
+    """Compare two folders; the inputs may have been written again in between."""
+    return without_times(content(out)) == without_times(content(whole))
 
 
 def asides(folder: Path) -> list[str]:
@@ -141,12 +152,28 @@ def test_a_full_disk_is_one_message_and_what_is_finished_is_kept(kind, runs, sha
     sizes = sorted(len(data) for name, data in content(whole).items() if name.endswith(kind))
     status, message, _ = runs(*sample(shards, out, kind), fault=["full disk", sizes[-1] - 1])
     assert status == 1
-    assert "File too large" in message
+    assert re.search(rf"{re.escape(str(out))}/shard-\d\.{kind}: File too large", message)
     assert "the same command goes on from there" in message
     assert "Traceback" not in message
     assert asides(out) == []
     assert runs(*sample(shards, out, kind))[0] == 0
     assert content(out) == content(whole)
+
+
+def test_a_full_disk_names_the_file_or_the_folder_for_temporary_files(
+    runs, shards, tmp_path, monkeypatch
+):
+    out = tmp_path / "t.jsonl"
+    status, message, _ = runs("sample", shards, "--seed", 1, "-o", out, fault=["full disk", 1000])
+    assert (status, message) == (1, f"arborand: {out}: File too large\n")
+    pytest.importorskip("fsspec")
+
+    def full(*arguments):
+        raise OSError(28, os.strerror(28))
+
+    monkeypatch.setattr(task._Hashed, "write", full)
+    with pytest.raises(corpus.StoppedError, match=f"^{tempfile.gettempdir()}: No space left"):
+        corpus.run("sample", shards, "memory://full/", seed=1)
 
 
 def test_a_file_is_whole_or_not_there(runs, shards, tmp_path):
@@ -204,6 +231,9 @@ def test_a_worker_that_dies_again_and_again_ends_the_job(shards, tmp_path, monke
     monkeypatch.setattr(engines.subprocess, "Popen", Mortal)
     with pytest.raises(corpus.StoppedError, match=r"process died 3 times \(exit status -9\)"):
         corpus.run("sample", shards, tmp_path / "out", seed=1, workers=2)
+    failed = corpus.read_status(str(tmp_path / "out")).failed
+    assert failed
+    assert all("process died 3 times" in reason for reason in failed.values())
 
 
 def children_of(process: int) -> list[int]:
@@ -328,7 +358,88 @@ def test_a_shard_that_changes_after_the_plan_is_named(job, tmp_path):
     (shards / "shard-3.npz").write_bytes(good)
     assert list(corpus.read_status(str(tmp_path / "out")).failed) == ["shard-3.parquet"]
     corpus.run("sample", shards, tmp_path / "out", num_trees=5, seed=1)
-    assert content(tmp_path / "out") == content(tmp_path / "whole")
+    assert same_but_times(tmp_path / "out", tmp_path / "whole")
+
+
+def save_scores(path, seed, count=40, *, bounds=True):
+    """Write Parquet whose footer tells nothing of the scores but, with `bounds`, the extremes."""
+    rng = np.random.default_rng(seed)
+    stack = rng.uniform(-1, 1, (count, 25)).astype("f4")
+    stack[0, :2] = -1, 1
+    table = pyarrow.table({"sent_id": list(map(str, range(count))), "log_weights": list(stack)})
+    options = {"use_dictionary": ["sent_id"], "write_statistics": bounds, "compression": "none"}
+    pyarrow.parquet.write_table(table, path, **options)
+
+
+@pytest.mark.parametrize("where", ["", "memory://"])
+@pytest.mark.parametrize("bounds", [True, False])
+def test_a_shard_whose_footer_stays_the_same_is_compared_by_its_bytes(
+    bounds, where, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    Path("scores").mkdir()
+    for seed, name in enumerate("ab"):
+        save_scores(f"scores/{name}.parquet", seed, bounds=bounds)
+
+    def run():
+        if where:
+            memory = pytest.importorskip("fsspec").filesystem("memory")
+            memory.pipe({f"/changing/{p.name}": p.read_bytes() for p in Path("scores").iterdir()})
+        scores = f"{where}changing/" if where else "scores"
+        return corpus.run("sample", scores, "out", num_trees=3, seed=1)
+
+    run()
+    before, changed = content(Path("out")), Path("scores/b.parquet")
+    good = changed.read_bytes()
+    save_scores(changed, 9, bounds=bounds)
+    footer = int.from_bytes(good[-8:-4], "little") + 8
+    assert changed.read_bytes()[-footer:] == good[-footer:]
+    assert changed.stat().st_size == len(good)
+    assert changed.read_bytes() != good
+    for missing in (("out/_SUCCESS",), ("out/a.parquet",)):
+        for name in missing:
+            Path(name).unlink(missing_ok=True)
+        with pytest.raises(OutputError, match=r"job: the input of 'b\.parquet' has changed"):
+            run()
+    # Only the time differs: it is the same job.
+    changed.write_bytes(good)
+    read, sha256_of = [], state.shard_sha256
+    monkeypatch.setattr(state, "shard_sha256", lambda shard: read.append(1) or sha256_of(shard))
+    assert run().is_complete
+    assert read
+    assert without_times(content(Path("out"))) == without_times(before)
+
+
+def test_what_was_not_written_since_is_not_read(job, tmp_path, monkeypatch):
+    _, again = job
+    assert again().status == 0
+    (tmp_path / "out" / "shard-1.parquet").unlink()
+    monkeypatch.setattr(state, "shard_sha256", lambda shard: pytest.fail("it is read"))
+    assert again().status == 0
+
+
+@pytest.mark.parametrize("moment", ["between two parts", "within a part"])
+def test_a_file_that_changes_while_its_parts_are_made_is_named(moment, tmp_path, monkeypatch):
+    scores, out = tmp_path / "scores.parquet", tmp_path / "out"
+    save_scores(scores, 0)
+    good, is_within = scores.read_bytes(), moment == "within a part"
+    run = partial(corpus.run, "sample", scores, seed=1, part_sentences=10)
+    run(tmp_path / "whole")
+
+    def change(event):
+        if event.part == "scores-00001.parquet" and isinstance(event, Passed) == is_within:
+            save_scores(scores, 9)
+
+    with pytest.raises(corpus.StoppedError, match=r"scores\.parquet has changed since"):
+        run(out, tell=change)
+    parts = [f"scores-0000{i}.parquet" for i in range(4)]
+    made = parts[: 1 if is_within else 2]
+    assert sorted(path.name for path in out.glob("*.parquet")) == made
+    with pytest.raises(OutputError, match=r"the input of 'scores-00000\.parquet'"):
+        run(out)
+    scores.write_bytes(good)
+    assert run(out).is_complete
+    assert same_but_times(out, tmp_path / "whole")
 
 
 def test_a_damaged_shard_in_the_middle_stops_the_job_and_keeps_the_others(job, tmp_path):
@@ -346,7 +457,7 @@ def test_a_damaged_shard_in_the_middle_stops_the_job_and_keeps_the_others(job, t
     ]
     (shards / "shard-2.npz").write_bytes(good)
     assert again().status == 0
-    assert content(tmp_path / "out") == content(tmp_path / "whole")
+    assert same_but_times(tmp_path / "out", tmp_path / "whole")
 
 
 def test_an_output_that_is_read_only_is_one_message(job, tmp_path, monkeypatch):
@@ -362,7 +473,121 @@ def test_an_output_that_is_read_only_is_one_message(job, tmp_path, monkeypatch):
         patch.setattr(creating.os, "open", refuse)
         result = again()
     assert result.status == 1
-    assert "Read-only file system" in result.err
+    assert f"{tmp_path}/out/_arborand/job.json: Read-only file system" in result.err
     assert "Traceback" not in result.err
     assert again().status == 0
+    assert content(tmp_path / "out") == content(tmp_path / "whole")
+    # What is finished needs no writing.
+    with monkeypatch.context() as patch:
+        patch.setattr(creating.os, "open", refuse)
+        result = again()
+    assert (result.status, result.out.decode()) == (0, f"written: {tmp_path}/out/ (4 parts)\n")
+    assert result.err == "arborand: 4 of 4 parts are there already\n"
+
+
+# ---- jobs that are discarded
+
+
+def same_sizes(folder: Path) -> Path:
+    """Make shards whose parts have the same size whatever the seed."""
+    folder.mkdir()
+    for name in "abc":
+        np.save(folder / f"{name}.npy", np.zeros((30, 3, 3)))
+    return folder
+
+
+@pytest.mark.parametrize("where", ["", "memory://"])
+@pytest.mark.parametrize("moment", ["within a part", "after a part", "after the last part"])
+@pytest.mark.parametrize("same", [True, False])
+def test_what_is_left_of_a_discarded_job_never_appears(same, moment, where, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    scores, names = same_sizes(Path("scores")), {"a.npz", "b.npz", "c.npz"}
+    options = {"format": "npz", "num_trees": 2}
+    out = f"{where}{tmp_path.name}/out" if where else "out"
+    if where:
+        pytest.importorskip("fsspec").filesystem("memory").mkdir(f"/{tmp_path.name}")
+    new = 1 if same else 2
+    corpus.run("sample", scores, "whole", seed=new, **options)
+    happened = []
+
+    def discard(event):
+        part, is_within = ("c" if "last" in moment else "b"), moment == "within a part"
+        if event.part == f"{part}.npz" and isinstance(event, Passed) == is_within and not happened:
+            happened.append(event)
+            status = corpus.run("sample", scores, out, seed=new, restart=True, **options)
+            assert status.is_complete
+
+    old = partial(corpus.run, "sample", scores, out, seed=1, tell=discard, **options)
+    if same:  # the other run has made the same
+        assert old().is_complete
+    else:
+        with pytest.raises(ArborandError, match="belongs to another job now: this one was disc"):
+            old()
+    assert happened
+    folder = fsspec_content(out) if where else content(Path(out))
+    assert folder == content(Path("whole"))
+    assert {name for name in folder if name.endswith(".npz")} == names
+
+
+def fsspec_content(where: str) -> dict[str, bytes]:
+    memory = pytest.importorskip("fsspec").filesystem("memory")
+    root = "/" + where.partition("://")[2]
+    return {name.removeprefix(f"{root}/"): memory.cat(name) for name in memory.find(root)}
+
+
+def test_a_command_says_that_it_discards_what_another_run_is_making(tmp_path):
+    scores, out = same_sizes(tmp_path / "scores"), tmp_path / "out"
+    corpus.run("sample", scores, tmp_path / "whole", seed=2)
+    command = [sys.executable, "-m", "arborand", "sample", scores, "-o", f"{out}/"]
+    endless = [*command, "-k", "30000000", "--seed", "1", "--format", "jsonl"]
+    with subprocess.Popen(endless) as old:
+        try:
+            while not asides(out):
+                assert old.poll() is None
+                time.sleep(0.01)
+            new = [*command, "--seed", "2", "--restart"]
+            done = subprocess.run(new, check=True, stderr=subprocess.PIPE, text=True)
+            assert "another run was writing to" in done.stderr
+            assert "both write the same" not in done.stderr
+            assert content(out) == content(tmp_path / "whole")
+        finally:
+            old.kill()
+
+
+def test_a_job_that_is_half_discarded_can_be_discarded(tmp_path, monkeypatch):
+    scores, out = same_sizes(tmp_path / "scores"), tmp_path / "out"
+    run = partial(corpus.run, "sample", scores, format="npz")
+    run(tmp_path / "whole", seed=2)
+    remove = folders.Folder.remove
+    for left in range(1, 8):
+        run(out, seed=1, restart=True)
+        count = itertools.count()
+
+        def killed(self, name, count=count, left=left):
+            if next(count) == left:
+                raise KeyboardInterrupt
+            remove(self, name)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(folders.Folder, "remove", killed)
+            with pytest.raises(KeyboardInterrupt):
+                run(out, seed=2, restart=True)
+        assert not corpus.read_status(str(out)).is_complete
+        with pytest.raises(OutputError, match="discarded was True"):
+            run(out, seed=2)
+        run(out, seed=2, restart=True)
+        assert content(out) == content(tmp_path / "whole")
+
+
+def test_a_part_that_is_lost_makes_a_job_incomplete(job, tmp_path, monkeypatch, capsysbinary):
+    _, again = job
+    assert again().status == 0
+    (tmp_path / "out" / "shard-1.parquet").unlink()
+    assert not corpus.read_status(str(tmp_path / "out")).is_complete
+    shown = call(monkeypatch, capsysbinary, "status", tmp_path / "out")
+    assert shown.status == 1
+    assert " parts      3 of 4 " in shown.out.decode()
+    assert "not complete: the command" in shown.out.decode()
+    assert again().status == 0
+    assert call(monkeypatch, capsysbinary, "status", tmp_path / "out").status == 0
     assert content(tmp_path / "out") == content(tmp_path / "whole")

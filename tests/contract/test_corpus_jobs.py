@@ -25,7 +25,7 @@ from arborand.corpus.engines import rank_and_world
 from arborand.errors import ArborandError, BiasedSamplerWarning
 from arborand.formats import FormatError, OutputError, read_trees
 from tests import faults
-from tests.command_line import Corpus, call, conllu_of, random_corpus
+from tests.command_line import Corpus, call, conllu_of, random_corpus, without_times
 
 KINDS = ("npz", "parquet", "safetensors", "npy")
 
@@ -489,6 +489,68 @@ def test_files_folders_and_patterns_are_inputs(arborand, whole, tmp_path, monkey
         assert (result.status, message in result.err) == (1, True), result.err
 
 
+@pytest.mark.parametrize("pattern", ["linked", "linked/", "linked/**/*.npz"])
+def test_links_are_followed_whatever_the_spelling(pattern, arborand, whole, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    shards, linked = tmp_path / "shards", tmp_path / "linked"
+    (linked / "own").mkdir(parents=True)
+    (linked / "own" / "a.npz").symlink_to(shards / "part-0.npz")
+    (linked / "sub").symlink_to(shards / "more")
+    (linked / "twice").symlink_to(shards / "more")
+    result = arborand("logz", pattern, "-o", "out/")
+    assert (result.status, result.err) == (0, "")
+    parts = ["own/a", *(f"{name}/part-{i}" for name in ("sub", "twice") for i in (5, 6))]
+    found = sorted(name for name in content(tmp_path / "out") if not name.startswith("_"))
+    assert found == [f"{part}.parquet" for part in parts]
+    # A link that leads nowhere is a shard that is lost; other names are nobody's business.
+    (linked / "notes.txt").symlink_to("nowhere")
+    shutil.rmtree("out")
+    assert arborand("logz", pattern, "-o", "out/").status == 0
+    (linked / "c.npz").symlink_to("nowhere")
+    result = arborand("logz", pattern, "-o", "out/")
+    assert result.status == 1
+    assert "c.npz cannot be read: No such file" in result.err
+
+
+@pytest.mark.parametrize("pattern", ["shards", "shards/**/*.npz"])
+@pytest.mark.parametrize("output", ["results/out/", "results/out.npz"])
+def test_what_a_job_writes_is_no_input_though_a_link_leads_there(
+    pattern, output, arborand, whole, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "results").mkdir()
+    (tmp_path / "shards" / "link").symlink_to(tmp_path / "results")
+    written = []
+    for _ in range(2):
+        result = arborand("convert", pattern, output, "--format", "npz")
+        assert result.status == 0, result.err
+        written.append(content(tmp_path / "results"))
+    assert written[0] == written[1]
+
+
+def test_links_that_lead_in_circles_end(whole, tmp_path):
+    shards = tmp_path / "shards"
+    (shards / "self").symlink_to(".")
+    (shards / "more" / "up").symlink_to(shards)
+    (tmp_path / "elsewhere").mkdir()
+    (shards / "away").symlink_to(tmp_path / "elsewhere")
+    (tmp_path / "elsewhere" / "back").symlink_to(shards)
+    assert corpus.run("logz", shards, tmp_path / "out").num_parts == 7
+
+
+def test_a_folder_that_cannot_be_listed_is_named(arborand, whole, tmp_path, monkeypatch):
+    list_folder, locked = os.scandir, str(tmp_path / "shards" / "more")
+
+    def refuse(path):
+        if os.fspath(path) == locked:
+            raise PermissionError(13, os.strerror(13), path)
+        return list_folder(path)
+
+    monkeypatch.setattr(os, "scandir", refuse)
+    result = arborand("logz", tmp_path / "shards", "-o", f"{tmp_path}/out/")
+    assert (result.status, f"{locked}: Permission denied" in result.err) == (1, True)
+
+
 @pytest.mark.parametrize(
     ("scores", "out", "message"),
     [
@@ -506,6 +568,15 @@ def test_an_output_that_would_be_read_is_refused_at_once(
     with pytest.raises(OutputError, match=message):
         corpus.run("logz", scores, out)
     assert content(tmp_path) == before
+
+
+def test_an_output_without_a_name_is_refused(arborand, whole, tmp_path):
+    for command in ("logz", tmp_path / "shards", "-o", ""), ("convert", tmp_path / "shards", ""):
+        result = arborand(*command)
+        assert result.status == 1
+        assert result.err.startswith("arborand: the name of the output is empty: name a file, or")
+    with pytest.raises(OutputError, match="the name of the output is empty"):
+        corpus.run("logz", tmp_path / "shards", "")
 
 
 @pytest.mark.parametrize("pattern", ["shards/**/*.npz", "shards/*/*.npz"])
@@ -531,7 +602,12 @@ def test_what_a_job_writes_is_no_input_though_its_pattern_matches(
         ({"part_sentences": -3}, "part_sentences is -3"),
         ({"trees": "projective"}, "trees is 'projective'"),
         ({"num_trees": -1}, "num_trees is -1"),
+        ({"seed": -1}, "seed is -1"),
         ({"inputs": []}, "inputs is empty"),
+        ({"keep_heads": True}, "keep_heads: there are no heads to keep"),
+        ({"rank": 0, "world": 2}, "rank goes with engine array, not with local"),
+        ({"address": "x:1"}, "address goes with engine ray, not with local"),
+        ({"engine": "array", "rank": 0, "world": 2, "restart": True}, "would discard what the oth"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
@@ -540,6 +616,28 @@ def test_arguments_that_make_no_sense_are_refused(arguments, message, whole, tmp
     with pytest.raises(ValueError, match=message):
         corpus.run("sample", output=tmp_path / "out", **chosen)
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("command", "options"),
+    [
+        ("logz", {"seed": 1}),
+        ("best", {"without_replacement": True}),
+        ("sample", {"minimum_risk": True}),
+        ("convert", {"weights": True}),
+        ("check", {"num_trees": 3}),
+        ("entropy", {"method": "wilson", "ordered": True}),
+    ],
+)
+def test_options_that_a_command_does_not_have_are_refused(command, options, whole, tmp_path):
+    with pytest.raises(TypeError, match=f"{command} has no option '{min(options)}'"):
+        corpus.run(command, tmp_path / "shards", tmp_path / "out", **options)
+    assert not (tmp_path / "out").exists()
+
+
+def test_there_is_one_tree_of_least_risk(whole, tmp_path):
+    with pytest.raises(ValueError, match="one tree of least risk, and 2 are asked for"):
+        corpus.run("best", tmp_path / "shards", tmp_path / "out", minimum_risk=True, num_trees=2)
 
 
 def test_an_unfinished_folder_is_not_an_input(arborand, whole, tmp_path):
@@ -712,6 +810,29 @@ def test_a_rank_that_makes_no_sense_is_refused(whole, tmp_path):
         corpus.run("sample", tmp_path / "shards", tmp_path / "out", engine="array", rank=0, world=2)
 
 
+@pytest.mark.parametrize(
+    ("environment", "message"),
+    [
+        ({"SLURM_ARRAY_TASK_ID": "x", "SLURM_ARRAY_TASK_COUNT": "2"},
+         "SLURM_ARRAY_TASK_ID=x, SLURM_ARRAY_TASK_COUNT=2.*invalid literal"),
+        ({"SLURM_ARRAY_TASK_ID": "1", "SLURM_ARRAY_TASK_COUNT": "2", "SLURM_ARRAY_TASK_STEP": "0"},
+         "SLURM_ARRAY_TASK_STEP=0.*zero"),
+        # --array=0,7: only some processes of an earlier array.
+        ({"SLURM_ARRAY_TASK_ID": "7", "SLURM_ARRAY_TASK_COUNT": "2", "SLURM_ARRAY_TASK_MIN": "0"},
+         "SLURM_ARRAY_TASK_ID=7, SLURM_ARRAY_TASK_COUNT=2, .*without gaps"),
+        ({"SLURM_ARRAY_TASK_ID": "2", "SLURM_ARRAY_TASK_COUNT": "3", "SLURM_ARRAY_TASK_MIN": "1",
+          "SLURM_ARRAY_TASK_STEP": "2"}, "SLURM_ARRAY_TASK_ID=2.*without gaps"),
+        ({"PMI_RANK": "2", "PMI_SIZE": "2"}, "PMI_RANK=2, PMI_SIZE=2 does not say"),
+        ({"OMPI_COMM_WORLD_RANK": "", "OMPI_COMM_WORLD_SIZE": "2"}, "OMPI_COMM_WORLD_RANK=, "),
+    ],
+)  # fmt: skip
+def test_variables_that_tell_no_rank_are_named(environment, message):
+    with pytest.raises(ArborandError, match=message) as caught:
+        rank_and_world(None, None, environment)
+    assert "give --rank and --world" in str(caught.value)
+    assert rank_and_world(7, 9, environment) == (7, 9)
+
+
 # ---- other file systems
 
 
@@ -724,7 +845,7 @@ def test_any_file_system_of_fsspec_will_do(whole, tmp_path):
     assert status.is_complete
     expected = content(tmp_path / "whole")
     found = {name.removeprefix("/out/"): memory.cat(name) for name in memory.find("/out")}
-    assert found == expected
+    assert without_times(found) == without_times(expected)
     memory.rm("/out/part-2.parquet")
     corpus.run("sample", "memory://scores/*.npz", "memory://more/", num_trees=2, seed=1)
     assert corpus.run(
@@ -810,11 +931,66 @@ def test_rows_of_any_table_get_the_trees_of_their_place(whole, tmp_path):
             {"log_weights": [[0.0] * 4, [np.nan] * 4], "index": [7, 8], "sent_id": ["a", "b"]},
             r"sentence 'b' \(number 9\): log_weights\[0, 1\] is nan",
         ),
+        (  # each a run of its own
+            {"log_weights": [[0.0] * 4, [np.nan] * 4], "index": [5, 9], "sent_id": ["x", "y"]},
+            r"sentence 'y' \(number 10\): log_weights\[0, 1\] is nan",
+        ),
+        ({"log_weights": ["a", "b"], "index": [0, 1]}, "log_weights has the type string: expected"),
+        ({"log_weights": [[0.0] * 4, 3], "index": [0, 1]}, "the column log_weights: "),
+        ({"log_weights": [None], "index": [0]}, "log_weights has the type null: expected flat"),
+        ({"log_weights": [[0.0] * 4], "index": [None]}, "index has the type null: expected integ"),
+        ({"log_weights": [[0.0] * 4] * 2, "index": [0, None]}, "the column index lacks 1 places"),
+        ({"log_weights": [[0.0] * 4], "index": [1.5]}, "index has the type double: expected integ"),
+        ({"log_weights": [[0.0] * 4], "index": ["7"]}, "index has the type string: expected integ"),
+        ({"log_weights": [[0.0] * 4], "index": [0, 1]}, "the batch: .*length"),
+        (
+            {"log_weights": [[0.0] * 4], "index": [7], "sent_id": [1.5]},
+            "sent_id has the type double: expected strings",
+        ),
+        (
+            {"log_weights": [[0.0] * 4] * 2, "index": [6, 7], "sent_id": ["a", None]},
+            "the sent_id of sentence number 8 is None: expected a string",
+        ),
     ],
 )
 def test_rows_that_cannot_be_used_are_named(batch, message):
     with pytest.raises(ArborandError, match=message):
         corpus.SampleTrees(2, seed=1)(batch)
+
+
+def test_places_are_counted_from_0():
+    sample = corpus.SampleTrees(2, seed=1)
+    for kind, place in (("i4", -1), ("u8", 2**63)):
+        with pytest.raises(ValueError, match=f"the column index is {place}: indices are counted"):
+            sample({"log_weights": [[0.0] * 4], "index": np.array([place], kind)})
+    with pytest.raises(FormatError, match=r"the column index: .* too large"):
+        sample({"log_weights": [[0.0] * 4], "index": [2**70]})
+    with pytest.raises(FormatError, match="index has the type double: expected integers"):
+        sample({"log_weights": [[0.0] * 4]}, [1.5])
+
+
+def test_a_batch_of_no_rows_has_no_trees():
+    sample = corpus.SampleTrees(2, seed=1)
+    assert sample({"log_weights": [], "index": []}) == {
+        "index": [], "sample": [], "log_prob": [], "heads": []
+    }  # fmt: skip
+    empty = pandas.DataFrame({"log_weights": [], "sent_id": [], "index": []})
+    assert list(sample(empty).columns) == ["sent_id", "index", "sample", "log_prob", "heads"]
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"seed": None}, TypeError, "seed must be an integer, not NoneType"),
+        ({"seed": -1}, ValueError, "seed is -1"),
+        ({"seed": 1.0}, TypeError, "seed must be an integer"),
+        ({"seed": 1, "keep_heads": True}, TypeError, "SampleTrees has no option 'keep_heads'"),
+        ({"seed": 1, "num_threes": 3}, TypeError, "SampleTrees has no option 'num_threes'"),
+    ],
+)
+def test_a_sampler_of_rows_refuses_what_makes_no_sense(options, error, message):
+    with pytest.raises(error, match=message):
+        corpus.SampleTrees(2, **options)
 
 
 def test_what_looks_odd_to_a_worker_is_said_once(arborand, tmp_path):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import typer
-
 from arborand.cli import options
 from arborand.cli.jobs import go_through
 
@@ -81,10 +79,6 @@ def best(
       [cyan]arborand best scores.npz --conllu partial.conllu --keep-heads \
           -o complete.conllu[/cyan]
     """
-    if minimum_risk and num_trees > 1:
-        raise typer.BadParameter(
-            "there is one tree of least risk: leave out -k", param_hint="--minimum-risk"
-        )
     go_through("best", scores, run, num_trees=num_trees, minimum_risk=minimum_risk)
 
 

@@ -42,7 +42,7 @@ def settled(
     try:
         work = make_work(command, **common, **others)
     except ValueError as error:  # what options alone cannot say: which methods draw what
-        raise typer.BadParameter(str(error), param_hint="--method") from error
+        raise typer.BadParameter(str(error)) from error
     check_streams(scores, reading.conllu, output)
     if work.layout is not None:
         chosen_format(output, running, work.layout)
@@ -75,7 +75,9 @@ def write(
         )
 
     def began(status: Status) -> None:
-        if status.has_writers and running.engine != "array":
+        if status.has_writers and running.restart:
+            note(f"another run was writing to {output}: what it makes is discarded, and it ends")
+        elif status.has_writers and running.engine != "array":
             note(
                 f"another run is writing to {output}: that does no harm, both write the same "
                 "bytes, and neither makes a part that the other has finished"

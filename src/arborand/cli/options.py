@@ -147,10 +147,7 @@ class Reading:
 
     def __post_init__(self) -> None:
         if self.keep_heads and self.conllu is None:
-            raise typer.BadParameter(
-                "there are no heads to keep: name the file that has them with --conllu",
-                param_hint="--keep-heads",
-            )
+            raise ValueError("there are no heads to keep: name their file with --conllu")
 
     @property
     def setting(self) -> Setting:
@@ -164,6 +161,10 @@ class Run(Reading, Running):
 
     output: str | None = None
     on_error: OnError = "stop"
+
+    def __post_init__(self) -> None:
+        Reading.__post_init__(self)
+        Running.__post_init__(self)
 
 
 def command(**own: Any) -> Callable[[Callable[..., None]], Callable[..., None]]:
@@ -201,7 +202,10 @@ def command(**own: Any) -> Callable[[Callable[..., None]], Callable[..., None]]:
         def called(**values: Any) -> None:
             for name, types in groups.items():
                 given = {field: values.pop(field) for field in types.keys() & values.keys()}
-                values[name] = hints[name](**given)
+                try:
+                    values[name] = hints[name](**given)
+                except ValueError as error:  # options that make no sense together
+                    raise typer.BadParameter(str(error)) from error
             function(**values)
 
         called.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]

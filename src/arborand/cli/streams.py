@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from arborand.corpus.creating import check_target, is_stream, output_format
+from arborand.corpus.creating import check_named, check_target, is_stream, output_format
 from arborand.corpus.folders import is_remote
 from arborand.corpus.running import is_folder
 from arborand.errors import OutputError
@@ -36,6 +36,7 @@ def check_streams(
             "standard input can be the scores or the CoNLL-U file, not both", param_hint="--conllu"
         )
     if output is not None and not (is_folder(output) or is_stream(output) or is_remote(output)):
+        check_named(output)
         check_target(Path(output))
 
 
@@ -48,22 +49,19 @@ def _is_same_file(source: str, output: str) -> bool:
 
 def chosen_format(output: str | None, running: Running, layout: Layout) -> str:
     """Settle the format before anything is computed; empty for a table on the terminal."""
+    is_job = output is not None and is_folder(output)
+    for name in ("resume", "restart", "engine", "part_sentences"):
+        if not is_job and getattr(running, name) != getattr(type(running), name):
+            raise typer.BadParameter(
+                "goes with -o NAME/. A single file is made in one go, by one process. Write to a "
+                "folder to be able to continue: the same command again goes on",
+                param_hint=f"--{name.replace('_', '-')}",
+            )
     if output is None:
-        for name, given in (("--format", running.format_), ("--restart", running.restart)):
-            if given:
-                raise typer.BadParameter("goes with -o OUT", param_hint=name)
+        if running.format_ is not None:
+            raise typer.BadParameter("goes with -o OUT", param_hint="--format")
         return ""
-    format_ = running.format_
-    if is_folder(output):
-        format_ = format_ or "parquet"
-    elif running.resume or running.restart or running.engine != "local":
-        option = "--engine" if running.engine != "local" else "--resume / --restart"
-        raise typer.BadParameter(
-            "a single file is made in one go, by one process. Write to a folder (-o NAME/) to be "
-            "able to continue: the same command again goes on",
-            param_hint=option,
-        )
     try:
-        return output_format(output, format_, layout)
+        return output_format(output, running.format_ or ("parquet" if is_job else None), layout)
     except OutputError as error:
         raise typer.BadParameter(str(error), param_hint="--output / --format") from error

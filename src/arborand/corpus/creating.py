@@ -8,6 +8,7 @@ may be a link to a file of yours.
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 import re
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
 _ASIDE = re.compile(r"\.arborand-([0-9a-f]{8})-([0-9]+)-[0-9a-f]{16}")
 # What this process is writing aside.
 _own: set[Path] = set()
+# What a system says, without a name, when a file cannot take more.
+_FULL = (errno.ENOSPC, errno.EFBIG, errno.EDQUOT)
 
 
 def output_format(path: str | None, chosen: str | None, layout: Layout) -> str:
@@ -61,12 +64,30 @@ def _ending(path: str) -> str:
     return Path(path).suffix.lower().removeprefix(".")
 
 
+def check_named(output: str) -> None:
+    """Raise an error if an output has no name."""
+    if not output:
+        raise OutputError("the name of the output is empty: name a file, or a folder such as out/")
+
+
 def check_target(path: Path) -> None:
     """Raise an error if no file can have this name."""
     if not path.parent.is_dir():
         raise OutputError(f"{path} cannot be written: the folder {path.parent} does not exist")
     if path.is_dir():
         raise OutputError(f"{path} is a folder, not a file")
+
+
+@contextmanager
+def naming(path: str | Path, aside: Path | None = None) -> Iterator[None]:
+    """Let errors of a full disk, and of the file aside, name what was to be written."""
+    try:
+        yield
+    except OSError as error:
+        is_aside = aside is not None and str(error.filename) == str(aside)
+        if is_aside or (error.filename is None and error.errno in _FULL):
+            raise OSError(error.errno, error.strerror, str(path)) from error
+        raise
 
 
 @contextmanager
@@ -82,24 +103,22 @@ def written_aside(path: Path, *, replace: bool = True) -> Iterator[IO[bytes]]:
     flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     _own.add(new)
     try:
-        file = os.fdopen(os.open(new, flags, 0o666), "w+b")
-    except BaseException:
-        _own.discard(new)
-        raise
-    try:
-        yield file
-        file.flush()
-        os.fsync(file.fileno())
-        file.close()
-        if replace or not _linked(new, path):
-            os.replace(new, path)
-        else:
-            new.unlink()
-    except BaseException:
-        with suppress(OSError):  # the bytes that did not fit on a full disk
-            file.close()
-        new.unlink(missing_ok=True)
-        raise
+        with naming(path, new):
+            file = os.fdopen(os.open(new, flags, 0o666), "w+b")
+            try:
+                yield file
+                file.flush()
+                os.fsync(file.fileno())
+                file.close()
+                if replace or not _linked(new, path):
+                    os.replace(new, path)
+                else:
+                    new.unlink()
+            except BaseException:
+                with suppress(OSError):  # the bytes that did not fit on a full disk
+                    file.close()
+                new.unlink(missing_ok=True)
+                raise
     finally:
         _own.discard(new)
     _sync_folder(path.parent)

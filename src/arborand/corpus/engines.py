@@ -17,7 +17,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
-from arborand.corpus.task import TRIES, Done, Failed, run_part
+from arborand.corpus.task import TRIES, Done, Failed, record_failure, run_part
 from arborand.errors import ArborandError
 
 if TYPE_CHECKING:
@@ -157,7 +157,7 @@ class _Worker:
         status = None if process is None else _ended(process)
         if is_last:
             reason = f"its process died {TRIES} times (exit status {status}): is there memory left?"
-            self._news.put(Failed(part.name, reason))
+            self._news.put(record_failure(self._job, part, reason))
 
     def end(self) -> None:
         """End the process: without its standard input it removes what it was writing, and goes."""
@@ -194,10 +194,7 @@ def rank_and_world(
     if rank is None and world is None:
         for rank_name, world_name in _RANKS:
             if rank_name in environment and world_name in environment:
-                rank, world = int(environment[rank_name]), int(environment[world_name])
-                if rank_name == "SLURM_ARRAY_TASK_ID":  # --array=1-9:2 begins with 1, and skips
-                    rank -= int(environment.get("SLURM_ARRAY_TASK_MIN", "0"))
-                    rank //= int(environment.get("SLURM_ARRAY_TASK_STEP", "1"))
+                rank, world = _started_as(rank_name, world_name, environment)
                 break
     if rank is None or world is None:
         names = ", ".join(f"{rank_name} and {world_name}" for rank_name, world_name in _RANKS)
@@ -206,4 +203,24 @@ def rank_and_world(
         )
     if not 0 <= rank < world:
         raise ArborandError(f"rank {rank} of {world}: expected one from 0 to {world - 1}")
+    return rank, world
+
+
+def _started_as(rank_name: str, world_name: str, environment: Mapping[str, str]) -> tuple[int, int]:
+    """Read rank and world from variables, whose values somebody may have set."""
+    given = {name: environment[name] for name in (rank_name, world_name)}
+    if rank_name == "SLURM_ARRAY_TASK_ID":  # --array=1-9:2 begins with 1, and skips
+        for name, usual in (("SLURM_ARRAY_TASK_MIN", "0"), ("SLURM_ARRAY_TASK_STEP", "1")):
+            given[name] = environment.get(name, usual)
+    try:
+        place, world, least, step = (*map(int, given.values()), 0, 1)[:4]
+        rank, rest = divmod(place - least, step)
+        if rest or not 0 <= rank < world:
+            raise ValueError("they are no rank of an array without gaps")
+    except (ValueError, ZeroDivisionError) as error:
+        values = ", ".join(f"{name}={value}" for name, value in given.items())
+        raise ArborandError(
+            f"{values} does not say which process of how many this is ({error}): give --rank and "
+            "--world"
+        ) from error
     return rank, world

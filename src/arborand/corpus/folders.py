@@ -15,17 +15,27 @@ import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from pathlib import Path, PurePath, PurePosixPath
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
-from arborand.corpus.creating import is_aside, is_stream, remove_orphans, written_aside
+from arborand.corpus.creating import is_aside, is_stream, naming, remove_orphans, written_aside
 from arborand.errors import FormatError, OutputError
 from arborand.formats.inputs import CHUNK, required
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
 # What shows an object only when all of it was uploaded.
 _OBJECT_STORES = ("s3", "gcs", "abfs")
+
+
+class Stamp(NamedTuple):
+    """What a file system says of a file: its bytes, and when they were written, in its own way.
+
+    `modified` is empty where it does not say.
+    """
+
+    size: int
+    modified: str
 
 
 def is_remote(where: str) -> bool:
@@ -74,13 +84,38 @@ class Folder:
                 path = Path(folder) / name
                 with suppress(FileNotFoundError):  # renamed by another process meanwhile
                     status = path.stat()
-                    if stat.S_ISREG(status.st_mode):  # a pipe would be waited for
+                    if stat.S_ISREG(status.st_mode):
                         found[path.relative_to(self.path).as_posix()] = status.st_size
         return found
 
-    def size(self, name: str) -> int:
-        """Look up the size of a file."""
-        return (self.path / name).stat().st_size
+    def inputs(self) -> list[str]:
+        """List all files, also in folders below, those behind links, too.
+
+        What cannot be listed is an error: its sentences would be missing, and the numbers of others
+        wrong.
+        """
+
+        def refuse(error: OSError) -> None:
+            raise error
+
+        found = []
+        above: dict[str, set[str]] = {}  # each folder, and those that lead to it
+        for folder, folders, names in os.walk(self.path, onerror=refuse, followlinks=True):
+            above[folder] = {os.path.realpath(folder), *above.get(os.path.dirname(folder), ())}
+            # A link to one of those would lead round in circles.
+            folders[:] = [
+                name
+                for name in folders
+                if os.path.realpath(os.path.join(folder, name)) not in above[folder]
+            ]
+            paths = [Path(folder) / name for name in names]
+            found += [p.relative_to(self.path).as_posix() for p in paths if is_input(p)]
+        return found
+
+    def stamp(self, name: str) -> Stamp:
+        """Look up the size of a file, and when it was written."""
+        status = (self.path / name).stat()
+        return Stamp(status.st_size, str(status.st_mtime_ns))
 
     def open(self, name: str) -> IO[bytes]:
         """Open a file to read it."""
@@ -149,12 +184,20 @@ class RemoteFolder:
             if info.is_file
         }
 
-    def size(self, name: str) -> int:
-        """Look up the size of a file."""
+    def inputs(self) -> list[str]:
+        """List all files, also in folders below."""
+        return list(self.sizes())
+
+    def stamp(self, name: str) -> Stamp:
+        """Look up the size of a file, and when it was written."""
         info = self._info(name)
         if not info.is_file:
             raise FileNotFoundError(2, "No such file", self._path(name))
-        return int(info.size)
+        modified = info.mtime_ns
+        if modified is None and self._fs.type_name.startswith("py::fsspec"):
+            # Times have many names there; this one stands for all that is known of a file.
+            modified = self._fs.handler.fs.ukey(self._path(name))
+        return Stamp(int(info.size), "" if modified is None else str(modified))
 
     def open(self, name: str) -> Any:
         """Open a file to read it."""
@@ -165,7 +208,7 @@ class RemoteFolder:
         """Copy a file to this machine while it is needed."""
         with tempfile.TemporaryDirectory(prefix="arborand-") as folder:
             path = Path(folder) / "copy"
-            with self.open(name) as source, path.open("wb") as target:
+            with naming(folder), self.open(name) as source, path.open("wb") as target:
                 shutil.copyfileobj(source, target, CHUNK)
             yield path
 
@@ -173,8 +216,9 @@ class RemoteFolder:
     def create(self, name: str) -> Iterator[IO[bytes]]:
         """Write a file that appears when the block ends well, in the place of an older one."""
         with tempfile.TemporaryFile() as file:
-            yield file
-            file.seek(0)
+            with naming(tempfile.gettempdir()):
+                yield file
+                file.seek(0)
             # A stream that is left by an exception would be closed, and half an object shown.  In a
             # thread of its own no signal ends the upload.
             with ThreadPoolExecutor(1) as uploader:
@@ -237,9 +281,15 @@ def write_output(output: str | os.PathLike[str], parts: Iterable[str | bytes]) -
             file.write(part.encode() if isinstance(part, str) else part)
 
 
-def put(folder: Folder | RemoteFolder, name: str, content: bytes) -> None:
-    """Write a small file at once."""
+def put(
+    folder: Folder | RemoteFolder,
+    name: str,
+    content: bytes,
+    check: Callable[[], object] = lambda: None,
+) -> None:
+    """Write a small file at once, unless `check` raises an error when it exists aside."""
     with folder.create(name) as file:
+        check()
         file.write(content)
 
 
@@ -264,6 +314,14 @@ def check_writable(folder: Folder | RemoteFolder) -> None:
             )
         if folder.path.exists() and not folder.path.is_dir():
             raise OutputError(f"{folder.where} is a file, not a folder")
+
+
+def is_input(path: Path) -> bool:
+    """Tell whether something is a file, or was one: a link that leads nowhere is not passed over.
+
+    A pipe is none: it would be waited for.
+    """
+    return path.is_file() or (path.is_symlink() and not path.exists())
 
 
 def is_hidden(name: str) -> bool:

@@ -1,8 +1,10 @@
 """What a file says about itself at its ends: how many sentences it holds, and which ones.
 
-A few kilobytes of a file are read, however large it is.  A Parquet footer and the directory of an
-archive change with the data (they hold sizes, bounds and checksums), so their digest stands for the
-file.  Other files have no such place: they are read once, for their own digest.
+A few kilobytes of a file are read, however large it is.  The digest of a Parquet footer (sizes and
+bounds) or of the directory of an archive (sizes and checksums) stands for the file when a job is
+planned.  It is not proof: other scores may have the same sizes and bounds.  So a marker holds the
+digest of the whole file, which is compared if the file was written again.  Other files have no such
+place: they are read once, for their own digest.
 """
 
 from __future__ import annotations
@@ -81,11 +83,17 @@ def read_footer(file: IO[bytes], name: str) -> Footer:
             kinds = [named[array]["dtype"] for array in _SCORES if array in named]
             dtype = "f4" if kinds[-1:] in (["F16"], ["F32"]) else "f8"
             count = _count({array: tensor["shape"] for array, tensor in named.items()})
-    whole = hashlib.sha256()
     file.seek(0)
+    whole = sha256_of(file)
+    return Footer(kind, count, whole, dtype, whole)
+
+
+def sha256_of(file: IO[bytes]) -> str:
+    """Read a file from here to its end, for its digest."""
+    digest = hashlib.sha256()
     while chunk := file.read(CHUNK):
-        whole.update(chunk)
-    return Footer(kind, count, whole.hexdigest(), dtype, whole.hexdigest())
+        digest.update(chunk)
+    return digest.hexdigest()
 
 
 def _archive(file: IO[bytes], name: str) -> Footer:

@@ -8,15 +8,26 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from arborand.arguments import check_count, check_index
 from arborand.corpus.work import make_work
 from arborand.errors import ArborandError, FormatError, SentenceError
 from arborand.formats.inputs import required
-from arborand.formats.sentences import Sentences, matrix_sizes, run_values, split_runs
+from arborand.formats.parquet_input import check_type
+from arborand.formats.sentences import (
+    Sentences,
+    matrix_sizes,
+    run_values,
+    sentence_id,
+    split_runs,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from arborand.formats.rows import Rows
+
+
+_OPTIONS = {"trees", "weights", "method", "without_replacement"}
 
 
 class SampleTrees:
@@ -36,6 +47,13 @@ class SampleTrees:
     **options
         `trees`, `weights`, `method` and `without_replacement`, as for ``arborand sample``.
 
+    Raises
+    ------
+    FormatError
+        By a call, if a column is missing or of the wrong type.
+    SentenceError
+        By a call, if a sentence cannot be used; it has its id and its number in the corpus.
+
     Examples
     --------
     >>> from arborand.corpus import SampleTrees
@@ -50,6 +68,10 @@ class SampleTrees:
     def __init__(
         self, num_trees: int = 1, *, seed: int, index: str = "index", **options: Any
     ) -> None:
+        unknown = options.keys() - _OPTIONS
+        if unknown:
+            raise TypeError(f"SampleTrees has no option {', '.join(map(repr, sorted(unknown)))}")
+        seed = check_count(seed, "seed", 0)  # None would give each batch trees of its own
         self._work = make_work("sample", num_trees=num_trees, seed=seed, **options)
         self._index = index
 
@@ -83,20 +105,39 @@ class SampleTrees:
         names = list(getattr(batch, "column_names", batch))
         if "log_weights" not in names:
             raise FormatError(f"the batch has no column 'log_weights'; it holds {names}")
-        columns: dict[str, Any] = {}
-        for name in {"log_weights", "sent_id", self._index} & set(names):
-            column = batch[name]
-            columns[name] = column if isinstance(batch, arrow.Table) else arrow.array(list(column))
+        kinds = {"log_weights": "numbers", "sent_id": "text", self._index: "integer"}
+        given = {name: batch[name] for name in kinds if name in names}
         if indices is not None:
-            columns[self._index] = arrow.array([int(i) for i in indices], arrow.int64())
-        if self._index not in columns:
+            given[self._index] = indices
+        if self._index not in given:
             raise FormatError(
                 f"the batch has no column {self._index!r} with the place of each sentence in the "
                 "corpus: add it, or pass the places as a second argument (with_indices=True)"
             )
-        return arrow.table(columns).combine_chunks()
+        columns: dict[str, Any] = {}
+        for name, column in given.items():
+            try:
+                is_arrow = isinstance(column, arrow.ChunkedArray)
+                columns[name] = column if is_arrow else arrow.array(list(column))
+            except (arrow.ArrowException, OverflowError) as error:
+                raise FormatError(f"the batch: the column {name}: {error}") from error
+            if len(columns[name]):  # a column of nothing has no type
+                check_type("the batch", name, columns[name].type, kinds[name])
+        places = columns[self._index]
+        if places.null_count:
+            raise FormatError(
+                f"the batch: the column {self._index} lacks {places.null_count} places"
+            )
+        for place in places.to_pylist():
+            check_index(place, f"the batch: the column {self._index}")
+        try:
+            return arrow.table(columns).combine_chunks()
+        except arrow.ArrowException as error:  # columns of several lengths
+            raise FormatError(f"the batch: {error}") from error
 
     def _drawn(self, table: Any) -> Iterator[tuple[Sentences, Rows]]:
+        if not table.num_rows:
+            return
         column = table["log_weights"].combine_chunks()
         counts = np.asarray(column.value_lengths().fill_null(0), dtype=np.int64)
         values = np.asarray(column.flatten())
@@ -104,7 +145,8 @@ class SampleTrees:
         index = np.asarray(table[self._index], dtype=np.int64)
         ids = [str(place + 1) for place in index.tolist()]
         if "sent_id" in table.column_names:
-            ids = [str(sent_id) for sent_id in table["sent_id"].to_pylist()]
+            given = zip(table["sent_id"].to_pylist(), index.tolist(), strict=True)
+            ids = [sentence_id(value, "the batch", place) for value, place in given]
         wrong = np.flatnonzero((lengths < 1) | (matrix_sizes(lengths) != counts))
         if wrong.size:
             i = int(wrong[0])
@@ -132,8 +174,6 @@ class SampleTrees:
             for rows in self._work.compute(run):
                 yield run, rows
         except ArborandError:
-            if len(run) == 1:
-                raise
             for one in run.one_by_one():  # which sentence is it?
                 try:
                     list(self._work.compute(one))

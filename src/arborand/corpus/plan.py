@@ -15,11 +15,20 @@ import re
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from pathlib import Path, PurePosixPath
+from pathlib import Path, PurePath, PurePosixPath
 from typing import TYPE_CHECKING
 
-from arborand.corpus.folders import Folder, is_hidden, is_remote, open_folder, place, split
-from arborand.corpus.footers import Footer, read_footer
+from arborand.corpus.folders import (
+    Folder,
+    Stamp,
+    is_hidden,
+    is_input,
+    is_remote,
+    open_folder,
+    place,
+    split,
+)
+from arborand.corpus.footers import Footer, read_footer, sha256_of
 from arborand.errors import FormatError, OutputError
 from arborand.formats.inputs import InputFile, open_input, shown_name
 from arborand.formats.rows import scores_layout
@@ -37,6 +46,7 @@ TREES_ENDINGS = (".parquet", ".npz", ".jsonl", ".conllu")
 # How many footers are read at a time.
 _READERS = 16
 STATE = "_arborand"
+MANIFEST = f"{STATE}/job.json"
 SUCCESS = "_SUCCESS"
 
 
@@ -48,8 +58,8 @@ class Shard:
     ----------
     folder, name : str
         Where it is, and its name there.
-    size : int
-        Its number of bytes.
+    stamp : Stamp
+        Its number of bytes, and when they were written.
     kind : str
     digest : str
         Of its footer; see :mod:`arborand.corpus.footers`.
@@ -66,7 +76,7 @@ class Shard:
 
     folder: str
     name: str
-    size: int
+    stamp: Stamp
     kind: str
     digest: str
     num_sentences: int
@@ -117,8 +127,13 @@ def find_shards(
     """
     base, names = _listed(inputs, endings)
     if output is not None and is_remote(output) == is_remote(base):
-        source, target = place(base), place(output)
-        names = [name for name in names if not (source / name).is_relative_to(target)]
+        target = place(output)
+        places = {folder: _placed(base, folder) for folder in {split(name)[0] for name in names}}
+        names = [
+            name
+            for name in names
+            if not (places[split(name)[0]] / split(name)[1]).is_relative_to(target)
+        ]
         if not names:
             raise OutputError(f"{output} holds all that would be read: choose another output")
     folder = open_folder(base)
@@ -129,6 +144,11 @@ def find_shards(
         answer.append(replace(shard, first=first))
         first += shard.num_sentences
     return answer
+
+
+def _placed(base: str, folder: str) -> PurePath:
+    """Say where a folder of the input is, behind whatever links."""
+    return place(base) / folder if is_remote(base) else place(os.path.join(base, folder))
 
 
 def _listed(inputs: Sequence[str], endings: tuple[str, ...]) -> tuple[str, list[str]]:
@@ -163,11 +183,11 @@ def _files_of(where: str, endings: tuple[str, ...]) -> tuple[str, list[str]]:
     is_pattern = re.search(r"[*?\[]" if not is_remote(where) else r"[*\[]", where) is not None
     if not (is_pattern and is_remote(where)) and open_folder(where).is_folder():
         folder = open_folder(where)
-        sizes = folder.sizes()
-        names = [n for n in sizes if not is_hidden(n) and n.lower().endswith(endings)]
+        files = folder.inputs()
+        names = [n for n in files if not is_hidden(n) and n.lower().endswith(endings)]
         if not names:
             raise FormatError(f"{where} holds no files that end in {', '.join(endings)}")
-        if f"{STATE}/job.json" in sizes and SUCCESS not in sizes:
+        if MANIFEST in files and SUCCESS not in files:
             raise FormatError(
                 f"{where} is the output of a job that is not finished: arborand status {where}"
             )
@@ -179,12 +199,12 @@ def _files_of(where: str, endings: tuple[str, ...]) -> tuple[str, list[str]]:
         pattern = where[len(fixed) + 1 :].split("/")
         names = [
             name
-            for name in open_folder(fixed).sizes()
+            for name in open_folder(fixed).inputs()
             if not is_hidden(name) and _matches(name.split("/"), pattern)
         ]
     else:
         paths = [Path(path) for path in glob.glob(where, recursive=True)]
-        names = [path.relative_to(fixed).as_posix() for path in paths if path.is_file()]
+        names = [path.relative_to(fixed).as_posix() for path in paths if is_input(path)]
         names = [name for name in names if not is_hidden(name)]
     if not names:
         raise FormatError(f"no file matches {where}")
@@ -202,9 +222,9 @@ def _matches(name: list[str], pattern: list[str]) -> bool:
 
 def _inspected(folder: Folder | RemoteFolder, name: str) -> Shard:
     shown = shown_name(Path(name))
-    footer, size = _footer(folder, name, shown)
+    footer, stamp = _footer(folder, name, shown)
     count = footer.num_sentences
-    shard = Shard(folder.where, name, size, footer.kind, footer.digest, count or 0,
+    shard = Shard(folder.where, name, stamp, footer.kind, footer.digest, count or 0,
                   dtype=footer.dtype, sha256=footer.sha256, shown=shown)  # fmt: skip
     if count is None and footer.kind not in ("jsonl", "conllu"):
         with folder.local(name) as path, open_input(path) as file:
@@ -215,11 +235,11 @@ def _inspected(folder: Folder | RemoteFolder, name: str) -> Shard:
     return shard
 
 
-def _footer(folder: Folder | RemoteFolder, name: str, shown: str) -> tuple[Footer, int]:
+def _footer(folder: Folder | RemoteFolder, name: str, shown: str) -> tuple[Footer, Stamp]:
     try:
-        size = folder.size(name)
+        stamp = folder.stamp(name)  # first: what is written later has a later one
         with folder.open(name) as file:
-            return read_footer(file, shown), size
+            return read_footer(file, shown), stamp
     except (OSError, ValueError) as error:  # ValueError: a name with a NUL in it
         if isinstance(error, FormatError):
             raise
@@ -236,22 +256,33 @@ def open_shard(shard: Shard, *, digest: bool = False) -> Iterator[InputFile]:
     Raises
     ------
     FormatError
-        If it is not.
+        If it is not, or does not stay so until the block ends.
     """
     folder = open_folder(shard.folder)
+    changed = FormatError(f"{shard.shown} has changed since the job was planned: run it again")
+    stamp = folder.stamp(shard.name)
     with folder.local(shard.name) as path:
-        if shard.sha256 and path.stat().st_size == shard.size:
-            yield InputFile(path, shard.shown, shard.kind, shard.sha256)
-            return
-        here = Folder(str(path.parent))
-        footer, size = _footer(here, path.name, shard.shown)
-        if (footer.digest, size) != (shard.digest, shard.size):
-            raise FormatError(f"{shard.shown} has changed since the job was planned: run it again")
-        if not digest:
-            yield InputFile(path, shard.shown, shard.kind, "")
-            return
-        with open_input(path) as file:
-            yield replace(file, name=shard.shown)
+        sha256 = shard.sha256
+        if not sha256 or stamp != shard.stamp:
+            footer, here = _footer(Folder(str(path.parent)), path.name, shard.shown)
+            if (footer.digest, here.size) != (shard.digest, shard.stamp.size):
+                raise changed
+            if digest or sha256:
+                with path.open("rb") as file:
+                    sha256 = sha256_of(file)
+                if shard.sha256 not in ("", sha256):
+                    raise changed
+        yield InputFile(path, shard.shown, shard.kind, sha256)
+        if folder.stamp(shard.name) != stamp:
+            raise changed
+
+
+def shard_sha256(shard: Shard) -> str:
+    """Read all of a shard for its digest, unless it is known already."""
+    if shard.sha256:
+        return shard.sha256
+    with open_folder(shard.folder).open(shard.name) as file:
+        return sha256_of(file)
 
 
 def make_parts(shards: list[Shard], ending: str, part_sentences: int) -> list[Part]:

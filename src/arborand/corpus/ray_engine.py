@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import socket
 from typing import TYPE_CHECKING, Any
 
-from arborand.corpus.task import TRIES, Failed, run_part
+from arborand.corpus.task import TRIES, Failed, record_failure, run_part
 from arborand.errors import ArborandError
 
 if TYPE_CHECKING:
@@ -18,6 +20,8 @@ if TYPE_CHECKING:
 _WINDOW = 4
 # How long to wait for news before looking again whether the cluster has grown, in seconds.
 _PATIENCE = 5.0
+# How long a cluster may take to answer, in seconds.
+_ANSWER = 10.0
 
 
 def run_on_ray(job: Job, parts: Sequence[Part], tell: Tell, address: str | None) -> None:
@@ -47,8 +51,23 @@ def run_on_ray(job: Job, parts: Sequence[Part], tell: Tell, address: str | None)
             ray.shutdown()
 
 
+def _check_address(address: str) -> None:
+    """Raise an error if nobody listens at an address: Ray itself would wait for many minutes."""
+    if address == "auto":
+        address = os.environ.get("RAY_ADDRESS", "")
+    host, _, port = address.removeprefix("ray://").partition("/")[0].rpartition(":")
+    if not (host and port.isdecimal()):  # Ray finds it, or says what is wrong with it
+        return
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), _ANSWER).close()
+    except (OSError, OverflowError, UnicodeError) as error:
+        raise ArborandError(f"Ray cannot be reached at {address}: {error}") from error
+
+
 def _connect(ray: Any, address: str | None) -> None:
     options: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR"}
+    if address is not None:
+        _check_address(address)
     if address is None:
         options["include_dashboard"] = False
     for left in reversed(range(TRIES)):
@@ -80,7 +99,7 @@ def _run(ray: Any, job: Job, parts: Sequence[Part], tell: Tell) -> None:
                 try:
                     outcome = ray.get(reference)
                 except ray.exceptions.RayError as error:
-                    outcome = Failed(part.name, f"Ray gave it up: {error}")
+                    outcome = record_failure(job, part, f"Ray gave it up: {error}")
                 tell(outcome)
                 if isinstance(outcome, Failed):
                     return

@@ -14,6 +14,7 @@ import numpy as np
 from arborand import __version__
 from arborand.arguments import check_choice, check_count, check_workers
 from arborand.corpus.creating import (
+    check_named,
     has_known_ending,
     is_stream,
     output_format,
@@ -37,10 +38,11 @@ from arborand.corpus.plan import (
     listing_digest,
     make_parts,
     open_shard,
+    shard_sha256,
 )
 from arborand.corpus.state import begin, finish, job_digest, recorded_seed
 from arborand.corpus.task import Done, Failed, Job, described
-from arborand.corpus.work import make_work
+from arborand.corpus.work import OPTIONS, make_work
 from arborand.corpus.writing import write_rows
 from arborand.errors import ArborandError, FormatError, OutputError, SentenceError
 from arborand.formats.inputs import open_input
@@ -72,6 +74,16 @@ class Running:
     rank: int | None = None
     world: int | None = None
     address: str | None = None
+
+    def __post_init__(self) -> None:
+        for name, engine in (("rank", "array"), ("world", "array"), ("address", "ray")):
+            if getattr(self, name) is not None and self.engine != engine:
+                raise ValueError(f"{name} goes with engine {engine}, not with {self.engine}")
+        if self.restart and self.engine == "array":
+            raise ValueError(
+                "restart does not go with engine array: each process would discard what the others "
+                "have made. Remove the output folder, then start the array"
+            )
 
 
 class StoppedError(ArborandError):
@@ -156,6 +168,7 @@ def is_folder(output: str) -> bool:
 
 
 def _check_output(output: str, inputs: Sequence[str]) -> None:
+    check_named(output)
     target = place(output)
     for where in inputs:
         if where == "-" or is_remote(where) != is_remote(output):
@@ -216,12 +229,12 @@ def run(
     part_sentences : int
         A single file of more sentences than this is divided into parts of this size.
     restart : bool
-        Discard what an earlier job has written to the folder.
+        Discard what an earlier job has written to the folder.  Not with ``array``.
     tell : function
         Is told what happens.
     **options
         Those of the command: `trees`, `weights`, `keep_heads`, `num_trees`, `seed`, `method`,
-        `without_replacement`, `minimum_risk`.
+        `without_replacement`, `minimum_risk`.  An option that the command does not have is refused.
 
     Returns
     -------
@@ -254,6 +267,11 @@ def run(
     check_choice(on_error, "on_error", ("stop", "skip"))
     check_workers(workers)
     check_count(part_sentences, "part_sentences", 1)
+    unknown = options.keys() - OPTIONS.get(command, options.keys())
+    if unknown:
+        raise TypeError(f"{command} has no option {', '.join(map(repr, sorted(unknown)))}")
+    if options.get("keep_heads") and conllu is None:
+        raise ValueError("keep_heads: there are no heads to keep; name their file with conllu")
     work = make_work(command, **options)
     running = Running(restart, part_sentences, workers, engine, rank, world, address)
     where = os.fspath(output)
@@ -299,15 +317,15 @@ def run_job(
     if is_divided:
         identity["part-sentences"] = running.part_sentences
     status = begin(output, identity, parts, restart=running.restart)
-    if is_divided and not inputs.shards[0].sha256:
+    left = [part for part in mine if part.name not in status.done]
+    if left and is_divided:
         # A file that is divided is read once for its digest, not once per part.
-        with open_shard(inputs.shards[0], digest=True) as file:
-            mine = [replace(p, shard=replace(p.shard, sha256=file.sha256)) for p in mine]
+        sha256 = shard_sha256(inputs.shards[0])
+        left = [replace(p, shard=replace(p.shard, sha256=sha256)) for p in left]
     began(status)
     passed: dict[str, int] = {}
     total = status.num_sentences_done
     advance(total)
-    left = [part for part in mine if part.name not in status.done]
     failures: list[Failed] = []
 
     def listen(event: Passed | Done | Failed) -> None:

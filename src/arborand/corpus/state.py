@@ -2,7 +2,8 @@
 
 ``_arborand/job.json`` says what the job is, and is written first.  ``_arborand/PART.done`` says
 that a part is complete, and what is in it.  ``_SUCCESS`` says that all are.  No file is ever
-changed, only replaced as a whole, and none is locked: two runs of one job write the same bytes.
+changed, only replaced as a whole, and none is locked: two runs of one job write the same bytes, and
+what a job was writing when it was discarded never appears (see :mod:`arborand.corpus.task`).
 """
 
 from __future__ import annotations
@@ -11,25 +12,24 @@ import hashlib
 import json
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from arborand.corpus.creating import is_aside, is_being_written
 from arborand.corpus.folders import check_writable, open_folder, put, put_first
 from arborand.corpus.passing import Skipped
-from arborand.corpus.plan import STATE, SUCCESS
+from arborand.corpus.plan import MANIFEST, SUCCESS, shard_sha256
 from arborand.corpus.provenance import differences
-from arborand.corpus.task import failure_name, marker_name, read_marker
+from arborand.corpus.task import check_owner, failure_name, marker_name, read_marker
 from arborand.errors import OutputError
-from arborand.formats.inputs import parse_json
-from arborand.formats.provenance import as_json
+from arborand.formats.inputs import as_json, parse_json
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from arborand.corpus.folders import Folder, RemoteFolder
     from arborand.corpus.plan import Part
 
-MANIFEST = f"{STATE}/job.json"
 # How many markers are read at a time, and how many files are named in a message.
 _READERS = 16
 _NAMED = 3
@@ -49,9 +49,10 @@ class Status:
     done : dict from part to its marker
     failed : dict from part to reason
     is_complete : bool
-        Whether the output says so itself, by ``_SUCCESS``.
+        Whether all parts are there, and the output says so itself, by ``_SUCCESS``.
     has_writers : bool
-        Whether some process is writing to the folder, as far as this machine can tell.
+        Whether some process is writing to the folder, as far as this machine can tell; for a job
+        that was discarded, whether one was.
     """
 
     output: str
@@ -112,7 +113,7 @@ def read_status(output: str) -> Status:
     manifest = _manifest(folder) if folder.is_folder() else None
     if manifest is None:
         raise OutputError(f"{output} is not the output folder of a job: it has no {MANIFEST}")
-    return _status(folder, manifest)
+    return _status(folder, manifest, folder.sizes())
 
 
 def _manifest(folder: Folder | RemoteFolder) -> dict[str, Any] | None:
@@ -121,6 +122,8 @@ def _manifest(folder: Folder | RemoteFolder) -> dict[str, Any] | None:
             manifest = parse_json(file.read())
         if not isinstance(manifest["identity"], dict):
             raise TypeError("it has no identity")
+        if manifest["digest"] != job_digest(manifest["identity"]):
+            raise ValueError("its digest is another one's")
         manifest["parts"] = [
             (str(name), int(first), int(count), str(digest))
             for name, first, count, digest in manifest["parts"]
@@ -136,17 +139,28 @@ def _manifest(folder: Folder | RemoteFolder) -> dict[str, Any] | None:
     return answer
 
 
-def _status(folder: Folder | RemoteFolder, manifest: dict[str, Any]) -> Status:
+def _put_manifest(
+    write: Callable[[Folder | RemoteFolder, str, bytes], None],
+    folder: Folder | RemoteFolder,
+    identity: dict[str, Any],
+    parts: Sequence[Sequence[Any]],
+) -> None:
+    """Say what the job is; its digest comes first, for tasks (see `task.check_owner`)."""
+    content = {"digest": job_digest(identity), "identity": identity, "parts": parts}
+    write(folder, MANIFEST, json.dumps(content, indent=1, sort_keys=True).encode())
+
+
+def _status(
+    folder: Folder | RemoteFolder, manifest: dict[str, Any], sizes: dict[str, int]
+) -> Status:
     """Read all markers; only those count whose part is there, and as large as they say."""
-    sizes = folder.sizes()
-    digest = job_digest(manifest["identity"])
+    digest = manifest["digest"]
     parts = [name for name, _, _, _ in manifest["parts"]]
     answer = Status(
         folder.where,
         manifest["identity"],
         len(parts),
         sum(count for _, _, count, _ in manifest["parts"]),
-        is_complete=SUCCESS in sizes,
         has_writers=any(is_being_written(name) for name in sizes),
     )
 
@@ -171,6 +185,7 @@ def _status(folder: Folder | RemoteFolder, manifest: dict[str, Any]) -> Status:
                 answer.done[name] = marker
             elif reason:
                 answer.failed[name] = reason
+    answer.is_complete = SUCCESS in sizes and len(answer.done) == len(parts)
     return answer
 
 
@@ -192,28 +207,54 @@ def begin(output: str, identity: dict[str, Any], parts: Sequence[Part], *, resta
                 f"{output} holds other things ({', '.join(map(repr, sorted(others)[:_NAMED]))}): "
                 "write to a new folder"
             )
-    elif restart:
-        _discard(folder, manifest)
-    now = {
-        "identity": identity,
-        "parts": [[p.name, p.first, p.num_sentences, p.shard.digest] for p in parts],
-    }
-    put_first(folder, MANIFEST, json.dumps(now, indent=1, sort_keys=True).encode())
-    manifest = _manifest(folder)
+    had_writers = False
+    if restart and manifest is not None:
+        had_writers = _discard(folder, manifest)
+        manifest = None
+    if manifest is None:
+        listed = [[p.name, p.first, p.num_sentences, p.shard.digest] for p in parts]
+        _put_manifest(put_first, folder, identity, listed)
+        manifest = _manifest(folder)
     if manifest is None or manifest["identity"] != identity:
         found = differences({} if manifest is None else manifest["identity"], identity)
         if manifest is not None and manifest["identity"].get("inputs") != identity["inputs"]:
             found += _changed_inputs(manifest["parts"], parts)
-        raise OutputError(
-            f"{output} belongs to another job: {'; '.join(found)}.  Give the same command to go on "
-            "with it, write to another folder, or discard it with --restart"
-        )
+        raise _another_job(output, found)
     folder.remove_orphans()
-    status = _status(folder, manifest)
-    if status.is_complete and len(status.done) < status.num_parts:
+    sizes = folder.sizes()
+    status = _status(folder, manifest, sizes)
+    status.has_writers |= had_writers
+    changed = _made_of_others(status.done, parts)
+    if changed:
+        raise _another_job(output, [_listed(changed, "has changed")])
+    if SUCCESS in sizes and not status.is_complete:
         folder.remove(SUCCESS)
-        status.is_complete = False
     return status
+
+
+def _another_job(output: str, found: list[str]) -> OutputError:
+    return OutputError(
+        f"{output} belongs to another job: {'; '.join(found)}.  Give the same command to go on "
+        "with it, write to another folder, or discard it with --restart"
+    )
+
+
+def _made_of_others(done: dict[str, dict[str, Any]], parts: Sequence[Part]) -> list[str]:
+    """Name the parts whose shard is not what they were made of, though its footer is the same.
+
+    A shard that was not written since is not read.
+    """
+    made_of = {name: marker["input"] for name, marker in done.items()}
+    written_since = [
+        part
+        for part in parts
+        if part.name in made_of
+        and not part.shard.stamp.modified == made_of[part.name].get("modified") != ""
+    ]
+    shards = list({part.shard for part in written_since})
+    with ThreadPoolExecutor(_READERS) as readers:
+        found = dict(zip(shards, readers.map(shard_sha256, shards), strict=True))
+    return [p.name for p in written_since if found[p.shard] != made_of[p.name]["sha256"]]
 
 
 def _changed_inputs(before: list[tuple[str, int, int, str]], parts: Sequence[Part]) -> list[str]:
@@ -226,22 +267,37 @@ def _changed_inputs(before: list[tuple[str, int, int, str]], parts: Sequence[Par
         ("is new", [name for name in new if name not in old]),
         ("has changed", [n for n in new if n in old and new[n][1:] != old[n][1:]]),
     ):
-        more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
         if names:
-            listed = ", ".join(map(repr, names[:_NAMED]))
-            found.append(f"the input of {listed}{more} {what}")
+            found.append(_listed(names, what))
     return found
 
 
-def _discard(folder: Folder | RemoteFolder, manifest: dict[str, Any]) -> None:
-    """Remove what a job has written; last of all what says that it was one."""
+def _listed(names: list[str], what: str) -> str:
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return f"the input of {', '.join(map(repr, names[:_NAMED]))}{more} {what}"
+
+
+def _discard(folder: Folder | RemoteFolder, manifest: dict[str, Any]) -> bool:
+    """Remove what a job has written; last of all what says that it was one.
+
+    Tell whether a run of it was at work.  It finds that it is discarded.
+    """
     folder.remove(SUCCESS)
-    sizes = folder.sizes()
-    for name, _, _, _ in manifest["parts"]:
-        for file in (marker_name(name), failure_name(name), name):
-            if file in sizes:
-                folder.remove(file)
+    discarded = {**manifest["identity"], "discarded": True}
+    _put_manifest(put, folder, discarded, manifest["parts"])
+    asides = [name for name in folder.sizes() if is_aside(name.rpartition("/")[2])]
+    had_writers = any(map(is_being_written, asides))
+    for name in asides:
+        folder.remove(name)
+    # Listed again: until now, one of them may have got its name.
+    left = folder.sizes()
+    names = [name for name, _, _, _ in manifest["parts"]]
+    written = [file for n in names for file in (marker_name(n), failure_name(n), n)]
+    for file in (SUCCESS, *written):
+        if file in left:
+            folder.remove(file)
     folder.remove(MANIFEST)
+    return had_writers
 
 
 def finish(status: Status, *, alone: bool) -> Status:
@@ -262,6 +318,7 @@ def finish(status: Status, *, alone: bool) -> Status:
             "skipped": len(status.skipped),
             "sha256": hashlib.sha256("".join(digests).encode("utf-8", "replace")).hexdigest(),
         }
-        put(folder, SUCCESS, (json.dumps(content, indent=1) + "\n").encode())
+        check = partial(check_owner, folder, job_digest(status.identity))
+        put(folder, SUCCESS, (json.dumps(content, indent=1) + "\n").encode(), check)
         status.is_complete = True
     return status

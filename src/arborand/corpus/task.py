@@ -3,6 +3,11 @@
 A part appears when it is complete.  Then its marker appears, which says what is in it.  A part
 without a marker is made again.  A sentence that cannot be used is an answer, not a fault: no engine
 tries such a part again.
+
+Who discards a job (``--restart``) first says so in the manifest, then removes all files aside.  A
+task looks at the manifest when its file aside exists.  So either it sees that its job is no more,
+or its file is removed and cannot get its name: nothing of a job appears after it was discarded.  In
+an object store, where nothing is written aside, it looks once more before the upload.
 """
 
 from __future__ import annotations
@@ -12,13 +17,14 @@ import json
 import os
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import IO, TYPE_CHECKING, Any
 
 from arborand.corpus.folders import open_folder, put
 from arborand.corpus.passing import Passage
-from arborand.corpus.plan import STATE, open_shard
+from arborand.corpus.plan import MANIFEST, STATE, open_shard
 from arborand.corpus.writing import write_rows
-from arborand.errors import ArborandError, SentenceError
+from arborand.errors import ArborandError, OutputError, SentenceError
 from arborand.formats.inputs import parse_json
 from arborand.formats.outputs import open_writer
 
@@ -32,6 +38,8 @@ if TYPE_CHECKING:
 
 # How often a part is tried again whose files could not be read or written.
 TRIES = 3
+# A manifest begins with the digest of its job: within so many bytes, however long it is.
+_BEGINNING = 64
 
 
 @dataclass(frozen=True)
@@ -86,8 +94,9 @@ def read_marker(
     try:
         with folder.open(marker_name(part)) as file:
             marker: dict[str, Any] = parse_json(file.read())
-        there = folder.size(part) if size is None else size
-        return marker if marker["job"] == job and marker["bytes"] == there else None
+        there = folder.stamp(part).size if size is None else size
+        is_whole = marker["bytes"] == there and marker["input"]["sha256"] != ""
+        return marker if marker["job"] == job and is_whole else None
     except (OSError, ValueError, KeyError, TypeError):  # then the part is made again
         return None
 
@@ -102,23 +111,42 @@ def run_part(
         except (ArborandError, OSError, MemoryError) as error:
             if left and isinstance(error, OSError):
                 continue
-            failed = Failed(part.name, described(error), _hint(error, job.skip))
-            with suppress(OSError):  # of the two errors, the first is the one to tell
-                content = json.dumps({"job": job.digest, "reason": failed.reason})
-                put(open_folder(job.output), failure_name(part.name), content.encode())
-            return failed
+            return record_failure(job, part, described(error), _hint(error, job.skip))
     raise AssertionError
+
+
+def record_failure(job: Job, part: Part, reason: str, hint: str = "") -> Failed:
+    """Say in the folder why a part cannot be made."""
+    content = json.dumps({"job": job.digest, "reason": reason})
+    with suppress(OSError, OutputError):  # of the two errors, the first is the one to tell
+        folder = open_folder(job.output)
+        check = partial(check_owner, folder, job.digest)
+        put(folder, failure_name(part.name), content.encode(), check)
+    return Failed(part.name, reason, hint)
+
+
+def check_owner(folder: Folder | RemoteFolder, digest: str) -> None:
+    """Raise an error if the folder is no longer that of the job with this digest."""
+    with suppress(FileNotFoundError), folder.open(MANIFEST) as file:
+        if f'"digest": "{digest}"'.encode() in file.read(_BEGINNING):
+            return
+    raise OutputError(
+        f"{folder.where} belongs to another job now: this one was discarded with --restart"
+    )
 
 
 def _made(job: Job, part: Part, advance: Callable[[int], object]) -> Done:
     folder = open_folder(job.output)
+    check = partial(check_owner, folder, job.digest)
     found = read_marker(folder, part.name, job.digest)
     if found is not None:
         return Done(part.name, found)  # by another run of the same job, meanwhile
     passage = Passage()
     # Of trees it is not known how many sentences come before.
     place = {"first_sentence": part.first + 1} if part.num_sentences else {}
-    with open_shard(part.shard, digest=True) as file, folder.create(part.name) as target:
+    # In this order: the part appears after it was made sure that its shard has not changed.
+    with folder.create(part.name) as target, open_shard(part.shard, digest=True) as file:
+        check()
         hashed = _Hashed(target)
 
         def begin(layout: Layout, record: dict[str, Any]) -> Writer:
@@ -140,18 +168,24 @@ def _made(job: Job, part: Part, advance: Callable[[int], object]) -> Done:
         except SentenceError as error:
             raise _InShardError(part.shard.shown, error) from error
         sha256 = file.sha256
+        check()
     marker = {
         "job": job.digest,
         "part": part.name,
         **place,
         "sentences": passage.num_sentences,
         "rows": passage.num_rows,
-        "input": {"name": part.shard.name, "sha256": sha256},
+        "input": {
+            "name": part.shard.name,
+            "sha256": sha256,
+            # As planned: what is written later has another time, and is compared by its digest.
+            "modified": part.shard.stamp.modified,
+        },
         "bytes": hashed.size,
         "sha256": hashed.digest.hexdigest(),
         "skipped": [list(skipped) for skipped in passage.skipped],
     }
-    put(folder, marker_name(part.name), json.dumps(marker, indent=1).encode())
+    put(folder, marker_name(part.name), json.dumps(marker, indent=1).encode(), check)
     folder.remove(failure_name(part.name))
     return Done(part.name, marker)
 

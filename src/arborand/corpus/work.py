@@ -24,7 +24,14 @@ if TYPE_CHECKING:
     from arborand.corpus.passing import Computation
     from arborand.formats.rows import Layout
 
-COMMANDS = ("sample", "best", "marginals", "logz", "entropy", "convert", "check")
+_SCORES = {"trees", "weights", "keep_heads"}
+# The options of each command.
+OPTIONS = {
+    "sample": _SCORES | {"num_trees", "without_replacement", "method", "seed"},
+    "best": _SCORES | {"num_trees", "minimum_risk"},
+    **dict.fromkeys(("marginals", "logz", "entropy", "check"), _SCORES),
+    "convert": set(),
+}
 
 
 @dataclass(frozen=True)
@@ -109,11 +116,14 @@ def make_work(
     """
     check_choice(trees, "trees", ("dependency", "spanning"))
     check_count(num_trees, "num_trees", 0)
-    if command not in COMMANDS:
-        raise ArborandError(f"there is no command {command!r}: use {', '.join(COMMANDS)}")
+    if command not in OPTIONS:
+        raise ArborandError(f"there is no command {command!r}: use {', '.join(OPTIONS)}")
+    if minimum_risk and num_trees > 1:
+        raise ValueError(f"there is one tree of least risk, and {num_trees} are asked for")
     if command == "convert":
         return Work(command, None, None, {})
     if command == "sample":
+        seed = None if seed is None else check_count(seed, "seed", 0)
         methods = WITHOUT_REPLACEMENT if without_replacement else WITH_REPLACEMENT
         check_method(method, methods, single_root=trees == "dependency")
     setting = computing.Setting(trees == "dependency", weights, 1, keep_heads)

@@ -15,7 +15,7 @@ from typing import IO, TYPE_CHECKING, Any
 import numpy as np
 
 from arborand.errors import OutputError
-from arborand.formats.provenance import as_json
+from arborand.formats.inputs import as_json
 from arborand.formats.rows import Writer
 
 if TYPE_CHECKING:

@@ -156,3 +156,8 @@ def parse_json(text: str | bytes) -> Any:
         return json.loads(text)
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
+
+
+def as_json(record: dict[str, Any]) -> str:
+    """Write a record on one line of JSON, the same for the same record."""
+    return json.dumps(record, ensure_ascii=False, sort_keys=True)

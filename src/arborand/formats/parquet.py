@@ -6,9 +6,8 @@ from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
-from arborand.formats.inputs import required
+from arborand.formats.inputs import as_json, required
 from arborand.formats.parquet_pages import Column, ParquetFile, Values
-from arborand.formats.provenance import as_json
 from arborand.formats.rows import Writer
 
 if TYPE_CHECKING:

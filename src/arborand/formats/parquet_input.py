@@ -55,7 +55,6 @@ class ParquetInput:
         required_columns: tuple[str, ...],
     ) -> None:
         self.name = name
-        self._arrow = required("pyarrow", "reading a .parquet file")
         parquet = required("pyarrow.parquet", "reading a .parquet file")
         self._handle = handle
         with reading(self.name):
@@ -91,24 +90,7 @@ class ParquetInput:
         for column in self.columns:
             if names.count(column) > 1:
                 raise FormatError(f"{name} has {names.count(column)} columns {column!r}: keep one")
-            self._check_type(column, schema.field(column).type, columns[column])
-
-    def _check_type(self, column: str, found: Any, kind: str) -> None:
-        types = self._arrow.types
-        if types.is_dictionary(found):  # asked for by us, not by the file
-            found = found.value_type
-        has_lists = (
-            types.is_list(found) or types.is_large_list(found) or types.is_fixed_size_list(found)
-        )
-        inner = found.value_type if has_lists else found
-        if types.is_dictionary(inner):
-            inner = inner.value_type
-        tests, expected = _KINDS[kind]
-        is_right = any(getattr(types, f"is_{test}")(inner) for test in tests)
-        if not is_right or has_lists != kind.endswith("s"):
-            raise FormatError(
-                f"{self.name}: the column {column} has the type {found}: expected {expected}"
-            )
+            check_type(name, column, schema.field(column).type, columns[column])
 
     def type_of(self, column: str) -> Any:
         """Look up the type of a column, or of what its lists hold."""
@@ -177,6 +159,23 @@ class ParquetInput:
             f"{self.name}: the column {column} has a string "
             f"{CHARACTERS.exceeded_by(f'at least {at_least}')}"
         )
+
+
+def check_type(name: str, column: str, found: Any, kind: str) -> None:
+    """Raise an error if a column of Arrow is not of its kind; see :class:`ParquetInput`."""
+    types = required("pyarrow", "reading a .parquet file").types
+    if types.is_dictionary(found):  # asked for by us, not by the file
+        found = found.value_type
+    has_lists = (
+        types.is_list(found) or types.is_large_list(found) or types.is_fixed_size_list(found)
+    )
+    inner = found.value_type if has_lists else found
+    if types.is_dictionary(inner):
+        inner = inner.value_type
+    tests, expected = _KINDS[kind]
+    is_right = any(getattr(types, f"is_{test}")(inner) for test in tests)
+    if not is_right or has_lists != kind.endswith("s"):
+        raise FormatError(f"{name}: the column {column} has the type {found}: expected {expected}")
 
 
 def _most_text(num_strings: int) -> int:

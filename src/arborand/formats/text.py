@@ -9,7 +9,7 @@ import math
 from typing import IO, TYPE_CHECKING, Any
 
 from arborand.formats.conllu import BlockTemplate
-from arborand.formats.provenance import as_json
+from arborand.formats.inputs import as_json
 from arborand.formats.rows import Writer
 from arborand.formats.sentences import matrix_sizes
 

@@ -12,9 +12,8 @@ import numpy as np
 from arborand.errors import FormatError, InvalidTreeError, SentenceError
 from arborand.formats.arrays import open_arrays
 from arborand.formats.conllu import read_annotations
-from arborand.formats.inputs import open_input, parse_json, reading
+from arborand.formats.inputs import as_json, open_input, parse_json, reading
 from arborand.formats.parquet_input import ParquetInput
-from arborand.formats.provenance import as_json
 from arborand.formats.rows import BEST_TREES, TREES, Rows
 from arborand.formats.sentences import read_ids, sentence_id
 from arborand.trees import check_trees

@@ -6,7 +6,9 @@ Ray runs on loopback, keeps its files in the test's folder, and is stopped by th
 from __future__ import annotations
 
 import os
+import re
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -214,7 +216,10 @@ def test_without_an_address_ray_is_started_and_stopped(shards, whole, tmp_path, 
 
 @pytest.mark.parametrize(
     ("address", "tries", "message"),
-    [(None, 3, "Ray cannot be started here: too slow"), ("x:1", 1, "Ray cannot be reached at x:1")],
+    [
+        (None, 3, "Ray cannot be started here: too slow"),
+        ("auto", 1, "Ray cannot be reached at auto: too slow"),
+    ],
 )
 def test_a_ray_that_does_not_answer_is_named(
     address, tries, message, shards, tmp_path, monkeypatch
@@ -225,7 +230,21 @@ def test_a_ray_that_does_not_answer_is_named(
         calls.append(options)
         raise Exception("too slow")
 
+    monkeypatch.delenv("RAY_ADDRESS", raising=False)
     monkeypatch.setattr(ray, "init", init)
     with pytest.raises(ArborandError, match=message):
         run(shards, tmp_path / "out", address=address)
     assert len(calls) == tries
+
+
+@pytest.mark.parametrize("form", ["127.0.0.1:{}", "ray://127.0.0.1:{}", "ray://[::1]:{}", "auto"])
+def test_an_address_where_nobody_listens_is_named_at_once(form, shards, tmp_path, monkeypatch):
+    with socket.socket() as taken:  # nobody else gets the port, and nobody listens there
+        taken.bind(("127.0.0.1", 0))
+        port = taken.getsockname()[1]
+        address = form.format(port)
+        monkeypatch.setenv("RAY_ADDRESS", f"127.0.0.1:{port}")
+        monkeypatch.setattr(ray, "init", lambda **options: pytest.fail("Ray is asked"))
+        named = f"127.0.0.1:{port}" if form == "auto" else re.escape(address)
+        with pytest.raises(ArborandError, match=f"Ray cannot be reached at {named}: "):
+            run(shards, tmp_path / "out", address=address)
