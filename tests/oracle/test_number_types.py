@@ -12,10 +12,12 @@ import mpmath
 import numpy as np
 import pytest
 
-from arborand import SpanningTrees, sampling
+from arborand import DependencyTrees, SpanningTrees, sampling
 from arborand.randomness import stream_key
 from tests.enumerated_law import EnumeratedLaw
 from tests.kinds import KINDS
+from tests.oracle.test_masks import masked
+from tests.random_graphs import dense_scores
 
 NUM_DRAWS = 400
 
@@ -109,6 +111,34 @@ def test_draws_go_beyond_double_where_the_bound_says_so(
     assert counts.ancestral == NUM_DRAWS
     assert counts.beyond_double == expected
     assert 10 < expected < NUM_DRAWS - 10
+
+
+@KINDS
+@pytest.mark.parametrize("num_words", [60, 200])
+def test_masks_send_no_draw_beyond_double(kind, num_words):
+    # Not even where trees have so many words that each is less probable than double can tell.
+    scores = masked(dense_scores(1, num_words), -1e9)
+    options = {"key": stream_key(1), "method": "colbourn"}
+    heads, counts = sampling.sample(kind(scores)._graphs, 5, **options)
+    assert (counts.ancestral, counts.beyond_double) == (5, 0)
+    again, _ = sampling.sample(kind(scores)._graphs, 5, **options, trusts_double=False)
+    np.testing.assert_array_equal(heads, again)
+
+
+def test_masks_may_count_below_an_improbable_root():
+    # The biased method draws word 4 as often as word 3, which is e^100 times as probable. An arc of
+    # e^-900 that counts for nothing beside all trees may count beside those of word 4.
+    scores = np.full((5, 5), -np.inf)
+    scores[0, 3] = scores[0, 4] = 0.0
+    scores[3, 2] = scores[2, 1] = scores[2, 3] = scores[2, 4] = 0.0
+    scores[4, 1], scores[1, 2] = -60.0, -40.0
+    for mask, is_beyond in ((-np.inf, False), (-900.0, True)):
+        scores[4, 2] = mask
+        options = {"key": stream_key(1), "method": "wilson_rc", "step_budget": 0}
+        heads, counts = sampling.sample(DependencyTrees(scores)._graphs, 100, **options)
+        num_below = (heads[:, 4] == 0).sum()
+        assert 20 < num_below < 80
+        assert counts.beyond_double == is_beyond * num_below
 
 
 @KINDS
