@@ -60,9 +60,9 @@ struct Sampler {
         return highest_lost == none_lost || is_negligible(highest_lost, partition, graph.num_words);
     }
 
-    // Of the heads that an ancestral draw begins with: the child's, if one was drawn.  The chance of
-    // a child is right to 2^-64 of all.  The paper's biased sampler may draw one of which that says
-    // nothing: 0 then, which no double is enough for if numbers were lost.
+    // The chance of a child is right to 2^-64 of all; 1 if none was drawn.  The paper's biased
+    // sampler may draw one of which that says nothing: 0 then, which no double is enough for if
+    // numbers were lost.
     double known_chance_of_child(Index child) const {
         const double chance = child > 0 ? child_chance[child] : 1.0;
         return chance >= power_of_two(-32) ? chance : 0.0;

@@ -63,7 +63,8 @@ __attribute__((noinline)) inline Status draw_ancestral(const Sampler& sampler, S
     PrefixMemory memory(remembered, sampler.id, n + 1);
     const Stream start = stream;
     Status status = Status::left_range;
-    for (Index type = sampler.tries_double(child) ? 0 : 1; status == Status::left_range; ++type) {
+    for (Index type = sampler.tries_double(child) ? 0 : 1;
+         status == Status::left_range && type < PrefixMemory::num_number_types; ++type) {
         counts.beyond_double += type == 1;
         stream = start;
         heads[0] = -1;
