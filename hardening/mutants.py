@@ -20,6 +20,7 @@ class Mutant(NamedTuple):
 
 
 CHOICES = ("tests/core/test_choices.py",)
+LOSSES = ("tests/core/test_losses.py",)
 NUMBERS = ("tests/core/test_numbers.py",)
 SUM_TREE = ("tests/core/test_sum_tree.py",)
 ELIMINATION = ("tests/core/test_elimination.py",)
@@ -32,6 +33,7 @@ CERTIFICATE = ("tests/negative/test_best_mutants.py", "-k", "certificate")
 SECOND_ORDER = ("tests/oracle/test_second_order.py",)
 MASKS = ("tests/oracle/test_masks.py",)
 SHARP = ("tests/contract/test_sharp_draws.py",)
+NUMBER_TYPES = ("tests/oracle/test_number_types.py",)
 LAPS = ("tests/reference/test_twin.py",)
 CONLLU = ("tests/contract/test_conllu_out.py",)
 SPARSE_TWIN = ("tests/reference/test_twin_sparse.py",)
@@ -685,6 +687,76 @@ DENSE = (
         (*SHARP, "-k", "remembered"),
     ),
     Mutant(
+        "prefixes are remembered without the number type",
+        "src/core/sampling/prefix_memory.hpp",
+        "works_ ? places() + number_type * num_nodes_ + child :",
+        "works_ ? places() + child :",
+        NUMBER_TYPES,
+    ),
+    Mutant(
+        "the way to the first word is remembered without the number type",
+        "src/core/sampling/prefix_memory.hpp",
+        "places()[num_places() + number_type * num_nodes_ + child]",
+        "places()[num_places() + child]",
+        (*SHARP, "-k", "remembered"),
+    ),
+    Mutant(
+        "a remembered way to the first word forgets its flags",
+        "src/core/elimination/first_descent.hpp",
+        "        flags_[level].restore();\n",
+        "",
+        NUMBER_TYPES,
+    ),
+    Mutant(
+        "numbers too small on the way to a word are forgotten",
+        "src/core/sampling/ancestral.hpp",
+        " || !left_range(chance);",
+        " || true;",
+        NUMBER_TYPES,
+    ),
+    Mutant(
+        "the heads before a remembered word are taken for certain",
+        "src/core/sampling/prefix_memory.hpp",
+        "kept = {0, prefix_chance,",
+        "kept = {0, 1.0,",
+        NUMBER_TYPES,
+    ),
+    Mutant(
+        "the root's child is taken for certain",
+        "src/core/sampling/with_replacement.hpp",
+        "double prefix_chance = sampler.known_chance_of_child(child);",
+        "double prefix_chance = 1.0;",
+        NUMBER_TYPES,
+    ),
+    Mutant(
+        "prefixes too improbable for rows that lack arcs are drawn from them",
+        "src/core/sampling/sampler.hpp",
+        "is_complete_beside_all() ? 0.0 : enough_for.where_numbers_were_lost;",
+        "0.0;",
+        NUMBER_TYPES,
+    ),
+    Mutant(
+        "masks send long sentences beyond double",
+        "src/core/sampling/sampler.hpp",
+        "is_complete_beside_all() ? 0.0 :",
+        "highest_lost == none_lost ? 0.0 : is_complete_beside_all() ? 1e-260 :",
+        NUMBER_TYPES,
+    ),
+    Mutant(
+        "what counts for nothing beside all trees counts for nothing below any child",
+        "src/core/sampling/sampler.hpp",
+        "highest_lost > none_lost && known_chance_of_child(child) == 0",
+        "false",
+        NUMBER_TYPES,
+    ),
+    Mutant(
+        "laps are jumped over whose exits double does not hold",
+        "src/core/sampling/near_closed_cycles.hpp",
+        "leaving >= least_leaving)",
+        "leaving > 0)",
+        (*MASKS, "-k", "too_small_for_double"),
+    ),
+    Mutant(
         "words that hang on the root are followed to the wrong order",
         "src/core/elimination/recursion.hpp",
         "place[k] = node == root ? split.num_kept :",
@@ -950,6 +1022,13 @@ SPARSE = (
 )
 
 PARTS = (
+    Mutant(
+        "arcs are left out that are only just too small for a double",
+        "src/core/walk/negligible.hpp",
+        "negligible_log_probability = -800.0;",
+        "negligible_log_probability = -745.0;",
+        LOSSES,
+    ),
     Mutant(
         "the shift of the root ignores the low part",
         "src/core/walk/shift.hpp",

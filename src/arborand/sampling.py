@@ -29,6 +29,7 @@ class Counts(NamedTuple):
     steps: int
     walks: int
     ancestral: int
+    beyond_double: int  # ancestral draws that took a wider number type
 
 
 def sample(
@@ -48,11 +49,11 @@ def sample(
 ) -> tuple[NDArray[np.int32], Counts]:
     """Draw trees: heads of shape (num_draws, *batch_shape, m), and what it took.
 
-    `step_budget` is the number of steps after which a walk gives way to an ancestral draw. `jumps`
-    says whether walks jump over laps round near-closed cycles, and `pops` whether all nodes step at
-    once where they do not. Without `remembers`, ancestral draws
-    compute all their conditionals again; without `trusts_double`, wider numbers are used wherever
-    there is a choice. Any values leave the law as it is, and the last two the trees as well.
+    `step_budget` is the number of steps after which a walk gives way to an ancestral draw. `pops`
+    says whether all nodes step at once; where they do not, `jumps` says whether walks jump over
+    laps round near-closed cycles. Without `remembers`, ancestral draws compute all their
+    conditionals again; without `trusts_double`, wider numbers are used wherever there is a choice.
+    Any values leave the law as it is, and the last two the trees as well.
     """
     heads = np.empty((num_draws, len(graphs.lengths), graphs.size), dtype=np.int32)
     counts = _core.sample(

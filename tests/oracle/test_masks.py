@@ -11,7 +11,8 @@ import mpmath
 import numpy as np
 import pytest
 
-from arborand import DependencyTrees, SpanningTrees, _core
+from arborand import DependencyTrees, SpanningTrees, _core, sampling
+from arborand.randomness import stream_key
 from tests.high_precision import by_enumeration
 from tests.kinds import KINDS, is_single_root, trees_of
 from tests.oracle.test_extreme_scores import (
@@ -157,16 +158,24 @@ def test_a_masked_arc_counts_where_the_other_trees_are_as_improbable(kind, step,
     assert_right(kind, scores, by_enumeration)
 
 
+ROUTES = {
+    "by default": {},
+    "colbourn": {"method": "colbourn"},
+    "popping": {"pops": "always"},
+    "jumping": {"pops": "never", "jumps": "always"},
+}
+
+
 @KINDS
-@pytest.mark.parametrize("method", ["wilson", "colbourn"])
-def test_numbers_too_small_for_double_count_where_all_others_are_as_small(kind, method):
+@pytest.mark.parametrize("route", ROUTES)
+def test_numbers_too_small_for_double_count_where_all_others_are_as_small(kind, route):
     # Words 2 and 3 are bound to each other; the ways in weigh e^-707.9, and e^-708.4, which double
     # does not hold.
     scores = np.full((4, 4), -np.inf)
     scores[0, 1] = scores[2, 3] = scores[3, 2] = 0.0
     scores[1, 2], scores[1, 3] = -707.9, -708.4
     assert_right(kind, scores, by_enumeration)
-    heads = kind(scores).sample(100, rng=1, method=method)
+    heads, _ = sampling.sample(kind(scores)._graphs, 100, key=stream_key(1), **ROUTES[route])
     assert 30 < (heads[:, 2] == 1).sum() < 90  # 62 of 100 on average
 
 

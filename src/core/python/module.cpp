@@ -384,8 +384,8 @@ void mean_hitting_time(LogWeights log_weights, Lengths lengths, int workers, Arr
 }
 
 // Draw trees: heads[draw, graph, node].  Graph g of the batch reads the streams of graph
-// first_graph + g.  Counts, one row for the whole call: steps, walks, ancestral draws.
-std::tuple<std::int64_t, std::int64_t, std::int64_t> sample(
+// first_graph + g.  Counts, one row for the whole call: those of SampleCounts.
+std::tuple<std::int64_t, std::int64_t, std::int64_t, std::int64_t> sample(
     LogWeights log_weights, Lengths lengths, bool single_root, int workers, int method,
     std::uint64_t key0, std::uint64_t key1, std::uint64_t first_graph, std::uint64_t first_draw,
     std::int64_t step_budget, Array<std::int32_t, 3> heads, int jumps, int pops, bool remembers,
@@ -396,7 +396,7 @@ std::tuple<std::int64_t, std::int64_t, std::int64_t> sample(
     const StreamKey key{{key0, key1}};
     const DrawRule rule{step_budget, static_cast<Jumps>(jumps), static_cast<Pops>(pops), remembers,
                         trusts_double};
-    std::atomic<std::int64_t> steps{0}, walks{0}, ancestral{0};
+    std::atomic<std::int64_t> steps{0}, walks{0}, ancestral{0}, beyond_double{0};
 
     const auto draw = [&](Index g, Index first, Index count, const Prepared& prepared,
                           Workspace& workspace, const Interrupt& interrupt) {
@@ -413,6 +413,7 @@ std::tuple<std::int64_t, std::int64_t, std::int64_t> sample(
         steps += counts.steps;
         walks += counts.walks;
         ancestral += counts.ancestral;
+        beyond_double += counts.beyond_double;
         return status;
     };
     const auto prepare = [&](Index g, Prepared& memory, Scratch& scratch,
@@ -445,7 +446,7 @@ std::tuple<std::int64_t, std::int64_t, std::int64_t> sample(
                 });
         }
     }
-    return {steps.load(), walks.load(), ancestral.load()};
+    return {steps.load(), walks.load(), ancestral.load(), beyond_double.load()};
 }
 
 // Trees and their log-probabilities straight from scores that nobody has looked at yet: matrices

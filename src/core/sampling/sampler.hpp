@@ -60,11 +60,19 @@ struct Sampler {
         return highest_lost == none_lost || is_negligible(highest_lost, partition, graph.num_words);
     }
 
-    // The chance of a child is right to 2^-64 of all.  The paper's biased sampler may draw one of
-    // which that says nothing: 0 then, which no double is enough for if numbers were lost.
+    // The chance of a child is right to 2^-64 of all; 1 if none was drawn.  The paper's biased
+    // sampler may draw one of which that says nothing: 0 then, which no double is enough for if
+    // numbers were lost.
     double known_chance_of_child(Index child) const {
-        const double chance = child_chance[child];
+        const double chance = child > 0 ? child_chance[child] : 1.0;
         return chance >= power_of_two(-32) ? chance : 0.0;
+    }
+
+    // Whether an ancestral draw may try double.  Arcs that are negligible beside all trees may not
+    // be so beside the trees of a child of which nothing is known.
+    bool tries_double(Index child) const {
+        if (highest_lost > none_lost && known_chance_of_child(child) == 0) return false;
+        return enough_for.always < HUGE_VAL;
     }
 
   private:
@@ -103,14 +111,11 @@ Status Sampler::find_law(Work& work, double log_sums, Scratch& scratch,
 
 inline void Sampler::find_what_double_is_enough_for(double log_sums) {
     const double lost = log_lost_share(log_sums, partition, graph.num_words);
-    // A prefix has less weight than all trees, by its chance.
-    constexpr double least = -600.0;
-    enough_for.where_numbers_were_lost = lost < 0 ? exp_of(lost > least ? lost : least) : HUGE_VAL;
-    enough_for.always = 0.0;
-    if (highest_lost > none_lost) {
-        const bool is_negligible = highest_lost < HUGE_VAL && is_complete_beside_all();
-        enough_for.always = is_negligible ? exp_of(least) : enough_for.where_numbers_were_lost;
-    }
+    // A prefix has less weight than all trees, by its chance.  Z is at most n times the product of
+    // the sums, so this is above e^-660, which double holds.
+    enough_for.where_numbers_were_lost = lost < 0 ? exp_of(lost) : HUGE_VAL;
+    // Arcs that are negligible beside all trees do not show in the law of a draw.
+    enough_for.always = is_complete_beside_all() ? 0.0 : enough_for.where_numbers_were_lost;
     if (!rule.trusts_double || highest_lost == HUGE_VAL) enough_for = {HUGE_VAL, HUGE_VAL};
 }
 

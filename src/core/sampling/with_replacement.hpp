@@ -56,19 +56,22 @@ Status draw_ancestral_in(const Sampler& sampler, AncestralDraw& draw, Scratch& w
 __attribute__((noinline)) inline Status draw_ancestral(const Sampler& sampler, Stream& stream,
                                                        std::int32_t* heads, Index child,
                                                        Scratch& work, Remembered& remembered,
-                                                       const Interrupt& interrupt) {
+                                                       const Interrupt& interrupt,
+                                                       SampleCounts& counts) {
     const Index n = sampler.graph.num_words;
+    ++counts.ancestral;
     PrefixMemory memory(remembered, sampler.id, n + 1);
     const Stream start = stream;
-    const bool tries_double = sampler.enough_for.always < HUGE_VAL;
     Status status = Status::left_range;
-    for (Index type = tries_double ? 0 : 1; status == Status::left_range; ++type) {
+    for (Index type = sampler.tries_double(child) ? 0 : 1;
+         status == Status::left_range && type < PrefixMemory::num_number_types; ++type) {
+        counts.beyond_double += type == 1;
         stream = start;
         heads[0] = -1;
         for (Index j = 1; j <= n; ++j) heads[j] = undecided;
         if (child > 0) heads[child] = 0;
         // As far as the memory goes.
-        double prefix_chance = child > 0 ? sampler.known_chance_of_child(child) : 1.0;
+        double prefix_chance = sampler.known_chance_of_child(child);
         std::int32_t* place = sampler.rule.remembers ? memory.first_word(child, type) : nullptr;
         Index j = child == 1 ? 2 : 1;
         while (place != nullptr && *place > 0) {
@@ -177,8 +180,7 @@ inline Status draw_tree(const Sampler& sampler, Stream& stream, std::int32_t* he
         return Status::ok;
     }
     // How often a walk runs out depends on the root's child, so the child stays as drawn.
-    ++counts.ancestral;
-    return draw_ancestral(sampler, stream, heads, child, work, remembered, interrupt);
+    return draw_ancestral(sampler, stream, heads, child, work, remembered, interrupt, counts);
 }
 
 template <class Nodes>

@@ -21,10 +21,11 @@ struct DrawRange {
 
 enum class Method { wilson, wilson_reject, colbourn, wilson_rc };
 
-// Whether walks jump over laps round near-closed cycles (sampling/laps.hpp).
+// Whether walks jump over laps round near-closed cycles, where nodes do not step at once
+// (sampling/laps.hpp).
 enum class Jumps { where_they_pay, never, always };
 
-// Whether all nodes step at once, where walks do not jump (sampling/popping.hpp).
+// Whether all nodes step at once, and nothing walks (sampling/popping.hpp).
 enum class Pops { where_they_pay, never, always };
 
 // How a sampler works.  The tests change it; every choice leaves the law as it is.
@@ -38,9 +39,10 @@ struct DrawRule {
 
 // How the draws went; the tests count on it.
 struct SampleCounts {
-    std::int64_t steps = 0;      // of all walks
-    std::int64_t walks = 0;      // more than one per tree where trees are rejected
-    std::int64_t ancestral = 0;  // trees drawn by the ancestral sampler
+    std::int64_t steps = 0;          // of all walks
+    std::int64_t walks = 0;          // more than one per tree where trees are rejected
+    std::int64_t ancestral = 0;      // trees drawn by the ancestral sampler
+    std::int64_t beyond_double = 0;  // those of them that took a wider number type
 };
 
 // When draws without replacement stop rejecting repeats: once no more than `below` of the mass is
