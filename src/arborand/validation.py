@@ -30,6 +30,10 @@ _MASK = -1000.0  # mask_score there
 
 # What the last two axes of a matrix stand for.
 HEAD_DEPENDENT, DEPENDENT_HEAD = ORIENTATIONS = ("head,dependent", "dependent,head")
+_SAY_SO = (
+    f"of a matrix [dependent, head] say so, by orientation={DEPENDENT_HEAD!r} (on the command "
+    "line: --orientation)"
+)
 
 
 @dataclass(slots=True, eq=False)  # not frozen=True: that takes longer than a look at a sentence
@@ -344,8 +348,7 @@ def _no_tree(
         first_column = given.by_head[batch_index][1 : len(log_weights), 0]
         nothing = -np.inf if given.are_logarithms else 0
         turned = (
-            f", and column 0 is not: of a matrix [dependent, head] say so, by orientation="
-            f"{DEPENDENT_HEAD!r}"
+            f", and column 0 is not: {_SAY_SO}"
             if given.orientation == HEAD_DEPENDENT and (first_column > nothing).any()
             else ": it holds the arcs from the root to the words"
         )
@@ -400,13 +403,13 @@ def _suspicion(suspicion: int, matrix: NDArray[np.float64], given: Given) -> str
     if suspicion == _ADJACENCY and has_arcs_to_root and (np.diagonal(matrix) == 0).all():
         return (
             "may be an adjacency matrix, where 0 means no arc: as a log-weight 0 is an arc of "
-            "weight 1; use from_weights"
+            "weight 1; use from_weights (on the command line: --weights)"
         )
     is_flat = (row == row[0]).all() and np.isfinite(column).all() and (column != column[0]).any()
     if is_flat and given.orientation == HEAD_DEPENDENT:
         return (
             "has one and the same score for all arcs from the root, in row 0, while column 0 has "
-            f"several: of a matrix [dependent, head] say so, by orientation={DEPENDENT_HEAD!r}"
+            f"several: {_SAY_SO}"
         )
     return None
 

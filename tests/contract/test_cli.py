@@ -143,6 +143,41 @@ def test_weights_are_exponentials_of_log_weights(arborand, corpus, tmp_path):
     np.testing.assert_allclose(*numbers, rtol=1e-12)
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("sample", "-k", 5, "--seed", 1),
+        ("sample", "-k", 3, "--seed", 1, "--without-replacement"),
+        ("best", "-k", 2),
+        ("marginals",),
+        ("logz", "--trees", "spanning"),
+        ("entropy",),
+        ("evaluate", "--conllu", "corpus.conllu", "--format", "jsonl"),
+    ],
+)
+def test_matrices_may_have_a_row_for_each_dependent(command, arborand, corpus, tmp_path):
+    turned = Corpus(corpus.sent_ids, [matrix.T for matrix in corpus.matrices])
+    turned.save(tmp_path / "turned.npz")
+    name, *options = [tmp_path / word if word == "corpus.conllu" else word for word in command]
+    rows = []
+    for file, *orientation in (["scores"], ["turned", "--orientation", "dependent,head"]):
+        out = tmp_path / f"{file}.jsonl"
+        done = arborand(name, tmp_path / f"{file}.npz", *options, *orientation, "-o", out)
+        assert done.status == 0, done.err
+        header, *lines = out.read_text().splitlines()
+        rows.append(lines)
+        assert ("dependent,head" in header) == bool(orientation)
+    assert rows[0] == rows[1]
+
+
+def test_the_option_for_turned_matrices_is_named(arborand, tmp_path):
+    matrix = np.arange(25.0).reshape(5, 5)
+    matrix[0, 1:] = 0  # no score for the heads of the root
+    path = Corpus(["a"], [matrix]).save(tmp_path / "turned.npz")
+    assert "(on the command line: --orientation)" in arborand("check", path).err
+    assert arborand("check", path, "--orientation", "dependent,head").err == ""
+
+
 def test_a_seed_is_taken_and_recorded(arborand, corpus, tmp_path):
     first = arborand("sample", tmp_path / "scores.npz", "-o", "-", "--format", "jsonl").out
     second = arborand("sample", tmp_path / "scores.npz", "-o", "-", "--format", "jsonl").out

@@ -43,6 +43,7 @@ def evaluate(
     conllu: str,
     trees: options.TreeKind = "dependency",
     weights: bool = False,
+    orientation: options.Orientation = "head,dependent",
     output: str | None = None,
     format_: options.Format | None = None,
     plot: str | None = None,
@@ -75,8 +76,10 @@ def evaluate(
     if plot is not None and Path(plot).suffix.lower() != ".svg":
         raise typer.BadParameter(f"{plot!r} is not .svg", param_hint="--plot")
     chosen = chosen_format(output, options.Running(format_=format_), EVALUATION)
-    comparison = computing.Comparison(computing.Setting(trees == "dependency", weights, workers))
-    work = Work("evaluate", comparison, EVALUATION, {"trees": trees, "weights": weights})
+    setting = computing.Setting(trees == "dependency", weights, workers, orientation=orientation)
+    comparison = computing.Comparison(setting)
+    described = {"trees": trees, "weights": weights, "orientation": orientation}
+    work = Work("evaluate", comparison, EVALUATION, described)
     unwritten = NoOutput()
     with (
         open_inputs(scores, conllu, output) as inputs,

@@ -38,7 +38,8 @@ def settled(
     **others: Any,
 ) -> Work:
     """Make the work of a command, or refuse what makes no sense, before anything is read."""
-    common = {name: getattr(reading, name) for name in ("trees", "weights", "keep_heads")}
+    names = ("trees", "weights", "orientation", "keep_heads")
+    common = {name: getattr(reading, name) for name in names}
     try:
         work = make_work(command, **common, **others)
     except ValueError as error:  # what options alone cannot say: which methods draw what

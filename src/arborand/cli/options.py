@@ -25,6 +25,7 @@ _OUTPUT = "Output"
 _RUNNING = "Running"
 
 TreeKind = Literal["dependency", "spanning"]
+Orientation = Literal["head,dependent", "dependent,head"]
 OnError = Literal["stop", "skip"]
 Format = Literal["conllu", "json", "html", "jsonl", "csv", "tsv", "parquet", "npz", "safetensors"]
 if TYPE_CHECKING:
@@ -71,6 +72,9 @@ _SHARED = {
     ),
     "weights": option(
         "The numbers are plain weights (0: no arc), not log-weights (-inf: no arc).", _SCORES
+    ),
+    "orientation": option(
+        "What rows and columns of a matrix are. Many parsers have dependent,head.", _SCORES
     ),
     "conllu": option(
         "Words and other columns, matched by sent_id (in order, where scores have no ids).",
@@ -144,6 +148,7 @@ class Reading:
     keep_heads: bool = False
     trees: TreeKind = "dependency"
     weights: bool = False
+    orientation: Orientation = "head,dependent"
 
     def __post_init__(self) -> None:
         if self.keep_heads and self.conllu is None:
@@ -152,7 +157,9 @@ class Reading:
     @property
     def setting(self) -> Setting:
         """The same, for what computes."""
-        return Setting(self.trees == "dependency", self.weights, 1, self.keep_heads)
+        return Setting(
+            self.trees == "dependency", self.weights, 1, self.keep_heads, self.orientation
+        )
 
 
 @dataclass(frozen=True)

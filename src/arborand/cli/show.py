@@ -149,6 +149,7 @@ def show(
             "seed": seed,
             "trees": reading.trees,
             "weights": reading.weights,
+            "orientation": reading.orientation,
             "keep-heads": reading.keep_heads,
             "sort": sort,
             "filter": [str(condition) for condition in choice.conditions],
@@ -212,8 +213,10 @@ def _sample_command(scores: str, reading: options.Reading) -> str | None:
     """Write the command that draws trees from the same scores."""
     if scores == "-":
         return None
-    weights = ["--weights"] if reading.weights else []
-    return shlex.join(["arborand", "sample", scores, "--trees", reading.trees, *weights])
+    others = ["--weights"] if reading.weights else []
+    if reading.orientation != options.Reading.orientation:
+        others += ["--orientation", reading.orientation]
+    return shlex.join(["arborand", "sample", scores, "--trees", reading.trees, *others])
 
 
 def _evaluation(corpus: Corpus, reading: options.Reading) -> Summary | None:

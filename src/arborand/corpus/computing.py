@@ -25,6 +25,7 @@ from arborand.formats.characters import visible
 from arborand.formats.rows import Rows
 from arborand.randomness import stream_key
 from arborand.sampling import sample_scores
+from arborand.validation import HEAD_DEPENDENT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -50,11 +51,13 @@ class Setting:
     weights: bool
     workers: int
     keep_heads: bool = False
+    orientation: str = HEAD_DEPENDENT
 
     @property
     def takes_scores(self) -> bool:
         """Whether the scores are log-weights of all arcs, as they come."""
-        return not (self.weights or self.keep_heads)
+        is_plain = self.orientation == HEAD_DEPENDENT
+        return is_plain and not (self.weights or self.keep_heads)
 
     def distribution(self, run: Sentences, *, single_root: bool | None = None) -> TreeDistribution:
         """Make the distribution of a run: a batch."""
@@ -66,7 +69,9 @@ class Setting:
 
         def made(which: Any) -> TreeDistribution:
             with _naming_sentences(run):
-                distribution = make(padded[which], lengths=run.lengths[which])
+                distribution = make(
+                    padded[which], lengths=run.lengths[which], orientation=self.orientation
+                )
             return distribution if heads is None else distribution.condition(heads=heads[which])
 
         try:

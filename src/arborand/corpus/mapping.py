@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from arborand.formats.rows import Rows
 
 
-_OPTIONS = {"trees", "weights", "method", "without_replacement"}
+_OPTIONS = {"trees", "weights", "orientation", "method", "without_replacement"}
 
 
 class SampleTrees:
@@ -45,7 +45,8 @@ class SampleTrees:
         The column with the place of each sentence in the corpus, from 0.  Not needed where a call
         gets the places as a second argument.
     **options
-        `trees`, `weights`, `method` and `without_replacement`, as for ``arborand sample``.
+        `trees`, `weights`, `orientation`, `method` and `without_replacement`, as for ``arborand
+        sample``.
 
     Raises
     ------

@@ -233,8 +233,9 @@ def run(
     tell : function
         Is told what happens.
     **options
-        Those of the command: `trees`, `weights`, `keep_heads`, `num_trees`, `seed`, `method`,
-        `without_replacement`, `minimum_risk`.  An option that the command does not have is refused.
+        Those of the command: `trees`, `weights`, `orientation`, `keep_heads`, `num_trees`, `seed`,
+        `method`, `without_replacement`, `minimum_risk`.  An option that the command does not have
+        is refused.
 
     Returns
     -------

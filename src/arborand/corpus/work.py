@@ -17,6 +17,7 @@ from arborand.methods import (
     WITHOUT_REPLACEMENT,
     check_method,
 )
+from arborand.validation import HEAD_DEPENDENT, ORIENTATIONS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from arborand.corpus.passing import Computation
     from arborand.formats.rows import Layout
 
-_SCORES = {"trees", "weights", "keep_heads"}
+_SCORES = {"trees", "weights", "orientation", "keep_heads"}
 # The options of each command.
 OPTIONS = {
     "sample": _SCORES | {"num_trees", "without_replacement", "method", "seed"},
@@ -103,6 +104,7 @@ def make_work(
     *,
     trees: str = "dependency",
     weights: bool = False,
+    orientation: str = HEAD_DEPENDENT,
     keep_heads: bool = False,
     num_trees: int = 1,
     without_replacement: bool = False,
@@ -115,6 +117,7 @@ def make_work(
     A sample whose `seed` is None needs one (``with_seed``) before it can be drawn.
     """
     check_choice(trees, "trees", ("dependency", "spanning"))
+    check_choice(orientation, "orientation", ORIENTATIONS)
     check_count(num_trees, "num_trees", 0)
     if command not in OPTIONS:
         raise ArborandError(f"there is no command {command!r}: use {', '.join(OPTIONS)}")
@@ -126,8 +129,10 @@ def make_work(
         seed = None if seed is None else check_count(seed, "seed", 0)
         methods = WITHOUT_REPLACEMENT if without_replacement else WITH_REPLACEMENT
         check_method(method, methods, single_root=trees == "dependency")
-    setting = computing.Setting(trees == "dependency", weights, 1, keep_heads)
+    setting = computing.Setting(trees == "dependency", weights, 1, keep_heads, orientation)
     common = {"keep-heads": keep_heads, "trees": trees, "weights": weights}
+    if orientation != HEAD_DEPENDENT:
+        common["orientation"] = orientation
     if command == "sample":
         described = {
             "num-trees": num_trees,
