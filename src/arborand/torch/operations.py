@@ -383,9 +383,22 @@ def _for_arcs(numbers: Tensor) -> Tensor:
     return numbers[..., None, None]
 
 
-def _inner(answers: Tensor, tangents: Tensor) -> Tensor:
-    """Sum over arcs; nothing is read where there is none, whatever stands there."""
-    return torch.where(answers != 0, answers * tangents, 0.0).sum((-1, -2))
+def _inner(answers: Tensor, tangents: Tensor, log_weights: Tensor, lengths: Tensor | None) -> Tensor:
+    """Sum over arcs; tangents are not read where there is none, whatever stands there.
+
+    Answers are: an arc whose derivative is 0 may have a second one that is not.
+    """
+    return (answers * torch.where(_is_arc(log_weights, lengths), tangents, 0.0)).sum((-1, -2))
+
+
+def _is_arc(log_weights: Tensor, lengths: Tensor | None) -> Tensor:
+    """Where there are arcs: what the gate of the library finds, told by torch."""
+    node = torch.arange(log_weights.shape[-1], device=log_weights.device)
+    is_arc = (log_weights > -math.inf) & (node > 0) & (node != node[:, None])
+    if lengths is not None:
+        is_node = node <= lengths[..., None]
+        is_arc = is_arc & is_node[..., None] & is_node[..., None, :]
+    return is_arc
 
 
 def _no_derivative(what: str) -> NotImplementedError:
@@ -412,8 +425,9 @@ class _Number(_Operation):
 
     @classmethod
     def jvp(cls, ctx: Any, *tangents: Any) -> Any:
-        log_weights, *rest = _inputs(ctx)
-        return _inner(cls.gradient(log_weights, *rest), tangents[0])
+        log_weights, lengths, *rest = _inputs(ctx)
+        gradient = cls.gradient(log_weights, lengths, *rest)
+        return _inner(gradient, tangents[0], log_weights, lengths)
 
 
 class _LogPartition(_Number):
@@ -579,8 +593,9 @@ class _LogProb(_Operation):
 
     @staticmethod
     def jvp(ctx: Any, *tangents: Any) -> Any:
-        log_weights, heads, *rest, answer = _inputs(ctx)
-        mean = _inner(arc_marginals(log_weights, *rest), tangents[0])
+        log_weights, heads, lengths, *rest, answer = _inputs(ctx)
+        marginals = arc_marginals(log_weights, lengths, *rest)
+        mean = _inner(marginals, tangents[0], log_weights, lengths)
         chosen = tangents[0].gather(-2, heads.clamp(min=0))
         total = torch.where(heads >= 0, chosen, 0.0).sum(-1) - mean[..., None]
         return torch.where(answer == -math.inf, 0.0, total).to(answer.dtype)
@@ -622,12 +637,13 @@ class _KullbackLeiblerDivergence(_Operation):
 
     @staticmethod
     def jvp(ctx: Any, *tangents: Any) -> Any:
+        log_weights, other, lengths, *_ = _inputs(ctx)
         in_first, in_second = _KullbackLeiblerDivergence._gradients(ctx)
         answer: Any = 0.0
         if tangents[0] is not None:
-            answer = answer + _inner(in_first(), tangents[0])
+            answer = answer + _inner(in_first(), tangents[0], log_weights, lengths)
         if tangents[1] is not None:
-            answer = answer + _inner(in_second(), tangents[1])
+            answer = answer + _inner(in_second(), tangents[1], other, lengths)
         return answer
 
 

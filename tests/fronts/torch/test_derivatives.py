@@ -177,20 +177,21 @@ def test_trees_outside_the_support_add_nothing_to_gradients(kind):
 @KINDS
 @pytest.mark.parametrize("name", ["log_partition", "entropy", "log_prob", "kl_divergence"])
 def test_forward_derivatives_do_not_read_tangents_where_there_is_no_arc(kind, name):
-    x, tangent = scores(27, 4, 4).detach(), scores(28, 4, 4).detach()
-    heads = torch.tensor([-1, 0, 1, 2])
+    x, tangent = scores(27, 5, 5).detach(), scores(28, 5, 5).detach()
+    x[1, 2] = -math.inf
+    heads, length = torch.tensor([-1, 0, 3, 1, -1]), torch.tensor(3)
 
     def value(log_weights):
-        trees = kind(log_weights)
+        trees = kind(log_weights, lengths=length)
         if name == "log_prob":
             return trees.log_prob(heads)
         if name == "kl_divergence":
-            return kl_divergence(trees, kind(x.sin()))
+            return kl_divergence(trees, kind(0.5 * x, lengths=length))
         return getattr(trees, name)()
 
     junk = tangent.clone()
-    junk[:, 0] = math.nan
-    junk.diagonal()[:] = math.inf
+    junk[:, 0] = junk[1, 2] = math.nan
+    junk.diagonal()[:] = junk[4] = junk[:, 4] = math.inf
     _, expected = torch.func.jvp(value, (x,), (tangent,))
     _, found = torch.func.jvp(value, (x,), (junk,))
     assert expected.isfinite()

@@ -9,6 +9,7 @@ import pytest
 import torch
 from torch import func
 from torch._subclasses import FakeTensorMode
+from torch.autograd import forward_ad
 from torch.utils.checkpoint import checkpoint
 
 from arborand import InvalidTreeError, InvalidWeightsError, NoTreeError
@@ -89,12 +90,46 @@ def test_func_hessian(kind, name):
     assert torch.allclose(found, exact, rtol=1e-11, atol=1e-13)
 
 
+# At equal scores the entropy's gradient is exactly 0, and its Hessian is not.
+POINTS = pytest.mark.parametrize("point", [X[0], 0 * X[0]], ids=["random", "equal"])
+OVER_FORWARD = pytest.mark.parametrize("outer", [func.jacfwd, func.jacrev])
+
+
 @KINDS
+@POINTS
+@OVER_FORWARD
 @pytest.mark.parametrize("name", ["log_partition", "entropy"])
-def test_func_forward_derivatives_of_forward_derivatives(kind, name):
-    # Torch gives 0 for those of a function that does nothing about it.
-    found = func.jacfwd(func.jacfwd(lambda x: getattr(kind(x), name)()))(X[0])
-    exact = func.hessian(lambda x: getattr(Enumerated(kind, x, 4), name)())(X[0])
+def test_func_derivatives_of_forward_derivatives(kind, name, outer, point):
+    # Torch gives 0 for forward ones of a function that does nothing about it.
+    found = outer(func.jacfwd(lambda x: getattr(kind(x), name)()))(point)
+    exact = func.hessian(lambda x: getattr(Enumerated(kind, x, 4), name)())(point)
+    assert exact.abs().max() > 0.1
+    assert torch.allclose(found, exact, rtol=1e-11, atol=1e-13)
+
+
+@KINDS
+@OVER_FORWARD
+@pytest.mark.parametrize("place", ["p", "q"])
+def test_func_derivatives_of_forward_derivatives_of_a_divergence_from_itself(kind, outer, place):
+    # Where p is q the gradient is 0, and the Hessian is the Fisher matrix: that of log Z.
+    def divergence(x):
+        pair = (kind(x), kind(X[0]))
+        return torch.distributions.kl_divergence(*(pair if place == "p" else pair[::-1]))
+
+    found = outer(func.jacfwd(divergence))(X[0])
+    exact = func.hessian(lambda x: Enumerated(kind, x, 4).log_partition())(X[0])
+    assert torch.allclose(found, exact, rtol=1e-11, atol=1e-13)
+
+
+@KINDS
+def test_reverse_derivatives_of_a_dual_level(kind):
+    x, tangent = (0 * X[0]).requires_grad_(), X[1]
+    with forward_ad.dual_level():
+        entropy = kind(forward_ad.make_dual(x, tangent)).entropy()
+        (found,) = torch.autograd.grad(forward_ad.unpack_dual(entropy).tangent, x)
+    hessian = func.hessian(lambda x: Enumerated(kind, x, 4).entropy())(x.detach())
+    exact = (hessian * tangent).sum((-1, -2))
+    assert exact.abs().max() > 0.1
     assert torch.allclose(found, exact, rtol=1e-11, atol=1e-13)
 
 
