@@ -2,8 +2,9 @@
 
 Each operation exists twice over one computation.  As an operator of ``torch.library`` it is seen by
 ``torch.compile``, by fake and meta tensors.  As an ``autograd.Function`` it has derivatives of any
-mode (reverse, forward, batched), which ``torch.func`` needs; an operator alone gives forward
-derivatives that are silently 0, and Dynamo refuses a function with forward derivatives.
+mode (reverse, forward, batched), which ``torch.func`` needs, and which Dynamo does not look into.
+Where an operator is to be differentiated, it calls the function.  What ``torch.library`` offers for
+derivatives has no forward ones: they would be silently 0.
 
 No derivative needs a tape.  With s the scores, P the marginals and v a direction of the scores:
 
@@ -31,7 +32,7 @@ import numpy as np
 import torch
 from torch import Tensor
 from torch.autograd import Function, forward_ad
-from torch.library import custom_op
+from torch.library import Library, custom_op, infer_schema, register_fake, register_vmap
 
 from arborand import _core, divergence, expectations, inference, sampling
 from arborand.expectations import check_arc_values
@@ -267,18 +268,37 @@ def _inputs(ctx: Any) -> list[Any]:
     return [*arguments, *tensors]
 
 
+_library = Library("arborand", "FRAGMENT")
+
+
 def _register(
     operation: type[_Operation], compute: Callable[..., Tensor], shape: Callable[..., Tensor]
 ) -> None:
     """Make the operator that goes with an operation, with the same derivatives."""
     name = compute.__name__.removeprefix("_compute_")
-    operator = custom_op(f"arborand::{name}", mutates_args=())(compute)
-    operator.register_fake(shape)
-    operator.register_autograd(operation.backward, setup_context=operation.setup_context)
-    operator.register_vmap(
-        lambda info, in_dims, *arguments: (operator(*_with_axis(info, in_dims, arguments)), 0)
-    )
-    operation.operator = getattr(torch.ops.arborand, name).default
+    schema = infer_schema(compute, mutates_args=())
+    _library.define(f"{name}{schema}", tags=[torch.Tag.pt2_compliant_tag])
+    operator = getattr(torch.ops.arborand, name).default
+
+    def differentiate(keys: Any, *arguments: Any) -> Any:
+        if _has_derivatives(arguments):
+            if are_transforms_active():  # which look for functions before they call an operator
+                raise NotImplementedError(
+                    f"torch.func does not differentiate the operator arborand::{name}; it does "
+                    "differentiate the methods of the distributions of arborand.torch"
+                )
+            return operation.apply(*arguments)  # type: ignore[no-untyped-call]
+        with torch._C._AutoDispatchBelowAutograd():
+            return operator.redispatch(keys & torch._C._after_autograd_keyset, *arguments)
+
+    def mapped(info: Any, in_dims: tuple[int | None, ...], *arguments: Any) -> tuple[Tensor, int]:
+        return operator(*_with_axis(info, in_dims, arguments)), 0
+
+    _library.impl(name, not_compiled(compute), "CompositeExplicitAutograd")
+    _library.impl(name, differentiate, "Autograd", with_keyset=True)
+    register_fake(operator, shape, lib=_library)
+    register_vmap(operator, mapped, lib=_library)
+    operation.operator = operator
     operation.compute = staticmethod(compute)
     operation.jvp = staticmethod(_nested(operation.jvp))  # type: ignore[method-assign]
 
@@ -315,7 +335,7 @@ def _call(operation: type[_Operation], operator: Any, *arguments: Any) -> Tensor
     answer: Tensor
     if torch.compiler.is_compiling():
         if _is_differentiated_by_func():
-            # Forward derivatives of an operator would be 0, others an error.
+            # It does not differentiate operators.
             torch._dynamo.graph_break(
                 msg="arborand: derivatives by torch.func inside torch.compile are not compiled; "
                 "use torch.autograd, or fullgraph=False"

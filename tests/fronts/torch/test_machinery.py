@@ -280,7 +280,6 @@ def test_compile_of_vmap():
     ids=["grad", "jvp", "hessian"],
 )
 def test_compile_of_derivatives_by_func_is_right_or_refused(derivative):
-    # Forward derivatives of an operator are 0, as far as torch knows.
     def entropy(x):
         return DependencyTrees(x).entropy()
 
@@ -290,6 +289,44 @@ def test_compile_of_derivatives_by_func_is_right_or_refused(derivative):
     torch._dynamo.reset()
     with pytest.raises(torch._dynamo.exc.Unsupported, match=r"derivatives by torch\.func"):
         torch.compile(lambda: derivative(entropy), fullgraph=True, backend="aot_eager")()
+
+
+@NAMES
+@pytest.mark.parametrize("is_compiled_before", [False, True])
+def test_compiled_functions_keep_the_tangents_of_a_dual_level(name, is_compiled_before):
+    torch._dynamo.reset()
+
+    def value(x):
+        return getattr(DependencyTrees(x, lengths=LENGTHS), name)().square().sum() * x.sum()
+
+    compiled = torch.compile(value, fullgraph=True, backend="aot_eager")
+    tangent = scores(2, 5, 5, seed=1)
+    _, expected = func.jvp(value, (X,), (tangent,))
+    if is_compiled_before:  # without any tangent: torch takes the same code for both
+        compiled(X)
+    with forward_ad.dual_level():
+        found = forward_ad.unpack_dual(compiled(forward_ad.make_dual(X, tangent))).tangent
+    assert torch.allclose(found, expected, rtol=1e-13)
+
+
+@NAMES
+def test_derivatives_of_operators_are_right_or_refused(name):
+    def value(x):
+        return getattr(torch.ops.arborand, name)(x, LENGTHS, True, 1)
+
+    tangent = scores(2, 5, 5, seed=1)
+    _, expected = func.jvp(
+        lambda x: getattr(DependencyTrees(x, lengths=LENGTHS), name)(), (X,), (tangent,)
+    )
+    with forward_ad.dual_level():
+        found = forward_ad.unpack_dual(value(forward_ad.make_dual(X, tangent))).tangent
+    assert torch.equal(found, expected)
+    for derivative in (
+        lambda: func.jvp(value, (X,), (tangent,)),
+        lambda: func.grad(lambda x: value(x).sum())(X),
+    ):
+        with pytest.raises(NotImplementedError, match=f"the operator arborand::{name}"):
+            derivative()
 
 
 def test_compiled_errors_on_values_are_raised_when_it_runs():
