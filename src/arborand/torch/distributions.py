@@ -129,7 +129,7 @@ class TreeDistribution(Distribution):
         self.log_weights = _check_scores(log_weights)
         self.workers = check_workers(workers)
         batch_shape = log_weights.shape[:-2]
-        self._lengths = None if lengths is None else _check_lengths(lengths, batch_shape)
+        self._lengths = None if lengths is None else _check_lengths(lengths, log_weights)
         # What torch would check looks at padding as well; the gate, at each use, does not.
         super().__init__(batch_shape, log_weights.shape[-1:], validate_args=False)
         if validate_args:
@@ -695,8 +695,9 @@ def _check_tensor(given: Tensor, name: str) -> None:
         raise TypeError(f"{name} must be a torch.Tensor, not {type(given).__name__}")
 
 
-def _check_lengths(lengths: Tensor | Sequence[int] | int, batch_shape: Size) -> Tensor:
-    tensor = torch.as_tensor(lengths)
+def _check_lengths(lengths: Tensor | Sequence[int] | int, log_weights: Tensor) -> Tensor:
+    batch_shape = log_weights.shape[:-2]
+    tensor = torch.as_tensor(lengths, device=log_weights.device)
     if tensor.is_floating_point() or tensor.is_complex() or tensor.dtype == torch.bool:
         raise TypeError(
             f"lengths must be integers, but their dtype is {tensor.dtype}; of a mask of words "

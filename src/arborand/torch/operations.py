@@ -215,7 +215,18 @@ def _drawn_trees(
     num_draws: int,
     method: str | None,
 ) -> Tensor:
+    _check_devices((log_weights, lengths))  # the key is on the CPU, or with its generator
     return log_weights.new_empty((num_draws, *log_weights.shape[:-1]), dtype=torch.int64)
+
+
+def _check_devices(arguments: tuple[Any, ...]) -> None:
+    """Refuse shapes without values beside values: torch would return memory as it finds it."""
+    is_meta = {argument.is_meta for argument in arguments if isinstance(argument, Tensor)}
+    if len(is_meta) == 2:
+        raise ValueError(
+            "some tensors are on the device meta, which has no values, and others are not: move "
+            "scores, lengths, heads, directions and the other distribution to one device"
+        )
 
 
 # ---- what the operations have in common
@@ -291,12 +302,16 @@ def _register(
         with torch._C._AutoDispatchBelowAutograd():
             return operator.redispatch(keys & torch._C._after_autograd_keyset, *arguments)
 
+    def shape_of(*arguments: Any) -> Tensor:
+        _check_devices(arguments)
+        return shape(*arguments)
+
     def mapped(info: Any, in_dims: tuple[int | None, ...], *arguments: Any) -> tuple[Tensor, int]:
         return operator(*_with_axis(info, in_dims, arguments)), 0
 
     _library.impl(name, not_compiled(compute), "CompositeExplicitAutograd")
     _library.impl(name, differentiate, "Autograd", with_keyset=True)
-    register_fake(operator, shape, lib=_library)
+    register_fake(operator, shape_of, lib=_library)
     register_vmap(operator, mapped, lib=_library)
     operation.operator = operator
     operation.compute = staticmethod(compute)

@@ -442,6 +442,37 @@ def test_meta_tensors():
     assert x.grad.shape == x.shape
 
 
+def on_meta(tensor):
+    return tensor.to("meta")
+
+
+@pytest.mark.parametrize("requires_grad", [False, True])
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda x: DependencyTrees(x).log_prob(on_meta(DependencyTrees(X).best_tree())),
+        lambda x: DependencyTrees(x).arc_covariances(on_meta(X)),
+        lambda x: torch.distributions.kl_divergence(DependencyTrees(x), DependencyTrees(on_meta(X))),
+        lambda x: DependencyTrees(on_meta(x)).arc_covariances(X),
+        lambda x: torch.ops.arborand.entropy(x, on_meta(LENGTHS), True, 1),
+        lambda x: operations.sample(x, torch.tensor([1, 2]), on_meta(LENGTHS), True, 1, 3, None),
+    ],
+    ids=["heads", "direction", "divergence", "scores", "lengths", "draws"],
+)
+def test_meta_tensors_beside_others_are_refused(ask, requires_grad):
+    with pytest.raises(ValueError, match="some tensors are on the device meta"):
+        ask(X.clone().requires_grad_(requires_grad))
+
+
+def test_lengths_are_on_the_device_of_the_scores():
+    with pytest.raises(NotImplementedError, match="meta"):  # has nothing to move
+        DependencyTrees(X, lengths=on_meta(LENGTHS))
+    assert DependencyTrees(on_meta(X), lengths=LENGTHS).entropy().is_meta
+    expected = DependencyTrees(X, lengths=LENGTHS).log_partition()
+    with torch.device("meta"):
+        assert torch.equal(DependencyTrees(X, lengths=[4, 3]).log_partition(), expected)
+
+
 def test_fake_tensors():
     with FakeTensorMode():
         x = torch.empty(2, 5, 5, dtype=torch.bfloat16)
