@@ -172,13 +172,19 @@ def _compute_sample(
     return to_tensor(heads, log_weights, torch.int64)
 
 
+def _compute_checked(numbers: Tensor, is_wrong: Tensor, message: str) -> Tensor:
+    wrong = np.argwhere(to_array(is_wrong))
+    if len(wrong):
+        raise ValueError(message.format(list(map(int, wrong[0])) or ""))
+    return numbers.clone()
+
+
 def _direction(direction: Tensor, graphs: Graphs) -> NDArray[np.float64]:
     try:
         return check_arc_values(to_array(direction), "direction", graphs)
     except ValueError as error:
         raise ValueError(
-            f"{error}; this is asked for a derivative, whose direction is infinite if what was "
-            "differentiated is, for instance an infinite kl_divergence"
+            f"{error}; if this was asked for a derivative, what was differentiated is infinite"
         ) from None
 
 
@@ -195,6 +201,10 @@ def _batch(log_weights: Tensor, *_: Any) -> Tensor:
 
 def _arcs(log_weights: Tensor, *_: Any) -> Tensor:
     return log_weights.new_empty(log_weights.shape, dtype=answer_dtype(log_weights.dtype))
+
+
+def _the_same(numbers: Tensor, *_: Any) -> Tensor:
+    return torch.empty_like(numbers)
 
 
 def _batch_and_trees(log_weights: Tensor, heads: Tensor, *_: Any) -> Tensor:
@@ -636,21 +646,36 @@ class _LogProb(_Operation):
         return torch.where(answer == -math.inf, 0.0, total).to(answer.dtype)
 
 
+class _Checked(_Operation):
+    """Numbers as they are, unless something is wrong: that is seen when the operation runs."""
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> Any:
+        return grad, None, None
+
+    @staticmethod
+    def jvp(ctx: Any, *tangents: Any) -> Any:
+        return tangents[0]
+
+
+_INFINITE = (
+    "kl_divergence{} is infinite, and has no derivative: the first distribution has trees that the "
+    "second does not allow"
+)
+
+
 class _KullbackLeiblerDivergence(_Operation):
     keeps_answer = True
 
     @staticmethod
     def _gradients(ctx: Any) -> tuple[Callable[[], Tensor], Callable[[], Tensor]]:
-        log_weights, other, lengths, _, single_root, other_single_root, workers, answer = _inputs(
-            ctx
-        )
+        log_weights, other, lengths, _, single_root, other_single_root, workers, _ = _inputs(ctx)
 
         def in_first() -> Tensor:
             # No tree of finite divergence has an arc that only one of the two allows.
             is_arc = (log_weights > -math.inf) & (other > -math.inf)
             first, second = (torch.where(is_arc, scores, 0.0) for scores in (log_weights, other))
-            difference = torch.where(_for_arcs(answer) == math.inf, math.inf, first - second)
-            return arc_covariances(log_weights, difference, lengths, single_root, workers)
+            return arc_covariances(log_weights, first - second, lengths, single_root, workers)
 
         def in_second() -> Tensor:
             return arc_marginals(other, lengths, other_single_root, workers) - arc_marginals(
@@ -661,8 +686,9 @@ class _KullbackLeiblerDivergence(_Operation):
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> Any:
-        log_weights, other, *_ = _inputs(ctx)
+        log_weights, other, *_, answer = _inputs(ctx)
         in_first, in_second = _KullbackLeiblerDivergence._gradients(ctx)
+        grad = checked(grad, answer == math.inf, _INFINITE)
         answers: list[Tensor | None] = [None] * 7
         if ctx.needs_input_grad[0]:
             answers[0] = (_for_arcs(grad) * in_first()).to(log_weights.dtype)
@@ -672,14 +698,14 @@ class _KullbackLeiblerDivergence(_Operation):
 
     @staticmethod
     def jvp(ctx: Any, *tangents: Any) -> Any:
-        log_weights, other, lengths, *_ = _inputs(ctx)
+        log_weights, other, lengths, *_, answer = _inputs(ctx)
         in_first, in_second = _KullbackLeiblerDivergence._gradients(ctx)
-        answer: Any = 0.0
+        total: Any = 0.0
         if tangents[0] is not None:
-            answer = answer + _inner(in_first(), tangents[0], log_weights, lengths)
+            total = total + _inner(in_first(), tangents[0], log_weights, lengths)
         if tangents[1] is not None:
-            answer = answer + _inner(in_second(), tangents[1], other, lengths)
-        return answer
+            total = total + _inner(in_second(), tangents[1], other, lengths)
+        return checked(total, answer == math.inf, _INFINITE)
 
 
 _register(_LogPartition, _compute_log_partition, _batch)
@@ -690,6 +716,7 @@ _register(_Entropy, _compute_entropy, _batch)
 _register(_EntropyGradient, _compute_entropy_gradient, _arcs)
 _register(_EntropyGradientTangents, _compute_entropy_gradient_tangents, _arcs)
 _register(_LogProb, _compute_log_prob, _batch_and_trees)
+_register(_Checked, _compute_checked, _the_same)
 _register(_KullbackLeiblerDivergence, _compute_kl_divergence, _batch_of_two)
 
 _sample = custom_op("arborand::sample", mutates_args=())(_compute_sample)
@@ -794,6 +821,11 @@ def log_prob(
 ) -> Tensor:
     """Compute the log-probability of trees of shape (*batch_shape, num_trees, m)."""
     return _call(_LogProb, _operators.log_prob, log_weights, heads, lengths, single_root, workers)
+
+
+def checked(numbers: Tensor, is_wrong: Tensor, message: str) -> Tensor:
+    """Give numbers back; raise an error if anything is wrong, with its index for {}."""
+    return _call(_Checked, _operators.checked, numbers, is_wrong, message)
 
 
 def kl_divergence(

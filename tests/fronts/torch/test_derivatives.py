@@ -140,11 +140,29 @@ def test_kl_divergence_of_all_pairs_of_kinds(p, q):
         assert torch.allclose(ours, theirs, rtol=1e-12, atol=1e-14)
 
 
-def test_an_infinite_divergence_refuses_to_be_differentiated():
-    x, y = scores(23, 4, 4), scores(24, 4, 4)
-    divergence = kl_divergence(SpanningTrees(x), DependencyTrees(y))
-    with pytest.raises(ValueError, match="infinite kl_divergence"):
-        divergence.backward()
+@pytest.mark.parametrize("mode", ["backward", "compile", "func.grad", "func.jvp"])
+@pytest.mark.parametrize("place", ["p", "q"])
+def test_an_infinite_divergence_refuses_to_be_differentiated(place, mode):
+    # A finite one stands before it.
+    x = torch.zeros(2, 4, 4, dtype=torch.float64)
+    missing = x.clone()
+    missing[1, 1, 2] = -math.inf
+
+    def divergence(scores):
+        p, q = (scores, missing) if place == "p" else (x, scores)
+        return kl_divergence(SpanningTrees(p), SpanningTrees(q)).sum()
+
+    point = (x if place == "p" else missing).clone()
+    assert divergence(point).item() == math.inf
+    with pytest.raises(ValueError, match=r"kl_divergence\[1\] is infinite, and has no derivative"):
+        if mode == "func.grad":
+            torch.func.grad(divergence)(point)
+        elif mode == "func.jvp":
+            torch.func.jvp(divergence, (point,), (x + 1,))
+        else:
+            torch._dynamo.reset()
+            called = torch.compile(divergence, backend="aot_eager", fullgraph=True)
+            (called if mode == "compile" else divergence)(point.requires_grad_()).backward()
 
 
 @pytest.mark.parametrize(

@@ -377,6 +377,11 @@ def test_opcheck_kl_divergence():
     torch.library.opcheck(operator, (x, y, LENGTHS, LENGTHS, True, False, 1))
 
 
+def test_opcheck_checked():
+    x = X.clone().requires_grad_()
+    torch.library.opcheck(operations._Checked.operator, (x, X > math.inf, "{} is wrong"))
+
+
 def test_opcheck_sample():
     key = torch.tensor([1, 2])
     torch.library.opcheck(operations._sample, (X, key, LENGTHS, True, 1, 3, None))
