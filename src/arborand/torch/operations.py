@@ -55,6 +55,9 @@ are_transforms_active = getattr(torch._C, "_are_functorch_transforms_active", la
 # Whether a backward pass may be followed by another through the same graph.
 keeps_graph = getattr(torch._C._autograd, "_get_current_graph_task_keep_graph", lambda: True)
 
+# Whether a backward pass goes on to a node.
+will_execute = getattr(torch._C, "_will_engine_execute_node", lambda node: True)
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -261,6 +264,8 @@ class _Operation(Function):
         ctx.others = [argument for argument in inputs if not isinstance(argument, Tensor)]
         if cls.keeps_answer:
             kept.append(output)
+        # What has no tangent is not differentiated: that is not the same as a tangent of 0.
+        ctx.set_materialize_grads(False)
         ctx.save_for_backward(*kept)
         ctx.save_for_forward(*kept)
 
@@ -325,7 +330,17 @@ def _register(
     register_vmap(operator, mapped, lib=_library)
     operation.operator = operator
     operation.compute = staticmethod(compute)
+    operation.backward = staticmethod(_of_something(operation.backward))  # type: ignore[method-assign]
     operation.jvp = staticmethod(_nested(operation.jvp))  # type: ignore[method-assign]
+
+
+def _of_something(backward: Callable[..., Any]) -> Callable[..., Any]:
+    """Let nothing flow back where nothing arrives; and be a plain function, as torch may ask for."""
+
+    def answer(ctx: Any, grad: Tensor | None) -> Any:
+        return (None,) * len(ctx.is_tensor) if grad is None else backward(ctx, grad)
+
+    return answer
 
 
 def _nested(jvp: Callable[..., Any]) -> Callable[..., Any]:
@@ -444,6 +459,16 @@ def _is_arc(log_weights: Tensor, lengths: Tensor | None) -> Tensor:
         is_node = node <= lengths[..., None]
         is_arc = is_arc & is_node[..., None] & is_node[..., None, :]
     return is_arc
+
+
+def _are_scores_differentiated(ctx: Any) -> bool:
+    """Whether a backward pass wants the gradient in the first argument.
+
+    Scores that need a gradient do so in every pass, also in one that asks for that in a direction:
+    torch finds Hessian-vector products by differentiating a gradient in what it was multiplied with.
+    Torch tells of every node but a leaf whether a pass goes on to it.
+    """
+    return bool(ctx.needs_input_grad[0] and will_execute(ctx.next_functions[0][0]))
 
 
 def _no_derivative(what: str) -> NotImplementedError:
@@ -582,7 +607,7 @@ class _ArcCumulants(_Operation):
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> Any:
         log_weights, direction, other, *rest = _inputs(ctx)
-        if ctx.needs_input_grad[0]:
+        if _are_scores_differentiated(ctx):
             raise _no_derivative("log Z is differentiated for the fourth time")
         answers: list[Tensor | None] = [None] * 6
         if ctx.needs_input_grad[1]:
@@ -608,7 +633,7 @@ class _EntropyGradientTangents(_Operation):
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> Any:
         log_weights, direction, *rest = _inputs(ctx)
-        if ctx.needs_input_grad[0]:
+        if _are_scores_differentiated(ctx):
             raise _no_derivative("the entropy is differentiated for the third time")
         answer = entropy_gradient_tangents(log_weights, grad, *rest)
         return None, answer.to(direction.dtype), None, None, None
@@ -775,7 +800,7 @@ def arc_cumulants(
     return _call(
         _ArcCumulants,
         _operators.arc_cumulants,
-        log_weights,
+        log_weights.view_as(log_weights),  # see _are_scores_differentiated
         direction,
         other,
         lengths,
@@ -808,7 +833,7 @@ def entropy_gradient_tangents(
     return _call(
         _EntropyGradientTangents,
         _operators.entropy_gradient_tangents,
-        log_weights,
+        log_weights.view_as(log_weights),  # see _are_scores_differentiated
         direction,
         lengths,
         single_root,

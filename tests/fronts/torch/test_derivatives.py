@@ -1,6 +1,7 @@
 """Derivatives of first, second and third order: against enumeration and finite differences."""
 
 import math
+from functools import partial
 
 import pytest
 import torch
@@ -126,6 +127,75 @@ def test_gradients_of_covariances_in_the_scores_equal_those_of_enumeration(kind)
     assert torch.allclose(*answers, rtol=1e-11, atol=1e-12)
 
 
+def entropy(law, x):
+    return law(x).entropy()
+
+
+def divergence(law, x):
+    if law.func is Enumerated:
+        return law(x).kl_divergence(law(Y[0]))
+    return kl_divergence(law(x), law(Y[0]))
+
+
+def variance(law, x):
+    return law(x).covariance(U[0].detach(), U[0].detach())
+
+
+@KINDS
+@pytest.mark.parametrize("value", [entropy, divergence])
+@pytest.mark.parametrize("product", ["hvp", "vhp"])
+def test_hessian_vector_products_of_torch_are_those_of_enumeration(kind, value, product):
+    direction, answers = V[0].detach(), []
+    for law in (partial(kind), partial(Enumerated, kind, num_words=4)):
+        multiply = getattr(torch.autograd.functional, product)
+        answers.append(multiply(partial(value, law), X[0].detach(), direction)[1])
+    assert torch.allclose(*answers, rtol=1e-11, atol=1e-12)
+
+
+@KINDS
+def test_a_directional_derivative_of_torch_is_that_of_enumeration(kind):
+    # By two backward passes, of which the second asks for the gradient in a direction only.
+    answers = []
+    for law in (partial(kind), partial(Enumerated, kind, num_words=4)):
+        pair = torch.autograd.functional.jvp(partial(variance, law), X[0].detach(), V[0].detach())
+        answers.append(pair[1])
+    assert torch.allclose(*answers, rtol=1e-11)
+
+
+@KINDS
+def test_a_gradient_of_a_leaf_is_differentiated_in_what_it_was_multiplied_with(kind):
+    x, weight = X[0].detach().requires_grad_(), torch.ones((), dtype=X.dtype, requires_grad=True)
+    (gradient,) = grad(kind(x).covariance(U[0].detach(), V[0].detach()), x, weight, create_graph=True)
+    (found,) = grad(gradient.sum(), weight)
+    assert found.item() == pytest.approx(gradient.sum().item(), rel=1e-11)
+
+
+@KINDS
+@pytest.mark.parametrize("outer", [torch.func.jacfwd, torch.func.jacrev])
+def test_mixed_derivatives_of_a_variance_in_scores_and_values(kind, outer):
+    def mixed(law):
+        in_scores = torch.func.grad(lambda x, u: law(x).covariance(u, u))
+        return outer(lambda u: in_scores(X[0].detach(), u))(U[0].detach())
+
+    found, exact = mixed(kind), mixed(partial(Enumerated, kind, num_words=4))
+    assert exact.abs().max() > 0.1
+    assert torch.allclose(found, exact, rtol=1e-11, atol=1e-12)
+
+
+@KINDS
+def test_a_forward_derivative_of_an_entropy_product_in_its_direction(kind):
+    def product(law):
+        gradient = torch.func.grad(lambda x: law(x).entropy())
+        return lambda v: torch.func.jvp(gradient, (X[0].detach(),), (v,))[1]
+
+    found, exact = (
+        torch.func.jvp(product(law), (U[0].detach(),), (V[0].detach(),))[1]
+        for law in (kind, partial(Enumerated, kind, num_words=4))
+    )
+    assert exact.abs().max() > 0.1
+    assert torch.allclose(found, exact, rtol=1e-11, atol=1e-12)
+
+
 @pytest.mark.parametrize("p", [SpanningTrees, DependencyTrees])
 @pytest.mark.parametrize("q", [SpanningTrees, DependencyTrees])
 def test_kl_divergence_of_all_pairs_of_kinds(p, q):
@@ -177,6 +247,33 @@ def test_the_derivative_after_the_last_one_raises(name, order):
         value = (gradient * torch.linspace(0, 1, 16, dtype=torch.float64).reshape(4, 4)).sum()
     with pytest.raises(NotImplementedError, match="differentiated for the"):
         grad(value, x)
+
+
+@pytest.mark.parametrize(("name", "order"), [("log_partition", 4), ("entropy", 3)])
+@pytest.mark.parametrize("mode", ["backward", "forward", "leaves"])
+def test_the_derivative_after_the_last_one_raises_in_every_mode(name, order, mode):
+    def value(x):
+        return getattr(DependencyTrees(x.sin()), name)()
+
+    x, direction = scores(25, 4, 4), scores(26, 4, 4).detach()
+    with pytest.raises(NotImplementedError, match="differentiated for the"):
+        if mode == "forward":
+            for _ in range(order):
+                value = partial(torch.func.jvp, value, tangents=(direction,))
+                value = partial(lambda f, x: f((x,))[1], value)
+            value(x.detach())
+        elif mode == "backward":
+            for _ in range(order):
+                value = partial(
+                    lambda f, x: (torch.func.grad(f)(x) * direction).sum(), value
+                )
+            value(x.detach())
+        else:
+            third = value(x)
+            for _ in range(order - 1):
+                (gradient,) = grad(third, x, create_graph=True)
+                third = (gradient * direction).sum()
+            third.backward()  # which asks for the gradients of all leaves
 
 
 @KINDS
