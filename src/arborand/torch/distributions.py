@@ -97,8 +97,11 @@ class _Trees(constraints.Constraint):
         super().__init__()
 
     def check(self, value: Tensor) -> Tensor:
+        shape = torch.broadcast_shapes(value.shape[:-1], self._lengths.shape)
         answer = is_tree(
-            to_array(value), lengths=to_array(self._lengths), single_root=self._single_root
+            to_array(value.expand(*shape, *value.shape[-1:])),
+            lengths=to_array(self._lengths.expand(shape)),
+            single_root=self._single_root,
         )
         return torch.as_tensor(answer, device=value.device)
 
@@ -222,7 +225,8 @@ class TreeDistribution(Distribution):
         Parameters
         ----------
         value : Tensor of int, shape ``(*draws, *batch_shape, m)``
-            Heads, as `sample` returns them; the axes before the last are broadcast with the batch.
+            Heads, as `sample` returns them; the axes before the last are broadcast with the batch,
+            in both directions.
 
         Returns
         -------
@@ -242,10 +246,12 @@ class TreeDistribution(Distribution):
         """
         _check_heads(value, self.event_shape)
         shape = torch.broadcast_shapes(value.shape[:-1], self.batch_shape)
-        draws = shape[: len(shape) - len(self.batch_shape)]
+        num_draw_axes = len(shape) - len(self.batch_shape)
+        draws, batch_shape = shape[:num_draw_axes], shape[num_draw_axes:]
+        trees = self if batch_shape == self.batch_shape else self.expand(batch_shape)
         heads = value.to(torch.int64).expand(*shape, value.shape[-1])
-        flat = heads.reshape(draws.numel(), *self.batch_shape, value.shape[-1]).movedim(0, -2)
-        answer = operations.log_prob(self.log_weights, flat, *self._kind)
+        flat = heads.reshape(draws.numel(), *batch_shape, value.shape[-1]).movedim(0, -2)
+        answer = operations.log_prob(trees.log_weights, flat, *trees._kind)
         return answer.movedim(-1, 0).reshape(shape)
 
     def expectation(self, arc_values: Tensor) -> Tensor:

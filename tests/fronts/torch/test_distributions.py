@@ -8,7 +8,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from torch.distributions import Independent, kl_divergence
+from torch.distributions import Categorical, Independent, MixtureSameFamily, kl_divergence
 
 import arborand
 from arborand import InvalidTreeError, InvalidWeightsError, NoTreeError
@@ -133,6 +133,32 @@ def test_expand(kind):
     assert torch.equal(many.log_partition(), one.log_partition().expand(3, 2))
     padded = kind(X, lengths=LENGTHS).expand((3, 2))
     assert torch.equal(padded.lengths, LENGTHS.expand(3, 2))
+
+
+@KINDS
+@pytest.mark.parametrize(
+    ("batch", "values"), [((), (3, 2)), ((1,), (4,)), ((3, 1), (3, 2)), ((3, 1), (2,)), ((2,), (1,))]
+)
+def test_batches_and_trees_are_broadcast_with_each_other(kind, batch, values):
+    lengths = torch.full(batch, 3)
+    trees = kind(scores(*batch, 5, 5), lengths=lengths)
+    heads = kind(torch.zeros(4, 4)).sample(values, generator=seeded(0))
+    heads = torch.nn.functional.pad(heads, (0, 1), value=-1)
+    shape = torch.broadcast_shapes(batch, values)
+    found = trees.log_prob(heads)
+    assert torch.equal(found, trees.expand(shape).log_prob(heads.expand(*shape, 5)))
+    assert found.shape == shape
+    assert trees.support.check(heads).shape == shape
+    assert trees.support.check(heads).all()
+
+
+def test_mixtures_of_batches():
+    x = scores(3, 5, 5)
+    weights = torch.tensor([0.2, 0.3, 0.5], dtype=x.dtype)
+    mixture = MixtureSameFamily(Categorical(weights), DependencyTrees(x))
+    heads = mixture.sample((4,))
+    each = DependencyTrees(x).log_prob(heads[:, None])
+    assert torch.allclose(mixture.log_prob(heads), (each.exp() @ weights).log(), rtol=1e-13)
 
 
 def test_independent():
