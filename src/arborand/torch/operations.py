@@ -522,24 +522,32 @@ class _WithGradient(Function):
     @classmethod
     def forward(cls, ctx: Any, log_weights: Tensor, lengths: Tensor | None, *others: Any) -> Any:
         value, gradient = of_scores(cls.compute, log_weights, lengths, *others, gradient=True)
-        ctx.others = others
+        ctx.number, ctx.others = cls.number, others
         ctx.save_for_backward(log_weights, lengths, gradient)
         return value
 
-    @classmethod
-    def backward(cls, ctx: Any, grad: Tensor) -> Any:
+    # Not a method of the class: compiled autograd asks for a plain function.
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> Any:
         log_weights, lengths, gradient = ctx.saved_tensors
         if torch.is_grad_enabled():  # once more, with derivatives of its own
-            answer = _for_arcs(grad) * cls.number.gradient(log_weights, lengths, *ctx.others)
-        elif keeps_graph() or not _have_values((grad,)):
-            answer = _for_arcs(grad) * gradient
-        else:  # a gradient that nobody will ask for again need not be kept
+            answer = _for_arcs(grad) * ctx.number.gradient(log_weights, lengths, *ctx.others)
+        elif not keeps_graph() and _are_ones(grad):  # nobody will ask for the gradient again
             answer = gradient.detach()
-            if set(grad.flatten().tolist()) != {1.0}:  # it is, for a sum of losses
-                answer.mul_(_for_arcs(grad))
+        else:
+            answer = _for_arcs(grad) * gradient
         if answer.dtype != log_weights.dtype:
             answer = answer.to(log_weights.dtype)
         return answer, None, None, None
+
+
+def _are_ones(grad: Tensor) -> bool:
+    """Whether numbers are 1, and nothing else: as for a sum of losses."""
+    return (
+        _have_values((grad,))
+        and forward_ad.unpack_dual(grad).tangent is None
+        and set(grad.flatten().tolist()) == {1.0}
+    )
 
 
 class _LogPartitionWithGradient(_WithGradient):

@@ -506,6 +506,26 @@ def test_transposed_scores():
     )
 
 
+@pytest.mark.parametrize("is_contiguous", [False, True])
+def test_scores_whose_sign_torch_keeps_apart(is_contiguous):
+    x = torch.complex(scores(2, 5, 5), -X).conj().imag  # as conj of a complex tensor does
+    if is_contiguous:
+        x = torch._neg_view(-X)
+    assert x.is_neg()
+    assert x.is_contiguous() == is_contiguous
+    trees, expected = DependencyTrees(x), DependencyTrees(X)
+    for name in ("log_partition", "entropy", "arc_marginals", "best_tree", "minimum_risk_tree"):
+        assert torch.equal(getattr(trees, name)(), getattr(expected, name)())
+    assert torch.equal(
+        func.grad(lambda x: DependencyTrees(x).entropy().sum())(x),
+        func.grad(lambda x: DependencyTrees(x).entropy().sum())(X),
+    )
+    assert torch.equal(
+        func.grad(lambda x: (DependencyTrees(x).mode * x[..., 0]).sum())(x),
+        func.grad(lambda x: (DependencyTrees(x).mode * x[..., 0]).sum())(X),
+    )
+
+
 # ---- copies and processes
 
 
