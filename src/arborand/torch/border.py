@@ -109,7 +109,9 @@ def _on_cpu(tensor: Tensor, dtype: torch.dtype) -> Tensor:
     tensor = tensor.detach()
     if tensor.dtype != dtype or not tensor.is_cpu:
         tensor = tensor.to("cpu", dtype)
-    return tensor.resolve_neg().contiguous()
+    if tensor.is_neg():
+        tensor = tensor.resolve_neg()
+    return tensor.contiguous()
 
 
 def to_tensor(array: Any, like: Tensor, dtype: torch.dtype | None = None) -> Tensor:

@@ -22,6 +22,7 @@ from arborand.errors import InvalidTreeError, InvalidWeightsError
 from arborand.methods import WITH_REPLACEMENT, WITHOUT_REPLACEMENT, check_method
 from arborand.torch import operations
 from arborand.torch.border import (
+    answer_dtype,
     draw_key,
     key_words,
     not_compiled,
@@ -35,6 +36,8 @@ from arborand.without_replacement import sample_without_replacement
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+# The dtypes of scores.
+_DTYPES = (torch.float32, torch.float64, torch.bfloat16, torch.float16)
 # The largest answer of `enumerate_support`, in trees.
 _LARGEST_SUPPORT = 10**6
 
@@ -266,6 +269,11 @@ class TreeDistribution(Distribution):
         -------
         Tensor, shape ``(*batch_shape, ...)``
 
+        Raises
+        ------
+        ValueError
+            If the value of an arc that trees have is NaN.
+
         Examples
         --------
         >>> arc_length = (torch.arange(3.0)[:, None] - torch.arange(3.0)).abs()
@@ -273,10 +281,12 @@ class TreeDistribution(Distribution):
         2.6667
         """
         marginals = self.arc_marginals()
-        num_axes = self._check_values(arc_values, "arc_values", trailing=True)
+        values = self._check_values(arc_values, "arc_values", trailing=True)
+        num_axes = values.dim() - marginals.dim()
         marginals = marginals.reshape(*marginals.shape, *[1] * num_axes)
         # Not read where there is no arc: 0 times anything would spread NaN.
-        values = torch.where(marginals > 0, arc_values, 0.0)
+        values = torch.where(marginals > 0, values, 0.0)
+        values = operations.checked(values, values.isnan(), _not_a_number("arc_values", "nan"))
         return (marginals * values).sum((-2 - num_axes, -1 - num_axes))
 
     def variance(self, arc_values: Tensor) -> Tensor:  # type: ignore[override]
@@ -305,21 +315,24 @@ class TreeDistribution(Distribution):
         ----------
         arc_values, other : Tensor, shape ``(*batch_shape, m, m)``
             ``[head, dependent]``, finite on every arc; other entries are not read.
+
+        Raises
+        ------
+        ValueError
+            If the value of an arc that trees have is not finite.
         """
-        self._check_values(arc_values, "arc_values")
-        self._check_values(other, "other")
         # Relative to each word's most probable head, arcs of a nearly certain tree count 0: what is
         # left of the sum is in proportion to the mass of the other trees.
         with torch.no_grad():
             marginals = operations.arc_marginals(self.log_weights, *self._kind)
-        reference = marginals.argmax(-2, keepdim=True)
-        first, second = (
-            torch.where(marginals > 0, values - values.gather(-2, reference), 0.0)
-            for values in (
-                torch.where(marginals > 0, arc_values, 0.0),
-                torch.where(marginals > 0, other, 0.0),
-            )
-        )
+        is_read, reference = marginals > 0, marginals.argmax(-2, keepdim=True)
+
+        def relative(given: Tensor, name: str) -> Tensor:
+            values = torch.where(is_read, self._check_values(given, name), 0.0)
+            values = operations.checked(values, ~values.isfinite(), _not_a_number(name, "not finite"))
+            return torch.where(is_read, values - values.gather(-2, reference), 0.0)
+
+        first, second = relative(arc_values, "arc_values"), relative(other, "other")
         return (first * self.arc_covariances(second)).sum((-1, -2))
 
     def arc_covariances(self, direction: Tensor) -> Tensor:
@@ -328,8 +341,8 @@ class TreeDistribution(Distribution):
         That is the derivative of all `arc_marginals` in a direction of the scores: the Hessian of
         log Z times the direction.
         """
-        self._check_values(direction, "direction")
-        return operations.arc_covariances(self.log_weights, direction, *self._kind)
+        values = self._check_values(direction, "direction")
+        return operations.arc_covariances(self.log_weights, values, *self._kind)
 
     @not_compiled
     def condition(
@@ -354,6 +367,9 @@ class TreeDistribution(Distribution):
         >>> round((known.log_partition() - d.log_partition()).exp().item(), 4)
         0.3333
         """
+        for given, name in ((heads, "heads"), (allowed, "allowed")):
+            if given is not None:
+                _check_tensor(given, name)
         left = self._in_numpy().condition(
             include=include,
             exclude=exclude,
@@ -542,8 +558,8 @@ class TreeDistribution(Distribution):
     def _integers(self, array: Any) -> Tensor:
         return to_tensor(array, self.log_weights, torch.int64)
 
-    def _check_values(self, values: Tensor, name: str, *, trailing: bool = False) -> int:
-        """Let values of arcs through, and count the axes behind those of the arcs."""
+    def _check_values(self, values: Tensor, name: str, *, trailing: bool = False) -> Tensor:
+        """Let values of arcs through, in a precision that is not below that of the answer."""
         _check_tensor(values, name)
         expected, num_axes = self.log_weights.shape, values.dim() - self.log_weights.dim()
         if values.shape[: len(expected)] != expected or (num_axes and not trailing):
@@ -552,7 +568,7 @@ class TreeDistribution(Distribution):
                 "one column for each node, root included"
                 + (", with any number of axes behind" if trailing else "")
             )
-        return num_axes
+        return values.to(torch.promote_types(values.dtype, answer_dtype(self.log_weights.dtype)))
 
 
 class SpanningTrees(TreeDistribution):
@@ -670,9 +686,10 @@ def _check_scores(log_weights: Tensor) -> Tensor:
             f"log_weights must be a torch.Tensor, not {type(log_weights).__name__}; for arrays "
             "there are arborand.SpanningTrees and arborand.DependencyTrees"
         )
-    if not log_weights.is_floating_point():
+    if log_weights.dtype not in _DTYPES:
         raise TypeError(
-            f"log_weights must hold floating-point numbers, but its dtype is {log_weights.dtype}"
+            f"log_weights must hold numbers of float64, float32, bfloat16 or float16, but its dtype "
+            f"is {log_weights.dtype}"
         )
     shape = tuple(log_weights.shape)
     if len(shape) < 2 or shape[-1] != shape[-2] or shape[-1] < 2:
@@ -696,6 +713,10 @@ def _check_heads(value: Tensor, event_shape: Size) -> None:
         )
 
 
+def _not_a_number(name: str, found: str) -> str:
+    return f"{name}{{}} is {found}, on an arc that trees have: give every such arc a number"
+
+
 def _check_tensor(given: Tensor, name: str) -> None:
     if not isinstance(given, Tensor):
         raise TypeError(f"{name} must be a torch.Tensor, not {type(given).__name__}")
@@ -704,6 +725,8 @@ def _check_tensor(given: Tensor, name: str) -> None:
 def _check_lengths(lengths: Tensor | Sequence[int] | int, log_weights: Tensor) -> Tensor:
     batch_shape = log_weights.shape[:-2]
     tensor = torch.as_tensor(lengths, device=log_weights.device)
+    if not isinstance(lengths, Tensor) and not tensor.numel():
+        tensor = tensor.to(torch.int64)  # torch takes what is empty for floats
     if tensor.is_floating_point() or tensor.is_complex() or tensor.dtype == torch.bool:
         raise TypeError(
             f"lengths must be integers, but their dtype is {tensor.dtype}; of a mask of words "

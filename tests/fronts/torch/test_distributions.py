@@ -338,6 +338,35 @@ def test_float64_gives_float64():
     assert DependencyTrees(x).log_partition().dtype == torch.float64
 
 
+@KINDS
+@pytest.mark.parametrize(
+    ("dtype", "scale"),
+    [(torch.float16, 1e3), (torch.bfloat16, 1e3), (torch.int64, 1e12), (torch.uint8, 30)],
+)
+def test_values_of_any_dtype_are_computed_with_in_that_of_the_answer(kind, dtype, scale):
+    values, other = ((scale * given.abs()).to(dtype) for given in (VALUES, OTHER))
+    for x, answer in ((X, torch.float64), (X.half(), torch.float32)):
+        trees = kind(x, lengths=LENGTHS)
+        for name, arguments in (
+            ("expectation", (values,)),
+            ("variance", (values,)),
+            ("covariance", (values, other)),
+            ("arc_covariances", (values,)),
+        ):
+            found = getattr(trees, name)(*arguments)
+            exact = getattr(trees, name)(*(argument.to(answer) for argument in arguments))
+            assert found.dtype == answer
+            assert torch.equal(found, exact)
+
+
+def test_differences_of_short_values_do_not_overflow():
+    values = torch.full((4, 4), 6e4, dtype=torch.float16)
+    values[0] = -6e4
+    trees = SpanningTrees(torch.zeros(4, 4, dtype=torch.float64))
+    # 3/8 is the variance of the number of root arcs.
+    assert trees.variance(values).item() == pytest.approx(0.375 * 1.2e5**2, rel=1e-12)
+
+
 # ---- what is not read
 
 
@@ -388,6 +417,7 @@ def test_gradients_are_zero_where_nothing_is_read_whatever_stands_there(kind, ju
     [
         ([[0.0, 1.0], [0.0, 0.0]], TypeError, "torch.Tensor, not list"),
         (torch.zeros(3, 3, dtype=torch.int64), TypeError, "torch.int64"),
+        (torch.zeros(3, 3).to(torch.float8_e4m3fn), TypeError, "torch.float8_e4m3fn"),
         (torch.zeros(3), InvalidWeightsError, r"shape \(3,\)"),
         (torch.zeros(3, 4), InvalidWeightsError, r"shape \(3, 4\)"),
         (torch.zeros(1, 1), InvalidWeightsError, r"shape \(1, 1\)"),
@@ -405,6 +435,17 @@ def test_lengths_of_the_wrong_form_are_refused():
         DependencyTrees(X, lengths=torch.tensor([1, 2, 3]))
     with pytest.raises(InvalidWeightsError, match=r"lengths\[1\] is 9"):
         DependencyTrees(X, lengths=torch.tensor([1, 9])).entropy()
+
+
+def test_lengths_of_an_empty_batch_may_be_an_empty_list():
+    assert DependencyTrees(torch.zeros(0, 5, 5), lengths=[]).log_partition().shape == (0,)
+
+
+def test_conditions_that_are_no_tensors_are_refused():
+    with pytest.raises(TypeError, match=r"heads must be a torch\.Tensor, not list"):
+        DependencyTrees(X[0]).condition(heads=[-1, 2, -1, -1, -1])
+    with pytest.raises(TypeError, match=r"allowed must be a torch\.Tensor, not ndarray"):
+        DependencyTrees(X[0]).condition(allowed=np.ones((5, 5), dtype=bool))
 
 
 def test_heads_of_the_wrong_form_are_refused():
@@ -433,6 +474,43 @@ def test_values_of_the_wrong_shape_are_refused():
         DependencyTrees(X).expectation(torch.zeros(5, 5))
     with pytest.raises(ValueError, match="direction has shape"):
         DependencyTrees(X).arc_covariances(torch.zeros(2, 5, 5, 3))
+
+
+@pytest.mark.parametrize("mode", ["eager", "vmap", "compile"])
+@pytest.mark.parametrize(
+    ("ask", "bad", "message"),
+    [
+        (lambda d, v: d.expectation(v), math.nan, r"arc_values\[1, 2, 3\] is nan"),
+        (lambda d, v: d.variance(v), math.nan, r"arc_values\[1, 2, 3\] is not finite"),
+        (lambda d, v: d.covariance(v, torch.zeros_like(v)), math.inf, r"arc_values\[1, 2, 3\] is not finite"),
+        (lambda d, v: d.covariance(torch.zeros_like(v), v), math.nan, r"other\[1, 2, 3\] is not finite"),
+    ],
+    ids=["expectation", "variance", "first", "second"],
+)
+def test_values_that_are_no_numbers_are_refused(ask, bad, message, mode):
+    values = VALUES.clone()
+    values[1, 2, 3] = bad
+
+    def called(x, values):
+        return ask(DependencyTrees(x), values)
+
+    torch._dynamo.reset()
+    in_mode = {
+        "eager": called,
+        "vmap": torch.func.vmap(called),
+        "compile": torch.compile(called, backend="aot_eager", fullgraph=True),
+    }[mode]
+    with pytest.raises(ValueError, match=f"{message}, on an arc that trees have"):
+        in_mode(X, values)
+
+
+def test_infinite_values_have_an_infinite_mean_without_a_derivative():
+    values, x = VALUES.clone(), X.clone().requires_grad_()
+    values[1, 2, 3] = math.inf
+    mean = DependencyTrees(x).expectation(values)
+    assert mean.isinf().tolist() == [False, True]
+    with pytest.raises(ValueError, match="what was differentiated is infinite"):
+        mean.sum().backward()
 
 
 def test_validate_args_checks_at_once():
