@@ -329,7 +329,9 @@ class TreeDistribution(Distribution):
 
         def relative(given: Tensor, name: str) -> Tensor:
             values = torch.where(is_read, self._check_values(given, name), 0.0)
-            values = operations.checked(values, ~values.isfinite(), _not_a_number(name, "not finite"))
+            values = operations.checked(
+                values, ~values.isfinite(), _not_a_number(name, "not finite")
+            )
             return torch.where(is_read, values - values.gather(-2, reference), 0.0)
 
         first, second = relative(arc_values, "arc_values"), relative(other, "other")
@@ -688,8 +690,8 @@ def _check_scores(log_weights: Tensor) -> Tensor:
         )
     if log_weights.dtype not in _DTYPES:
         raise TypeError(
-            f"log_weights must hold numbers of float64, float32, bfloat16 or float16, but its dtype "
-            f"is {log_weights.dtype}"
+            "log_weights must hold float64, float32, bfloat16 or float16, but its dtype is "
+            f"{log_weights.dtype}"
         )
     shape = tuple(log_weights.shape)
     if len(shape) < 2 or shape[-1] != shape[-2] or shape[-1] < 2:

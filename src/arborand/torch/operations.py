@@ -335,7 +335,10 @@ def _register(
 
 
 def _of_something(backward: Callable[..., Any]) -> Callable[..., Any]:
-    """Let nothing flow back where nothing arrives; and be a plain function, as torch may ask for."""
+    """Let nothing flow back where nothing arrives.
+
+    A plain function, and no method of a class: compiled autograd asks for one.
+    """
 
     def answer(ctx: Any, grad: Tensor | None) -> Any:
         return (None,) * len(ctx.is_tensor) if grad is None else backward(ctx, grad)
@@ -443,7 +446,9 @@ def _for_arcs(numbers: Tensor) -> Tensor:
     return numbers[..., None, None]
 
 
-def _inner(answers: Tensor, tangents: Tensor, log_weights: Tensor, lengths: Tensor | None) -> Tensor:
+def _inner(
+    answers: Tensor, tangents: Tensor, log_weights: Tensor, lengths: Tensor | None
+) -> Tensor:
     """Sum over arcs; tangents are not read where there is none, whatever stands there.
 
     Answers are: an arc whose derivative is 0 may have a second one that is not.
@@ -465,7 +470,7 @@ def _are_scores_differentiated(ctx: Any) -> bool:
     """Whether a backward pass wants the gradient in the first argument.
 
     Scores that need a gradient do so in every pass, also in one that asks for that in a direction:
-    torch finds Hessian-vector products by differentiating a gradient in what it was multiplied with.
+    torch finds Hessian-vector products by differentiating a gradient in what it is multiplied with.
     Torch tells of every node but a leaf whether a pass goes on to it.
     """
     return bool(ctx.needs_input_grad[0] and will_execute(ctx.next_functions[0][0]))

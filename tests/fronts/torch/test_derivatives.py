@@ -165,7 +165,9 @@ def test_a_directional_derivative_of_torch_is_that_of_enumeration(kind):
 @KINDS
 def test_a_gradient_of_a_leaf_is_differentiated_in_what_it_was_multiplied_with(kind):
     x, weight = X[0].detach().requires_grad_(), torch.ones((), dtype=X.dtype, requires_grad=True)
-    (gradient,) = grad(kind(x).covariance(U[0].detach(), V[0].detach()), x, weight, create_graph=True)
+    (gradient,) = grad(
+        kind(x).covariance(U[0].detach(), V[0].detach()), x, weight, create_graph=True
+    )
     (found,) = grad(gradient.sum(), weight)
     assert found.item() == pytest.approx(gradient.sum().item(), rel=1e-11)
 
@@ -224,15 +226,16 @@ def test_an_infinite_divergence_refuses_to_be_differentiated(place, mode):
 
     point = (x if place == "p" else missing).clone()
     assert divergence(point).item() == math.inf
+    torch._dynamo.reset()
+    compiled = torch.compile(divergence, backend="aot_eager", fullgraph=True)
+    differentiate = {
+        "backward": lambda: divergence(point.requires_grad_()).backward(),
+        "compile": lambda: compiled(point.requires_grad_()).backward(),
+        "func.grad": lambda: torch.func.grad(divergence)(point),
+        "func.jvp": lambda: torch.func.jvp(divergence, (point,), (x + 1,)),
+    }[mode]
     with pytest.raises(ValueError, match=r"kl_divergence\[1\] is infinite, and has no derivative"):
-        if mode == "func.grad":
-            torch.func.grad(divergence)(point)
-        elif mode == "func.jvp":
-            torch.func.jvp(divergence, (point,), (x + 1,))
-        else:
-            torch._dynamo.reset()
-            called = torch.compile(divergence, backend="aot_eager", fullgraph=True)
-            (called if mode == "compile" else divergence)(point.requires_grad_()).backward()
+        differentiate()
 
 
 @pytest.mark.parametrize(
@@ -250,30 +253,32 @@ def test_the_derivative_after_the_last_one_raises(name, order):
 
 
 @pytest.mark.parametrize(("name", "order"), [("log_partition", 4), ("entropy", 3)])
-@pytest.mark.parametrize("mode", ["backward", "forward", "leaves"])
+@pytest.mark.parametrize("mode", ["forward", "reverse", "leaves"])
 def test_the_derivative_after_the_last_one_raises_in_every_mode(name, order, mode):
-    def value(x):
+    direction = scores(26, 4, 4).detach()
+
+    def forward(value):
+        return lambda x: torch.func.jvp(value, (x,), (direction,))[1]
+
+    def reverse(value):
+        return lambda x: (torch.func.grad(value)(x) * direction).sum()
+
+    def tracked(value):
+        return lambda x: (grad(value(x), x, create_graph=True)[0] * direction).sum()
+
+    def derivative(x):
         return getattr(DependencyTrees(x.sin()), name)()
 
-    x, direction = scores(25, 4, 4), scores(26, 4, 4).detach()
+    x = scores(25, 4, 4)
+    once = {"forward": forward, "reverse": reverse, "leaves": tracked}[mode]
+    for _ in range(order - 1):
+        derivative = once(derivative)
+    last = derivative(x if mode == "leaves" else x.detach())
+    assert last.abs() > 1e-3
+    # A backward pass without inputs asks for the gradients of all leaves.
+    differentiate = last.backward if mode == "leaves" else partial(once(derivative), x.detach())
     with pytest.raises(NotImplementedError, match="differentiated for the"):
-        if mode == "forward":
-            for _ in range(order):
-                value = partial(torch.func.jvp, value, tangents=(direction,))
-                value = partial(lambda f, x: f((x,))[1], value)
-            value(x.detach())
-        elif mode == "backward":
-            for _ in range(order):
-                value = partial(
-                    lambda f, x: (torch.func.grad(f)(x) * direction).sum(), value
-                )
-            value(x.detach())
-        else:
-            third = value(x)
-            for _ in range(order - 1):
-                (gradient,) = grad(third, x, create_graph=True)
-                third = (gradient * direction).sum()
-            third.backward()  # which asks for the gradients of all leaves
+        differentiate()
 
 
 @KINDS

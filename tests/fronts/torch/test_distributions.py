@@ -1,6 +1,8 @@
 """The classes: equal to those of NumPy, at home in torch.distributions."""
 
+import functools
 import inspect
+import itertools
 import math
 
 import numpy as np
@@ -12,7 +14,8 @@ from torch.distributions import Categorical, Independent, MixtureSameFamily, kl_
 
 import arborand
 from arborand import InvalidTreeError, InvalidWeightsError, NoTreeError
-from arborand.torch import DependencyTrees, SpanningTrees, arc_indicators
+from arborand.torch import DependencyTrees, SpanningTrees, arc_indicators, distributions
+from arborand.torch.border import draw_key, key_words
 
 KINDS = pytest.mark.parametrize("kind", [SpanningTrees, DependencyTrees])
 LENGTHS = torch.tensor([4, 3])
@@ -77,6 +80,15 @@ def test_sums_over_arcs_are_those_of_numpy(kind, name):
     assert np.allclose(ours.numpy(), theirs, rtol=1e-12, atol=1e-15)
 
 
+def test_a_variance_is_never_negative():
+    # Each dependency tree has one root arc: the sum is the same for all, and rounding is left.
+    values = torch.zeros(2, 5, 5, dtype=torch.float64)
+    values[:, 0] = 0.7
+    many = [DependencyTrees(scores(2, 5, 5, seed=seed)) for seed in range(50)]
+    assert any((trees.covariance(values, values) < 0).any() for trees in many)
+    assert all((trees.variance(values) >= 0).all() for trees in many)
+
+
 @KINDS
 def test_divergences_are_those_of_numpy(kind):
     p, q = kind(X, lengths=LENGTHS), kind(VALUES, lengths=LENGTHS)
@@ -137,7 +149,8 @@ def test_expand(kind):
 
 @KINDS
 @pytest.mark.parametrize(
-    ("batch", "values"), [((), (3, 2)), ((1,), (4,)), ((3, 1), (3, 2)), ((3, 1), (2,)), ((2,), (1,))]
+    ("batch", "values"),
+    [((), (3, 2)), ((1,), (4,)), ((3, 1), (3, 2)), ((3, 1), (2,)), ((2,), (1,))],
 )
 def test_batches_and_trees_are_broadcast_with_each_other(kind, batch, values):
     lengths = torch.full(batch, 3)
@@ -285,6 +298,26 @@ def test_a_call_advances_the_generator_by_one_key_however_many_trees_it_draws():
         states.append(generator.get_state())
     assert torch.equal(states[0], states[1])
     assert torch.equal(states[0], states[2])
+
+
+def test_every_bit_of_a_key_is_drawn():
+    generator = seeded(0)
+    keys = [key_words(draw_key(generator)) for _ in range(200)]
+    for words in zip(*keys, strict=True):
+        # Some key has the bit, and some key has not, for each of 64.
+        assert functools.reduce(int.__or__, words) == 2**64 - 1
+        assert functools.reduce(int.__and__, words) == 0
+    assert len({word for key in keys for word in key}) == 400
+
+
+def test_both_words_of_a_key_are_used(monkeypatch):
+    drawn = []
+    for key in ([1, 2], [1, 3], [4, 2]):
+        monkeypatch.setattr(distributions, "draw_key", lambda _, key=key: torch.tensor(key))
+        drawn.append(DependencyTrees(X).sample((50,)))
+        drawn.append(DependencyTrees(X).sample_without_replacement(20).heads)
+    for one, other in itertools.combinations(drawn, 2):
+        assert not torch.equal(one, other)
 
 
 def test_draws_keep_the_stream_contract():
@@ -482,8 +515,16 @@ def test_values_of_the_wrong_shape_are_refused():
     [
         (lambda d, v: d.expectation(v), math.nan, r"arc_values\[1, 2, 3\] is nan"),
         (lambda d, v: d.variance(v), math.nan, r"arc_values\[1, 2, 3\] is not finite"),
-        (lambda d, v: d.covariance(v, torch.zeros_like(v)), math.inf, r"arc_values\[1, 2, 3\] is not finite"),
-        (lambda d, v: d.covariance(torch.zeros_like(v), v), math.nan, r"other\[1, 2, 3\] is not finite"),
+        (
+            lambda d, v: d.covariance(v, torch.zeros_like(v)),
+            math.inf,
+            r"arc_values\[1, 2, 3\] is not finite",
+        ),
+        (
+            lambda d, v: d.covariance(torch.zeros_like(v), v),
+            math.nan,
+            r"other\[1, 2, 3\] is not finite",
+        ),
     ],
     ids=["expectation", "variance", "first", "second"],
 )
