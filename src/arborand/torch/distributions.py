@@ -726,9 +726,13 @@ def _check_tensor(given: Tensor, name: str) -> None:
 
 def _check_lengths(lengths: Tensor | Sequence[int] | int, log_weights: Tensor) -> Tensor:
     batch_shape = log_weights.shape[:-2]
-    tensor = torch.as_tensor(lengths, device=log_weights.device)
-    if not isinstance(lengths, Tensor) and not tensor.numel():
-        tensor = tensor.to(torch.int64)  # torch takes what is empty for floats
+    device = log_weights.device
+    if isinstance(lengths, Tensor):
+        tensor = lengths if lengths.device == device else lengths.to(device)
+    else:
+        tensor = torch.as_tensor(lengths, device=device)
+        if not tensor.numel():
+            tensor = tensor.to(torch.int64)  # torch takes what is empty for floats
     if tensor.is_floating_point() or tensor.is_complex() or tensor.dtype == torch.bool:
         raise TypeError(
             f"lengths must be integers, but their dtype is {tensor.dtype}; of a mask of words "
