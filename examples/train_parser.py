@@ -8,8 +8,7 @@ minimises is one line for each objective (see `loss_of`):
     risk         the expected number of wrong heads, exactly, or from distinct draws (--num-draws)
     partial      minus the log-probability of the heads that are known: some are hidden
 
-Part of the sentences is held out.  At the end the parser's trees are compared with the annotated
-ones, and --save writes its scores, for instance for ``arborand show``.
+Part of the sentences is held out, for the end.  --save writes scores, as for ``arborand show``.
 """
 
 from __future__ import annotations
@@ -25,6 +24,7 @@ from torch import Tensor, nn
 
 from arborand.torch import DependencyTrees, arc_indicators
 from arborand.torch.estimators import expectation_without_replacement
+from arborand.trees import is_tree
 
 CORPUS = Path(__file__).parent / "corpus" / "sentences.conllu"
 OBJECTIVES = ("likelihood", "entropy", "risk", "partial")
@@ -32,7 +32,7 @@ UNKNOWN = 0  # the number of every word that was not seen in training; also padd
 
 
 class Sentence(NamedTuple):
-    """What the parser reads of a sentence, and the annotated heads: -1 for the root."""
+    """What the parser reads of a sentence, and the annotated heads: -1 for the root and unknown."""
 
     sent_id: str
     words: list[str]
@@ -57,7 +57,7 @@ def read_conllu(path: Path) -> list[Sentence]:
         ids = [line.removeprefix("# sent_id = ") for line in lines if "# sent_id = " in line]
         rows = [line.split("\t") for line in lines if line.split("\t")[0].isdigit()]
         words, tags = [row[1].lower() for row in rows], [row[3] for row in rows]
-        heads = [-1, *(int(row[6]) for row in rows)]
+        heads = [-1, *(-1 if row[6] == "_" else int(row[6]) for row in rows)]
         sentences.append(Sentence(ids[0] if ids else str(number), words, tags, heads))
     return sentences
 
@@ -106,10 +106,9 @@ class Parser(nn.Module):
         )
 
     def forward(self, batch: Batch) -> DependencyTrees:
-        """Give the distribution over the trees of each sentence."""
+        """Give the distribution over the trees of each sentence, from scores [head, dependent]."""
         states, _ = self.encode(self.embed_word(batch.words) + self.embed_tag(batch.tags))
         heads, dependents = self.as_head(states).relu(), self.as_dependent(states).relu()
-        # scores[head, dependent]
         scores = heads @ self.agreement @ dependents.mT + self.head_score(heads)
         return DependencyTrees(scores, lengths=batch.lengths)
 
@@ -132,8 +131,7 @@ def loss_of(
 
 def each(trees: DependencyTrees, batch: Batch) -> Iterable[tuple[DependencyTrees, Tensor]]:
     """Take a batch apart."""
-    for i, length in enumerate(batch.lengths.tolist()):
-        m = length + 1
+    for i, m in enumerate((batch.lengths + 1).tolist()):
         yield DependencyTrees(trees.log_weights[i, :m, :m]), batch.heads[i, :m]
 
 
@@ -159,9 +157,8 @@ def attachment_scores(parser: Parser, sentences: Sequence[Sentence]) -> tuple[fl
     with torch.inference_mode():
         batch = parser.batch(sentences)
         trees = parser(batch)
-        is_word = batch.heads >= 0
         best, safe = (
-            float((heads == batch.heads)[is_word].float().mean())
+            float((heads == batch.heads)[batch.heads >= 0].float().mean())
             for heads in (trees.best_tree(), trees.minimum_risk_tree())
         )
     return best, safe
@@ -219,11 +216,14 @@ def main(arguments: Sequence[str] | None = None) -> list[float]:
     command.add_argument("--batch-size", type=int, default=16)
     command.add_argument("--learning-rate", type=float, default=5e-3)
     command.add_argument("--seed", type=int, default=0)
-    command.add_argument("--save", type=Path, help="an .npz file for the scores of all sentences")
+    command.add_argument("--save", help="an .npz file for the scores of all sentences")
     options = command.parse_args(arguments)
     torch.manual_seed(options.seed)
 
     sentences = read_conllu(options.corpus)
+    odd = [one.sent_id for one in sentences if not is_tree(one.heads, single_root=True)]
+    if odd and options.objective != "partial":
+        command.error(f"{len(odd)} sentences are no trees with one root: {odd[0]} is the first")
     num_training = len(sentences) - int(len(sentences) * options.held_out)
     training, held_out = sentences[:num_training], sentences[num_training:]
     parser = Parser(
@@ -238,9 +238,10 @@ def main(arguments: Sequence[str] | None = None) -> list[float]:
             best, safe = attachment_scores(parser, part)
             print(f"{name}   UAS {best:6.1%} by best tree   {safe:6.1%} by minimum risk")
     if options.save:
-        save_scores(parser, sentences, options.save)
-        print(f"scores in {options.save}; to look at them:")
-        print(f"arborand show {options.save} --conllu {options.corpus} -o page.html")
+        path = Path(options.save.removesuffix(".npz") + ".npz")
+        save_scores(parser, sentences, path)
+        print(f"scores in {path}; to look at them:")
+        print(f"arborand show {path} --conllu {options.corpus} -o page.html")
     return losses
 
 

@@ -36,7 +36,8 @@ def answer_dtype(dtype: torch.dtype) -> torch.dtype:
 
 def to_array(tensor: Tensor) -> NDArray[Any]:
     """Read a tensor as an array; its numbers become float64 where they are checked."""
-    tensor = tensor.detach().cpu()
+    # Torch may keep a sign apart from the numbers, where arrays have no place for it.
+    tensor = tensor.detach().cpu().resolve_neg()
     if tensor.dtype == torch.bfloat16:  # which NumPy does not have
         tensor = tensor.float()
     array: NDArray[Any]
@@ -108,6 +109,8 @@ def _on_cpu(tensor: Tensor, dtype: torch.dtype) -> Tensor:
     tensor = tensor.detach()
     if tensor.dtype != dtype or not tensor.is_cpu:
         tensor = tensor.to("cpu", dtype)
+    if tensor.is_neg():
+        tensor = tensor.resolve_neg()
     return tensor.contiguous()
 
 

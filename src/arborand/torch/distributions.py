@@ -22,6 +22,7 @@ from arborand.errors import InvalidTreeError, InvalidWeightsError
 from arborand.methods import WITH_REPLACEMENT, WITHOUT_REPLACEMENT, check_method
 from arborand.torch import operations
 from arborand.torch.border import (
+    answer_dtype,
     draw_key,
     key_words,
     not_compiled,
@@ -35,6 +36,8 @@ from arborand.without_replacement import sample_without_replacement
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+# The dtypes of scores.
+_DTYPES = (torch.float32, torch.float64, torch.bfloat16, torch.float16)
 # The largest answer of `enumerate_support`, in trees.
 _LARGEST_SUPPORT = 10**6
 
@@ -97,8 +100,11 @@ class _Trees(constraints.Constraint):
         super().__init__()
 
     def check(self, value: Tensor) -> Tensor:
+        shape = torch.broadcast_shapes(value.shape[:-1], self._lengths.shape)
         answer = is_tree(
-            to_array(value), lengths=to_array(self._lengths), single_root=self._single_root
+            to_array(value.expand(*shape, *value.shape[-1:])),
+            lengths=to_array(self._lengths.expand(shape)),
+            single_root=self._single_root,
         )
         return torch.as_tensor(answer, device=value.device)
 
@@ -129,7 +135,7 @@ class TreeDistribution(Distribution):
         self.log_weights = _check_scores(log_weights)
         self.workers = check_workers(workers)
         batch_shape = log_weights.shape[:-2]
-        self._lengths = None if lengths is None else _check_lengths(lengths, batch_shape)
+        self._lengths = None if lengths is None else _check_lengths(lengths, log_weights)
         # What torch would check looks at padding as well; the gate, at each use, does not.
         super().__init__(batch_shape, log_weights.shape[-1:], validate_args=False)
         if validate_args:
@@ -222,7 +228,8 @@ class TreeDistribution(Distribution):
         Parameters
         ----------
         value : Tensor of int, shape ``(*draws, *batch_shape, m)``
-            Heads, as `sample` returns them; the axes before the last are broadcast with the batch.
+            Heads, as `sample` returns them; the axes before the last are broadcast with the batch,
+            in both directions.
 
         Returns
         -------
@@ -242,10 +249,12 @@ class TreeDistribution(Distribution):
         """
         _check_heads(value, self.event_shape)
         shape = torch.broadcast_shapes(value.shape[:-1], self.batch_shape)
-        draws = shape[: len(shape) - len(self.batch_shape)]
+        num_draw_axes = len(shape) - len(self.batch_shape)
+        draws, batch_shape = shape[:num_draw_axes], shape[num_draw_axes:]
+        trees = self if batch_shape == self.batch_shape else self.expand(batch_shape)
         heads = value.to(torch.int64).expand(*shape, value.shape[-1])
-        flat = heads.reshape(draws.numel(), *self.batch_shape, value.shape[-1]).movedim(0, -2)
-        answer = operations.log_prob(self.log_weights, flat, *self._kind)
+        flat = heads.reshape(draws.numel(), *batch_shape, value.shape[-1]).movedim(0, -2)
+        answer = operations.log_prob(trees.log_weights, flat, *trees._kind)
         return answer.movedim(-1, 0).reshape(shape)
 
     def expectation(self, arc_values: Tensor) -> Tensor:
@@ -260,6 +269,11 @@ class TreeDistribution(Distribution):
         -------
         Tensor, shape ``(*batch_shape, ...)``
 
+        Raises
+        ------
+        ValueError
+            If the value of an arc that trees have is NaN.
+
         Examples
         --------
         >>> arc_length = (torch.arange(3.0)[:, None] - torch.arange(3.0)).abs()
@@ -267,10 +281,12 @@ class TreeDistribution(Distribution):
         2.6667
         """
         marginals = self.arc_marginals()
-        num_axes = self._check_values(arc_values, "arc_values", trailing=True)
+        values = self._check_values(arc_values, "arc_values", trailing=True)
+        num_axes = values.dim() - marginals.dim()
         marginals = marginals.reshape(*marginals.shape, *[1] * num_axes)
         # Not read where there is no arc: 0 times anything would spread NaN.
-        values = torch.where(marginals > 0, arc_values, 0.0)
+        values = torch.where(marginals > 0, values, 0.0)
+        values = operations.checked(values, values.isnan(), _not_a_number("arc_values", "nan"))
         return (marginals * values).sum((-2 - num_axes, -1 - num_axes))
 
     def variance(self, arc_values: Tensor) -> Tensor:  # type: ignore[override]
@@ -299,21 +315,26 @@ class TreeDistribution(Distribution):
         ----------
         arc_values, other : Tensor, shape ``(*batch_shape, m, m)``
             ``[head, dependent]``, finite on every arc; other entries are not read.
+
+        Raises
+        ------
+        ValueError
+            If the value of an arc that trees have is not finite.
         """
-        self._check_values(arc_values, "arc_values")
-        self._check_values(other, "other")
         # Relative to each word's most probable head, arcs of a nearly certain tree count 0: what is
         # left of the sum is in proportion to the mass of the other trees.
         with torch.no_grad():
             marginals = operations.arc_marginals(self.log_weights, *self._kind)
-        reference = marginals.argmax(-2, keepdim=True)
-        first, second = (
-            torch.where(marginals > 0, values - values.gather(-2, reference), 0.0)
-            for values in (
-                torch.where(marginals > 0, arc_values, 0.0),
-                torch.where(marginals > 0, other, 0.0),
+        is_read, reference = marginals > 0, marginals.argmax(-2, keepdim=True)
+
+        def relative(given: Tensor, name: str) -> Tensor:
+            values = torch.where(is_read, self._check_values(given, name), 0.0)
+            values = operations.checked(
+                values, ~values.isfinite(), _not_a_number(name, "not finite")
             )
-        )
+            return torch.where(is_read, values - values.gather(-2, reference), 0.0)
+
+        first, second = relative(arc_values, "arc_values"), relative(other, "other")
         return (first * self.arc_covariances(second)).sum((-1, -2))
 
     def arc_covariances(self, direction: Tensor) -> Tensor:
@@ -322,8 +343,8 @@ class TreeDistribution(Distribution):
         That is the derivative of all `arc_marginals` in a direction of the scores: the Hessian of
         log Z times the direction.
         """
-        self._check_values(direction, "direction")
-        return operations.arc_covariances(self.log_weights, direction, *self._kind)
+        values = self._check_values(direction, "direction")
+        return operations.arc_covariances(self.log_weights, values, *self._kind)
 
     @not_compiled
     def condition(
@@ -348,6 +369,9 @@ class TreeDistribution(Distribution):
         >>> round((known.log_partition() - d.log_partition()).exp().item(), 4)
         0.3333
         """
+        for given, name in ((heads, "heads"), (allowed, "allowed")):
+            if given is not None:
+                _check_tensor(given, name)
         left = self._in_numpy().condition(
             include=include,
             exclude=exclude,
@@ -536,8 +560,8 @@ class TreeDistribution(Distribution):
     def _integers(self, array: Any) -> Tensor:
         return to_tensor(array, self.log_weights, torch.int64)
 
-    def _check_values(self, values: Tensor, name: str, *, trailing: bool = False) -> int:
-        """Let values of arcs through, and count the axes behind those of the arcs."""
+    def _check_values(self, values: Tensor, name: str, *, trailing: bool = False) -> Tensor:
+        """Let values of arcs through, in a precision that is not below that of the answer."""
         _check_tensor(values, name)
         expected, num_axes = self.log_weights.shape, values.dim() - self.log_weights.dim()
         if values.shape[: len(expected)] != expected or (num_axes and not trailing):
@@ -546,7 +570,7 @@ class TreeDistribution(Distribution):
                 "one column for each node, root included"
                 + (", with any number of axes behind" if trailing else "")
             )
-        return num_axes
+        return values.to(torch.promote_types(values.dtype, answer_dtype(self.log_weights.dtype)))
 
 
 class SpanningTrees(TreeDistribution):
@@ -664,9 +688,10 @@ def _check_scores(log_weights: Tensor) -> Tensor:
             f"log_weights must be a torch.Tensor, not {type(log_weights).__name__}; for arrays "
             "there are arborand.SpanningTrees and arborand.DependencyTrees"
         )
-    if not log_weights.is_floating_point():
+    if log_weights.dtype not in _DTYPES:
         raise TypeError(
-            f"log_weights must hold floating-point numbers, but its dtype is {log_weights.dtype}"
+            "log_weights must hold float64, float32, bfloat16 or float16, but its dtype is "
+            f"{log_weights.dtype}"
         )
     shape = tuple(log_weights.shape)
     if len(shape) < 2 or shape[-1] != shape[-2] or shape[-1] < 2:
@@ -690,13 +715,24 @@ def _check_heads(value: Tensor, event_shape: Size) -> None:
         )
 
 
+def _not_a_number(name: str, found: str) -> str:
+    return f"{name}{{}} is {found}, on an arc that trees have: give every such arc a number"
+
+
 def _check_tensor(given: Tensor, name: str) -> None:
     if not isinstance(given, Tensor):
         raise TypeError(f"{name} must be a torch.Tensor, not {type(given).__name__}")
 
 
-def _check_lengths(lengths: Tensor | Sequence[int] | int, batch_shape: Size) -> Tensor:
-    tensor = torch.as_tensor(lengths)
+def _check_lengths(lengths: Tensor | Sequence[int] | int, log_weights: Tensor) -> Tensor:
+    batch_shape = log_weights.shape[:-2]
+    device = log_weights.device
+    if isinstance(lengths, Tensor):
+        tensor = lengths if lengths.device == device else lengths.to(device)
+    else:
+        tensor = torch.as_tensor(lengths, device=device)
+        if not tensor.numel():
+            tensor = tensor.to(torch.int64)  # torch takes what is empty for floats
     if tensor.is_floating_point() or tensor.is_complex() or tensor.dtype == torch.bool:
         raise TypeError(
             f"lengths must be integers, but their dtype is {tensor.dtype}; of a mask of words "

@@ -2,8 +2,9 @@
 
 Each operation exists twice over one computation.  As an operator of ``torch.library`` it is seen by
 ``torch.compile``, by fake and meta tensors.  As an ``autograd.Function`` it has derivatives of any
-mode (reverse, forward, batched), which ``torch.func`` needs; an operator alone gives forward
-derivatives that are silently 0, and Dynamo refuses a function with forward derivatives.
+mode (reverse, forward, batched), which ``torch.func`` needs, and which Dynamo does not look into.
+Where an operator is to be differentiated, it calls the function.  What ``torch.library`` offers for
+derivatives has no forward ones: they would be silently 0.
 
 No derivative needs a tape.  With s the scores, P the marginals and v a direction of the scores:
 
@@ -31,7 +32,7 @@ import numpy as np
 import torch
 from torch import Tensor
 from torch.autograd import Function, forward_ad
-from torch.library import custom_op
+from torch.library import Library, custom_op, infer_schema, register_fake, register_vmap
 
 from arborand import _core, divergence, expectations, inference, sampling
 from arborand.expectations import check_arc_values
@@ -53,6 +54,9 @@ num_dispatch_modes = getattr(torch._C, "_len_torch_dispatch_stack", lambda: 1)
 are_transforms_active = getattr(torch._C, "_are_functorch_transforms_active", lambda: True)
 # Whether a backward pass may be followed by another through the same graph.
 keeps_graph = getattr(torch._C._autograd, "_get_current_graph_task_keep_graph", lambda: True)
+
+# Whether a backward pass goes on to a node.
+will_execute = getattr(torch._C, "_will_engine_execute_node", lambda node: True)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -171,13 +175,19 @@ def _compute_sample(
     return to_tensor(heads, log_weights, torch.int64)
 
 
+def _compute_checked(numbers: Tensor, is_wrong: Tensor, message: str) -> Tensor:
+    wrong = np.argwhere(to_array(is_wrong))
+    if len(wrong):
+        raise ValueError(message.format(list(map(int, wrong[0])) or ""))
+    return numbers.clone()
+
+
 def _direction(direction: Tensor, graphs: Graphs) -> NDArray[np.float64]:
     try:
         return check_arc_values(to_array(direction), "direction", graphs)
     except ValueError as error:
         raise ValueError(
-            f"{error}; this is asked for a derivative, whose direction is infinite if what was "
-            "differentiated is, for instance an infinite kl_divergence"
+            f"{error}; if this was asked for a derivative, what was differentiated is infinite"
         ) from None
 
 
@@ -194,6 +204,10 @@ def _batch(log_weights: Tensor, *_: Any) -> Tensor:
 
 def _arcs(log_weights: Tensor, *_: Any) -> Tensor:
     return log_weights.new_empty(log_weights.shape, dtype=answer_dtype(log_weights.dtype))
+
+
+def _the_same(numbers: Tensor, *_: Any) -> Tensor:
+    return torch.empty_like(numbers)
 
 
 def _batch_and_trees(log_weights: Tensor, heads: Tensor, *_: Any) -> Tensor:
@@ -214,7 +228,18 @@ def _drawn_trees(
     num_draws: int,
     method: str | None,
 ) -> Tensor:
+    _check_devices((log_weights, lengths))  # the key is on the CPU, or with its generator
     return log_weights.new_empty((num_draws, *log_weights.shape[:-1]), dtype=torch.int64)
+
+
+def _check_devices(arguments: tuple[Any, ...]) -> None:
+    """Refuse shapes without values beside values: torch would return memory as it finds it."""
+    is_meta = {argument.is_meta for argument in arguments if isinstance(argument, Tensor)}
+    if len(is_meta) == 2:
+        raise ValueError(
+            "some tensors are on the device meta, which has no values, and others are not: move "
+            "scores, lengths, heads, directions and the other distribution to one device"
+        )
 
 
 # ---- what the operations have in common
@@ -239,6 +264,8 @@ class _Operation(Function):
         ctx.others = [argument for argument in inputs if not isinstance(argument, Tensor)]
         if cls.keeps_answer:
             kept.append(output)
+        # What has no tangent is not differentiated: that is not the same as a tangent of 0.
+        ctx.set_materialize_grads(False)
         ctx.save_for_backward(*kept)
         ctx.save_for_forward(*kept)
 
@@ -267,20 +294,56 @@ def _inputs(ctx: Any) -> list[Any]:
     return [*arguments, *tensors]
 
 
+_library = Library("arborand", "FRAGMENT")
+
+
 def _register(
     operation: type[_Operation], compute: Callable[..., Tensor], shape: Callable[..., Tensor]
 ) -> None:
     """Make the operator that goes with an operation, with the same derivatives."""
     name = compute.__name__.removeprefix("_compute_")
-    operator = custom_op(f"arborand::{name}", mutates_args=())(compute)
-    operator.register_fake(shape)
-    operator.register_autograd(operation.backward, setup_context=operation.setup_context)
-    operator.register_vmap(
-        lambda info, in_dims, *arguments: (operator(*_with_axis(info, in_dims, arguments)), 0)
-    )
-    operation.operator = getattr(torch.ops.arborand, name).default
+    schema = infer_schema(compute, mutates_args=())
+    _library.define(f"{name}{schema}", tags=[torch.Tag.pt2_compliant_tag])
+    operator = getattr(torch.ops.arborand, name).default
+
+    def differentiate(keys: Any, *arguments: Any) -> Any:
+        if _has_derivatives(arguments):
+            if are_transforms_active():  # which look for functions before they call an operator
+                raise NotImplementedError(
+                    f"torch.func does not differentiate the operator arborand::{name}; it does "
+                    "differentiate the methods of the distributions of arborand.torch"
+                )
+            return operation.apply(*arguments)  # type: ignore[no-untyped-call]
+        with torch._C._AutoDispatchBelowAutograd():
+            return operator.redispatch(keys & torch._C._after_autograd_keyset, *arguments)
+
+    def shape_of(*arguments: Any) -> Tensor:
+        _check_devices(arguments)
+        return shape(*arguments)
+
+    def mapped(info: Any, in_dims: tuple[int | None, ...], *arguments: Any) -> tuple[Tensor, int]:
+        return operator(*_with_axis(info, in_dims, arguments)), 0
+
+    _library.impl(name, not_compiled(compute), "CompositeExplicitAutograd")
+    _library.impl(name, differentiate, "Autograd", with_keyset=True)
+    register_fake(operator, shape_of, lib=_library)
+    register_vmap(operator, mapped, lib=_library)
+    operation.operator = operator
     operation.compute = staticmethod(compute)
+    operation.backward = staticmethod(_of_something(operation.backward))  # type: ignore[method-assign]
     operation.jvp = staticmethod(_nested(operation.jvp))  # type: ignore[method-assign]
+
+
+def _of_something(backward: Callable[..., Any]) -> Callable[..., Any]:
+    """Let nothing flow back where nothing arrives.
+
+    A plain function, and no method of a class: compiled autograd asks for one.
+    """
+
+    def answer(ctx: Any, grad: Tensor | None) -> Any:
+        return (None,) * len(ctx.is_tensor) if grad is None else backward(ctx, grad)
+
+    return answer
 
 
 def _nested(jvp: Callable[..., Any]) -> Callable[..., Any]:
@@ -315,7 +378,7 @@ def _call(operation: type[_Operation], operator: Any, *arguments: Any) -> Tensor
     answer: Tensor
     if torch.compiler.is_compiling():
         if _is_differentiated_by_func():
-            # Forward derivatives of an operator would be 0, others an error.
+            # It does not differentiate operators.
             torch._dynamo.graph_break(
                 msg="arborand: derivatives by torch.func inside torch.compile are not compiled; "
                 "use torch.autograd, or fullgraph=False"
@@ -383,9 +446,34 @@ def _for_arcs(numbers: Tensor) -> Tensor:
     return numbers[..., None, None]
 
 
-def _inner(answers: Tensor, tangents: Tensor) -> Tensor:
-    """Sum over arcs; nothing is read where there is none, whatever stands there."""
-    return torch.where(answers != 0, answers * tangents, 0.0).sum((-1, -2))
+def _inner(
+    answers: Tensor, tangents: Tensor, log_weights: Tensor, lengths: Tensor | None
+) -> Tensor:
+    """Sum over arcs; tangents are not read where there is none, whatever stands there.
+
+    Answers are: an arc whose derivative is 0 may have a second one that is not.
+    """
+    return (answers * torch.where(_is_arc(log_weights, lengths), tangents, 0.0)).sum((-1, -2))
+
+
+def _is_arc(log_weights: Tensor, lengths: Tensor | None) -> Tensor:
+    """Where there are arcs: what the gate of the library finds, told by torch."""
+    node = torch.arange(log_weights.shape[-1], device=log_weights.device)
+    is_arc = (log_weights > -math.inf) & (node > 0) & (node != node[:, None])
+    if lengths is not None:
+        is_node = node <= lengths[..., None]
+        is_arc = is_arc & is_node[..., None] & is_node[..., None, :]
+    return is_arc
+
+
+def _are_scores_differentiated(ctx: Any) -> bool:
+    """Whether a backward pass wants the gradient in the first argument.
+
+    Scores that need a gradient do so in every pass, also in one that asks for that in a direction:
+    torch finds Hessian-vector products by differentiating a gradient in what it is multiplied with.
+    Torch tells of every node but a leaf whether a pass goes on to it.
+    """
+    return bool(ctx.needs_input_grad[0] and will_execute(ctx.next_functions[0][0]))
 
 
 def _no_derivative(what: str) -> NotImplementedError:
@@ -412,8 +500,9 @@ class _Number(_Operation):
 
     @classmethod
     def jvp(cls, ctx: Any, *tangents: Any) -> Any:
-        log_weights, *rest = _inputs(ctx)
-        return _inner(cls.gradient(log_weights, *rest), tangents[0])
+        log_weights, lengths, *rest = _inputs(ctx)
+        gradient = cls.gradient(log_weights, lengths, *rest)
+        return _inner(gradient, tangents[0], log_weights, lengths)
 
 
 class _LogPartition(_Number):
@@ -438,24 +527,32 @@ class _WithGradient(Function):
     @classmethod
     def forward(cls, ctx: Any, log_weights: Tensor, lengths: Tensor | None, *others: Any) -> Any:
         value, gradient = of_scores(cls.compute, log_weights, lengths, *others, gradient=True)
-        ctx.others = others
+        ctx.number, ctx.others = cls.number, others
         ctx.save_for_backward(log_weights, lengths, gradient)
         return value
 
-    @classmethod
-    def backward(cls, ctx: Any, grad: Tensor) -> Any:
+    # Not a method of the class: compiled autograd asks for a plain function.
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> Any:
         log_weights, lengths, gradient = ctx.saved_tensors
         if torch.is_grad_enabled():  # once more, with derivatives of its own
-            answer = _for_arcs(grad) * cls.number.gradient(log_weights, lengths, *ctx.others)
-        elif keeps_graph() or not _have_values((grad,)):
-            answer = _for_arcs(grad) * gradient
-        else:  # a gradient that nobody will ask for again need not be kept
+            answer = _for_arcs(grad) * ctx.number.gradient(log_weights, lengths, *ctx.others)
+        elif not keeps_graph() and _are_ones(grad):  # nobody will ask for the gradient again
             answer = gradient.detach()
-            if set(grad.flatten().tolist()) != {1.0}:  # it is, for a sum of losses
-                answer.mul_(_for_arcs(grad))
+        else:
+            answer = _for_arcs(grad) * gradient
         if answer.dtype != log_weights.dtype:
             answer = answer.to(log_weights.dtype)
         return answer, None, None, None
+
+
+def _are_ones(grad: Tensor) -> bool:
+    """Whether numbers are 1, and nothing else: as for a sum of losses."""
+    return (
+        _have_values((grad,))
+        and forward_ad.unpack_dual(grad).tangent is None
+        and set(grad.flatten().tolist()) == {1.0}
+    )
 
 
 class _LogPartitionWithGradient(_WithGradient):
@@ -523,7 +620,7 @@ class _ArcCumulants(_Operation):
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> Any:
         log_weights, direction, other, *rest = _inputs(ctx)
-        if ctx.needs_input_grad[0]:
+        if _are_scores_differentiated(ctx):
             raise _no_derivative("log Z is differentiated for the fourth time")
         answers: list[Tensor | None] = [None] * 6
         if ctx.needs_input_grad[1]:
@@ -549,7 +646,7 @@ class _EntropyGradientTangents(_Operation):
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> Any:
         log_weights, direction, *rest = _inputs(ctx)
-        if ctx.needs_input_grad[0]:
+        if _are_scores_differentiated(ctx):
             raise _no_derivative("the entropy is differentiated for the third time")
         answer = entropy_gradient_tangents(log_weights, grad, *rest)
         return None, answer.to(direction.dtype), None, None, None
@@ -579,11 +676,30 @@ class _LogProb(_Operation):
 
     @staticmethod
     def jvp(ctx: Any, *tangents: Any) -> Any:
-        log_weights, heads, *rest, answer = _inputs(ctx)
-        mean = _inner(arc_marginals(log_weights, *rest), tangents[0])
+        log_weights, heads, lengths, *rest, answer = _inputs(ctx)
+        marginals = arc_marginals(log_weights, lengths, *rest)
+        mean = _inner(marginals, tangents[0], log_weights, lengths)
         chosen = tangents[0].gather(-2, heads.clamp(min=0))
         total = torch.where(heads >= 0, chosen, 0.0).sum(-1) - mean[..., None]
         return torch.where(answer == -math.inf, 0.0, total).to(answer.dtype)
+
+
+class _Checked(_Operation):
+    """Numbers as they are, unless something is wrong: that is seen when the operation runs."""
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> Any:
+        return grad, None, None
+
+    @staticmethod
+    def jvp(ctx: Any, *tangents: Any) -> Any:
+        return tangents[0]
+
+
+_INFINITE = (
+    "kl_divergence{} is infinite, and has no derivative: the first distribution has trees that the "
+    "second does not allow"
+)
 
 
 class _KullbackLeiblerDivergence(_Operation):
@@ -591,16 +707,13 @@ class _KullbackLeiblerDivergence(_Operation):
 
     @staticmethod
     def _gradients(ctx: Any) -> tuple[Callable[[], Tensor], Callable[[], Tensor]]:
-        log_weights, other, lengths, _, single_root, other_single_root, workers, answer = _inputs(
-            ctx
-        )
+        log_weights, other, lengths, _, single_root, other_single_root, workers, _ = _inputs(ctx)
 
         def in_first() -> Tensor:
             # No tree of finite divergence has an arc that only one of the two allows.
             is_arc = (log_weights > -math.inf) & (other > -math.inf)
             first, second = (torch.where(is_arc, scores, 0.0) for scores in (log_weights, other))
-            difference = torch.where(_for_arcs(answer) == math.inf, math.inf, first - second)
-            return arc_covariances(log_weights, difference, lengths, single_root, workers)
+            return arc_covariances(log_weights, first - second, lengths, single_root, workers)
 
         def in_second() -> Tensor:
             return arc_marginals(other, lengths, other_single_root, workers) - arc_marginals(
@@ -611,8 +724,9 @@ class _KullbackLeiblerDivergence(_Operation):
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> Any:
-        log_weights, other, *_ = _inputs(ctx)
+        log_weights, other, *_, answer = _inputs(ctx)
         in_first, in_second = _KullbackLeiblerDivergence._gradients(ctx)
+        grad = checked(grad, answer == math.inf, _INFINITE)
         answers: list[Tensor | None] = [None] * 7
         if ctx.needs_input_grad[0]:
             answers[0] = (_for_arcs(grad) * in_first()).to(log_weights.dtype)
@@ -622,13 +736,14 @@ class _KullbackLeiblerDivergence(_Operation):
 
     @staticmethod
     def jvp(ctx: Any, *tangents: Any) -> Any:
+        log_weights, other, lengths, *_, answer = _inputs(ctx)
         in_first, in_second = _KullbackLeiblerDivergence._gradients(ctx)
-        answer: Any = 0.0
+        total: Any = 0.0
         if tangents[0] is not None:
-            answer = answer + _inner(in_first(), tangents[0])
+            total = total + _inner(in_first(), tangents[0], log_weights, lengths)
         if tangents[1] is not None:
-            answer = answer + _inner(in_second(), tangents[1])
-        return answer
+            total = total + _inner(in_second(), tangents[1], other, lengths)
+        return checked(total, answer == math.inf, _INFINITE)
 
 
 _register(_LogPartition, _compute_log_partition, _batch)
@@ -639,6 +754,7 @@ _register(_Entropy, _compute_entropy, _batch)
 _register(_EntropyGradient, _compute_entropy_gradient, _arcs)
 _register(_EntropyGradientTangents, _compute_entropy_gradient_tangents, _arcs)
 _register(_LogProb, _compute_log_prob, _batch_and_trees)
+_register(_Checked, _compute_checked, _the_same)
 _register(_KullbackLeiblerDivergence, _compute_kl_divergence, _batch_of_two)
 
 _sample = custom_op("arborand::sample", mutates_args=())(_compute_sample)
@@ -697,7 +813,7 @@ def arc_cumulants(
     return _call(
         _ArcCumulants,
         _operators.arc_cumulants,
-        log_weights,
+        log_weights.view_as(log_weights),  # see _are_scores_differentiated
         direction,
         other,
         lengths,
@@ -730,7 +846,7 @@ def entropy_gradient_tangents(
     return _call(
         _EntropyGradientTangents,
         _operators.entropy_gradient_tangents,
-        log_weights,
+        log_weights.view_as(log_weights),  # see _are_scores_differentiated
         direction,
         lengths,
         single_root,
@@ -743,6 +859,11 @@ def log_prob(
 ) -> Tensor:
     """Compute the log-probability of trees of shape (*batch_shape, num_trees, m)."""
     return _call(_LogProb, _operators.log_prob, log_weights, heads, lengths, single_root, workers)
+
+
+def checked(numbers: Tensor, is_wrong: Tensor, message: str) -> Tensor:
+    """Give numbers back; raise an error if anything is wrong, with its index for {}."""
+    return _call(_Checked, _operators.checked, numbers, is_wrong, message)
 
 
 def kl_divergence(

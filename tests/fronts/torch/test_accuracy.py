@@ -12,7 +12,7 @@ import pytest
 import torch
 
 import arborand
-from arborand.torch import DependencyTrees, SpanningTrees, operations
+from arborand.torch import DependencyTrees, SpanningTrees, arc_indicators, operations
 from examples.first_trees import read_corpus
 from tests.enumerated_law import DIGITS, EnumeratedLaw
 from tests.random_graphs import (
@@ -85,6 +85,26 @@ def test_entropy_gradients_are_exact_in_proportion_to_the_marginals(kind, name):
 
 @KINDS
 @pytest.mark.parametrize("name", SMALL)
+def test_variances_are_exact_in_proportion_to_the_mass_beside_the_best_tree(kind, name):
+    scores = SMALL[name]
+    law = EnumeratedLaw(in_numpy(kind), scores)
+    # What all heads of a word have in common adds nothing to a variance, and must not take digits:
+    # the bound is that for the values without it.
+    u, v = np.random.default_rng(5).normal(size=(2, *scores.shape))
+    unit = 1e-12 * len(scores) ** 2 * np.abs([u, v]).max() ** 2 * (1 - max(law.chance.values()))
+    u, v = u + 2**30, v + 2**30
+    trees = kind(torch.tensor(scores))
+    first, second = torch.tensor(u), torch.tensor(v)
+    with mpmath.workdps(DIGITS):
+        for found, exact in (
+            (trees.variance(first), law.covariance(u, u)),
+            (trees.covariance(first, second), law.covariance(u, v)),
+        ):
+            assert abs(mpmath.mpf(found.item()) - exact) <= unit + mpmath.mpf("1e-290")
+
+
+@KINDS
+@pytest.mark.parametrize("name", SMALL)
 def test_third_cumulants_are_exact_in_proportion_to_the_marginals(kind, name):
     scores = SMALL[name]
     law = EnumeratedLaw(in_numpy(kind), scores)
@@ -145,3 +165,57 @@ def test_no_gradient_of_a_peaked_parser_is_nan(dtype):
                 expected = arborand.DependencyTrees(x.detach().numpy()).entropy_gradient()
                 (entropy,) = torch.autograd.grad(DependencyTrees(x).entropy(), x)
                 assert np.array_equal(entropy.numpy(), expected)
+
+
+def overfit_batch(seed, num_sentences=50):
+    """Make scores as of a parser trained too long: each word is sure of its head, or of two.
+
+    Lengths are those of sentences, with many short ones.  Returns scores, trees and lengths.
+    """
+    random = np.random.default_rng(seed)
+    lengths = np.clip(np.rint(random.lognormal(2.6, 0.7, num_sentences)), 1, 80).astype(int)
+    size = lengths.max() + 1
+    scores = np.full((num_sentences, size, size), np.nan)
+    heads = np.full((num_sentences, size), -1)
+    for matrix, tree, length in zip(scores, heads, lengths, strict=True):
+        matrix[: length + 1, : length + 1] = random.normal(0, 3, (length + 1, length + 1))
+        order = 1 + random.permutation(length)
+        for place, word in enumerate(order):
+            tree[word] = 0 if place == 0 else random.choice(order[:place])
+            gap = random.lognormal(3.5, 0.5)  # some 30 nats, up to 150
+            matrix[tree[word], word] += gap
+            if length > 2 and random.random() < 0.15:  # torn between two
+                matrix[random.choice(np.delete(np.arange(length + 1), word)), word] += gap
+    return torch.tensor(scores), torch.tensor(heads), torch.tensor(lengths)
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16, torch.float16])
+@pytest.mark.parametrize("seed", range(6))
+def test_no_loss_of_three_hundred_overfit_sentences_is_nan(seed, dtype):
+    scores, heads, lengths = overfit_batch(seed)
+    is_word = torch.arange(scores.shape[-1]) <= lengths[:, None]
+    is_arc = is_word[:, None] & is_word[..., None]
+    x = scores.to(dtype).requires_grad_()
+    trees = DependencyTrees(x, lengths=lengths)
+    uniform = DependencyTrees(torch.zeros_like(x), lengths=lengths)
+    for loss in (
+        -trees.log_prob(heads),
+        trees.entropy(),
+        trees.log_partition(),
+        trees.expectation(arc_indicators(heads)),
+        trees.variance(arc_indicators(heads)),
+        torch.distributions.kl_divergence(uniform, trees),
+        torch.distributions.kl_divergence(trees, uniform),
+    ):
+        (gradient,) = torch.autograd.grad(loss.sum(), x, retain_graph=True)
+        assert loss.isfinite().all()
+        assert gradient.isfinite().all()
+        assert gradient.any()
+        assert not gradient[~is_arc].any()
+    # Whatever head is added to all arcs into a word, log Z goes up by as much.
+    (marginals,) = torch.autograd.grad(trees.log_partition().sum(), x)
+    expected = is_word.double()
+    expected[:, 0] = 0
+    # Each of up to 81 numbers, of sum 1, is rounded once.
+    rounding = max(torch.finfo(dtype).eps, 1e-12)
+    assert ((marginals.double().sum(-2) - expected).abs() <= rounding).all()

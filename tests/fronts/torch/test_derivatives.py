@@ -1,6 +1,7 @@
 """Derivatives of first, second and third order: against enumeration and finite differences."""
 
 import math
+from functools import partial
 
 import pytest
 import torch
@@ -126,6 +127,77 @@ def test_gradients_of_covariances_in_the_scores_equal_those_of_enumeration(kind)
     assert torch.allclose(*answers, rtol=1e-11, atol=1e-12)
 
 
+def entropy(law, x):
+    return law(x).entropy()
+
+
+def divergence(law, x):
+    if law.func is Enumerated:
+        return law(x).kl_divergence(law(Y[0]))
+    return kl_divergence(law(x), law(Y[0]))
+
+
+def variance(law, x):
+    return law(x).covariance(U[0].detach(), U[0].detach())
+
+
+@KINDS
+@pytest.mark.parametrize("value", [entropy, divergence])
+@pytest.mark.parametrize("product", ["hvp", "vhp"])
+def test_hessian_vector_products_of_torch_are_those_of_enumeration(kind, value, product):
+    direction, answers = V[0].detach(), []
+    for law in (partial(kind), partial(Enumerated, kind, num_words=4)):
+        multiply = getattr(torch.autograd.functional, product)
+        answers.append(multiply(partial(value, law), X[0].detach(), direction)[1])
+    assert torch.allclose(*answers, rtol=1e-11, atol=1e-12)
+
+
+@KINDS
+def test_a_directional_derivative_of_torch_is_that_of_enumeration(kind):
+    # By two backward passes, of which the second asks for the gradient in a direction only.
+    answers = []
+    for law in (partial(kind), partial(Enumerated, kind, num_words=4)):
+        pair = torch.autograd.functional.jvp(partial(variance, law), X[0].detach(), V[0].detach())
+        answers.append(pair[1])
+    assert torch.allclose(*answers, rtol=1e-11)
+
+
+@KINDS
+def test_a_gradient_of_a_leaf_is_differentiated_in_what_it_was_multiplied_with(kind):
+    x, weight = X[0].detach().requires_grad_(), torch.ones((), dtype=X.dtype, requires_grad=True)
+    (gradient,) = grad(
+        kind(x).covariance(U[0].detach(), V[0].detach()), x, weight, create_graph=True
+    )
+    (found,) = grad(gradient.sum(), weight)
+    assert found.item() == pytest.approx(gradient.sum().item(), rel=1e-11)
+
+
+@KINDS
+@pytest.mark.parametrize("outer", [torch.func.jacfwd, torch.func.jacrev])
+def test_mixed_derivatives_of_a_variance_in_scores_and_values(kind, outer):
+    def mixed(law):
+        in_scores = torch.func.grad(lambda x, u: law(x).covariance(u, u))
+        return outer(lambda u: in_scores(X[0].detach(), u))(U[0].detach())
+
+    found, exact = mixed(kind), mixed(partial(Enumerated, kind, num_words=4))
+    assert exact.abs().max() > 0.1
+    assert torch.allclose(found, exact, rtol=1e-11, atol=1e-12)
+
+
+@KINDS
+def test_a_forward_derivative_of_an_entropy_product_in_its_direction(kind):
+    def product(law):
+        gradient = torch.func.grad(lambda x: law(x).entropy())
+        return lambda v: torch.func.jvp(gradient, (X[0].detach(),), (v,))[1]
+
+    found, exact = (
+        torch.func.jvp(product(law), (U[0].detach(),), (V[0].detach(),))[1]
+        for law in (kind, partial(Enumerated, kind, num_words=4))
+    )
+    assert exact.abs().max() > 0.1
+    assert torch.allclose(found, exact, rtol=1e-11, atol=1e-12)
+
+
 @pytest.mark.parametrize("p", [SpanningTrees, DependencyTrees])
 @pytest.mark.parametrize("q", [SpanningTrees, DependencyTrees])
 def test_kl_divergence_of_all_pairs_of_kinds(p, q):
@@ -140,11 +212,30 @@ def test_kl_divergence_of_all_pairs_of_kinds(p, q):
         assert torch.allclose(ours, theirs, rtol=1e-12, atol=1e-14)
 
 
-def test_an_infinite_divergence_refuses_to_be_differentiated():
-    x, y = scores(23, 4, 4), scores(24, 4, 4)
-    divergence = kl_divergence(SpanningTrees(x), DependencyTrees(y))
-    with pytest.raises(ValueError, match="infinite kl_divergence"):
-        divergence.backward()
+@pytest.mark.parametrize("mode", ["backward", "compile", "func.grad", "func.jvp"])
+@pytest.mark.parametrize("place", ["p", "q"])
+def test_an_infinite_divergence_refuses_to_be_differentiated(place, mode):
+    # A finite one stands before it.
+    x = torch.zeros(2, 4, 4, dtype=torch.float64)
+    missing = x.clone()
+    missing[1, 1, 2] = -math.inf
+
+    def divergence(scores):
+        p, q = (scores, missing) if place == "p" else (x, scores)
+        return kl_divergence(SpanningTrees(p), SpanningTrees(q)).sum()
+
+    point = (x if place == "p" else missing).clone()
+    assert divergence(point).item() == math.inf
+    torch._dynamo.reset()
+    compiled = torch.compile(divergence, backend="aot_eager", fullgraph=True)
+    differentiate = {
+        "backward": lambda: divergence(point.requires_grad_()).backward(),
+        "compile": lambda: compiled(point.requires_grad_()).backward(),
+        "func.grad": lambda: torch.func.grad(divergence)(point),
+        "func.jvp": lambda: torch.func.jvp(divergence, (point,), (x + 1,)),
+    }[mode]
+    with pytest.raises(ValueError, match=r"kl_divergence\[1\] is infinite, and has no derivative"):
+        differentiate()
 
 
 @pytest.mark.parametrize(
@@ -159,6 +250,35 @@ def test_the_derivative_after_the_last_one_raises(name, order):
         value = (gradient * torch.linspace(0, 1, 16, dtype=torch.float64).reshape(4, 4)).sum()
     with pytest.raises(NotImplementedError, match="differentiated for the"):
         grad(value, x)
+
+
+@pytest.mark.parametrize(("name", "order"), [("log_partition", 4), ("entropy", 3)])
+@pytest.mark.parametrize("mode", ["forward", "reverse", "leaves"])
+def test_the_derivative_after_the_last_one_raises_in_every_mode(name, order, mode):
+    direction = scores(26, 4, 4).detach()
+
+    def forward(value):
+        return lambda x: torch.func.jvp(value, (x,), (direction,))[1]
+
+    def reverse(value):
+        return lambda x: (torch.func.grad(value)(x) * direction).sum()
+
+    def tracked(value):
+        return lambda x: (grad(value(x), x, create_graph=True)[0] * direction).sum()
+
+    def derivative(x):
+        return getattr(DependencyTrees(x.sin()), name)()
+
+    x = scores(25, 4, 4)
+    once = {"forward": forward, "reverse": reverse, "leaves": tracked}[mode]
+    for _ in range(order - 1):
+        derivative = once(derivative)
+    last = derivative(x if mode == "leaves" else x.detach())
+    assert last.abs() > 1e-3
+    # A backward pass without inputs asks for the gradients of all leaves.
+    differentiate = last.backward if mode == "leaves" else partial(once(derivative), x.detach())
+    with pytest.raises(NotImplementedError, match="differentiated for the"):
+        differentiate()
 
 
 @KINDS
@@ -177,20 +297,21 @@ def test_trees_outside_the_support_add_nothing_to_gradients(kind):
 @KINDS
 @pytest.mark.parametrize("name", ["log_partition", "entropy", "log_prob", "kl_divergence"])
 def test_forward_derivatives_do_not_read_tangents_where_there_is_no_arc(kind, name):
-    x, tangent = scores(27, 4, 4).detach(), scores(28, 4, 4).detach()
-    heads = torch.tensor([-1, 0, 1, 2])
+    x, tangent = scores(27, 5, 5).detach(), scores(28, 5, 5).detach()
+    x[1, 2] = -math.inf
+    heads, length = torch.tensor([-1, 0, 3, 1, -1]), torch.tensor(3)
 
     def value(log_weights):
-        trees = kind(log_weights)
+        trees = kind(log_weights, lengths=length)
         if name == "log_prob":
             return trees.log_prob(heads)
         if name == "kl_divergence":
-            return kl_divergence(trees, kind(x.sin()))
+            return kl_divergence(trees, kind(0.5 * x, lengths=length))
         return getattr(trees, name)()
 
     junk = tangent.clone()
-    junk[:, 0] = math.nan
-    junk.diagonal()[:] = math.inf
+    junk[:, 0] = junk[1, 2] = math.nan
+    junk.diagonal()[:] = junk[4] = junk[:, 4] = math.inf
     _, expected = torch.func.jvp(value, (x,), (tangent,))
     _, found = torch.func.jvp(value, (x,), (junk,))
     assert expected.isfinite()

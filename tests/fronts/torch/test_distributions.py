@@ -1,6 +1,8 @@
 """The classes: equal to those of NumPy, at home in torch.distributions."""
 
+import functools
 import inspect
+import itertools
 import math
 
 import numpy as np
@@ -8,11 +10,12 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from torch.distributions import Independent, kl_divergence
+from torch.distributions import Categorical, Independent, MixtureSameFamily, kl_divergence
 
 import arborand
 from arborand import InvalidTreeError, InvalidWeightsError, NoTreeError
-from arborand.torch import DependencyTrees, SpanningTrees, arc_indicators
+from arborand.torch import DependencyTrees, SpanningTrees, arc_indicators, distributions
+from arborand.torch.border import draw_key, key_words
 
 KINDS = pytest.mark.parametrize("kind", [SpanningTrees, DependencyTrees])
 LENGTHS = torch.tensor([4, 3])
@@ -77,6 +80,15 @@ def test_sums_over_arcs_are_those_of_numpy(kind, name):
     assert np.allclose(ours.numpy(), theirs, rtol=1e-12, atol=1e-15)
 
 
+def test_a_variance_is_never_negative():
+    # Each dependency tree has one root arc: the sum is the same for all, and rounding is left.
+    values = torch.zeros(2, 5, 5, dtype=torch.float64)
+    values[:, 0] = 0.7
+    many = [DependencyTrees(scores(2, 5, 5, seed=seed)) for seed in range(50)]
+    assert any((trees.covariance(values, values) < 0).any() for trees in many)
+    assert all((trees.variance(values) >= 0).all() for trees in many)
+
+
 @KINDS
 def test_divergences_are_those_of_numpy(kind):
     p, q = kind(X, lengths=LENGTHS), kind(VALUES, lengths=LENGTHS)
@@ -133,6 +145,33 @@ def test_expand(kind):
     assert torch.equal(many.log_partition(), one.log_partition().expand(3, 2))
     padded = kind(X, lengths=LENGTHS).expand((3, 2))
     assert torch.equal(padded.lengths, LENGTHS.expand(3, 2))
+
+
+@KINDS
+@pytest.mark.parametrize(
+    ("batch", "values"),
+    [((), (3, 2)), ((1,), (4,)), ((3, 1), (3, 2)), ((3, 1), (2,)), ((2,), (1,))],
+)
+def test_batches_and_trees_are_broadcast_with_each_other(kind, batch, values):
+    lengths = torch.full(batch, 3)
+    trees = kind(scores(*batch, 5, 5), lengths=lengths)
+    heads = kind(torch.zeros(4, 4)).sample(values, generator=seeded(0))
+    heads = torch.nn.functional.pad(heads, (0, 1), value=-1)
+    shape = torch.broadcast_shapes(batch, values)
+    found = trees.log_prob(heads)
+    assert torch.equal(found, trees.expand(shape).log_prob(heads.expand(*shape, 5)))
+    assert found.shape == shape
+    assert trees.support.check(heads).shape == shape
+    assert trees.support.check(heads).all()
+
+
+def test_mixtures_of_batches():
+    x = scores(3, 5, 5)
+    weights = torch.tensor([0.2, 0.3, 0.5], dtype=x.dtype)
+    mixture = MixtureSameFamily(Categorical(weights), DependencyTrees(x))
+    heads = mixture.sample((4,))
+    each = DependencyTrees(x).log_prob(heads[:, None])
+    assert torch.allclose(mixture.log_prob(heads), (each.exp() @ weights).log(), rtol=1e-13)
 
 
 def test_independent():
@@ -261,6 +300,26 @@ def test_a_call_advances_the_generator_by_one_key_however_many_trees_it_draws():
     assert torch.equal(states[0], states[2])
 
 
+def test_every_bit_of_a_key_is_drawn():
+    generator = seeded(0)
+    keys = [key_words(draw_key(generator)) for _ in range(200)]
+    for words in zip(*keys, strict=True):
+        # Some key has the bit, and some key has not, for each of 64.
+        assert functools.reduce(int.__or__, words) == 2**64 - 1
+        assert functools.reduce(int.__and__, words) == 0
+    assert len({word for key in keys for word in key}) == 400
+
+
+def test_both_words_of_a_key_are_used(monkeypatch):
+    drawn = []
+    for key in ([1, 2], [1, 3], [4, 2]):
+        monkeypatch.setattr(distributions, "draw_key", lambda _, key=key: torch.tensor(key))
+        drawn.append(DependencyTrees(X).sample((50,)))
+        drawn.append(DependencyTrees(X).sample_without_replacement(20).heads)
+    for one, other in itertools.combinations(drawn, 2):
+        assert not torch.equal(one, other)
+
+
 def test_draws_keep_the_stream_contract():
     trees = DependencyTrees(X)
     many = trees.sample((100,), generator=seeded(3))
@@ -310,6 +369,35 @@ def test_float64_gives_float64():
     DependencyTrees(x).entropy().sum().backward()
     assert x.grad.dtype == torch.float64
     assert DependencyTrees(x).log_partition().dtype == torch.float64
+
+
+@KINDS
+@pytest.mark.parametrize(
+    ("dtype", "scale"),
+    [(torch.float16, 1e3), (torch.bfloat16, 1e3), (torch.int64, 1e12), (torch.uint8, 30)],
+)
+def test_values_of_any_dtype_are_computed_with_in_that_of_the_answer(kind, dtype, scale):
+    values, other = ((scale * given.abs()).to(dtype) for given in (VALUES, OTHER))
+    for x, answer in ((X, torch.float64), (X.half(), torch.float32)):
+        trees = kind(x, lengths=LENGTHS)
+        for name, arguments in (
+            ("expectation", (values,)),
+            ("variance", (values,)),
+            ("covariance", (values, other)),
+            ("arc_covariances", (values,)),
+        ):
+            found = getattr(trees, name)(*arguments)
+            exact = getattr(trees, name)(*(argument.to(answer) for argument in arguments))
+            assert found.dtype == answer
+            assert torch.equal(found, exact)
+
+
+def test_differences_of_short_values_do_not_overflow():
+    values = torch.full((4, 4), 6e4, dtype=torch.float16)
+    values[0] = -6e4
+    trees = SpanningTrees(torch.zeros(4, 4, dtype=torch.float64))
+    # 3/8 is the variance of the number of root arcs.
+    assert trees.variance(values).item() == pytest.approx(0.375 * 1.2e5**2, rel=1e-12)
 
 
 # ---- what is not read
@@ -362,6 +450,7 @@ def test_gradients_are_zero_where_nothing_is_read_whatever_stands_there(kind, ju
     [
         ([[0.0, 1.0], [0.0, 0.0]], TypeError, "torch.Tensor, not list"),
         (torch.zeros(3, 3, dtype=torch.int64), TypeError, "torch.int64"),
+        (torch.zeros(3, 3).to(torch.float8_e4m3fn), TypeError, "torch.float8_e4m3fn"),
         (torch.zeros(3), InvalidWeightsError, r"shape \(3,\)"),
         (torch.zeros(3, 4), InvalidWeightsError, r"shape \(3, 4\)"),
         (torch.zeros(1, 1), InvalidWeightsError, r"shape \(1, 1\)"),
@@ -379,6 +468,17 @@ def test_lengths_of_the_wrong_form_are_refused():
         DependencyTrees(X, lengths=torch.tensor([1, 2, 3]))
     with pytest.raises(InvalidWeightsError, match=r"lengths\[1\] is 9"):
         DependencyTrees(X, lengths=torch.tensor([1, 9])).entropy()
+
+
+def test_lengths_of_an_empty_batch_may_be_an_empty_list():
+    assert DependencyTrees(torch.zeros(0, 5, 5), lengths=[]).log_partition().shape == (0,)
+
+
+def test_conditions_that_are_no_tensors_are_refused():
+    with pytest.raises(TypeError, match=r"heads must be a torch\.Tensor, not list"):
+        DependencyTrees(X[0]).condition(heads=[-1, 2, -1, -1, -1])
+    with pytest.raises(TypeError, match=r"allowed must be a torch\.Tensor, not ndarray"):
+        DependencyTrees(X[0]).condition(allowed=np.ones((5, 5), dtype=bool))
 
 
 def test_heads_of_the_wrong_form_are_refused():
@@ -407,6 +507,51 @@ def test_values_of_the_wrong_shape_are_refused():
         DependencyTrees(X).expectation(torch.zeros(5, 5))
     with pytest.raises(ValueError, match="direction has shape"):
         DependencyTrees(X).arc_covariances(torch.zeros(2, 5, 5, 3))
+
+
+@pytest.mark.parametrize("mode", ["eager", "vmap", "compile"])
+@pytest.mark.parametrize(
+    ("ask", "bad", "message"),
+    [
+        (lambda d, v: d.expectation(v), math.nan, r"arc_values\[1, 2, 3\] is nan"),
+        (lambda d, v: d.variance(v), math.nan, r"arc_values\[1, 2, 3\] is not finite"),
+        (
+            lambda d, v: d.covariance(v, torch.zeros_like(v)),
+            math.inf,
+            r"arc_values\[1, 2, 3\] is not finite",
+        ),
+        (
+            lambda d, v: d.covariance(torch.zeros_like(v), v),
+            math.nan,
+            r"other\[1, 2, 3\] is not finite",
+        ),
+    ],
+    ids=["expectation", "variance", "first", "second"],
+)
+def test_values_that_are_no_numbers_are_refused(ask, bad, message, mode):
+    values = VALUES.clone()
+    values[1, 2, 3] = bad
+
+    def called(x, values):
+        return ask(DependencyTrees(x), values)
+
+    torch._dynamo.reset()
+    in_mode = {
+        "eager": called,
+        "vmap": torch.func.vmap(called),
+        "compile": torch.compile(called, backend="aot_eager", fullgraph=True),
+    }[mode]
+    with pytest.raises(ValueError, match=f"{message}, on an arc that trees have"):
+        in_mode(X, values)
+
+
+def test_infinite_values_have_an_infinite_mean_without_a_derivative():
+    values, x = VALUES.clone(), X.clone().requires_grad_()
+    values[1, 2, 3] = math.inf
+    mean = DependencyTrees(x).expectation(values)
+    assert mean.isinf().tolist() == [False, True]
+    with pytest.raises(ValueError, match="what was differentiated is infinite"):
+        mean.sum().backward()
 
 
 def test_validate_args_checks_at_once():

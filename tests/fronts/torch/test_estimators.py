@@ -21,6 +21,7 @@ from arborand.torch.estimators import (
     sum_and_sample,
 )
 from tests.fronts.torch.enumerated import Enumerated
+from verification.goodness_of_fit import g_test
 from verification.ledger import NUM_CHECKS, Check, alpha_per_check, require_unique
 
 KINDS = pytest.mark.parametrize("kind", [SpanningTrees, DependencyTrees])
@@ -96,7 +97,23 @@ def judge(kind, estimate, seed, *, batched):
     return Means(2 * min(mean_is(sample, expected) for sample, expected in pairs))
 
 
-REGISTER = [
+def judge_cold_samples(seed):
+    """Judge the head of word 3 in relaxed samples that are cold enough to be trees.
+
+    Words 1 and 2 have no choice, so that the best of three noisy scores is chosen: that is a draw
+    from their softmax, if the noise is Gumbel's, and not its mirror image.
+    """
+    x = torch.full((4, 4), -math.inf, dtype=torch.float64)
+    x[0, 1:3] = 0.0
+    x[:3, 3] = torch.tensor([0.0, 1.0, 2.0])
+    generator = torch.Generator().manual_seed(seed)
+    soft = relaxed_sample(SpanningTrees(x), (NUM_BATCHED,), temperature=1e-6, generator=generator)
+    heads = soft[:, :3, 3].argmax(-1)
+    return g_test(torch.bincount(heads, minlength=3).numpy(), x[:3, 3].softmax(0).numpy())
+
+
+REGISTER = [Check("torch estimators: relaxed samples, cold", judge_cold_samples)]
+REGISTER += [
     Check(
         f"torch estimators: {name}, {kind.__name__}",
         partial(judge, kind, estimate, batched=name in BATCHED),
@@ -151,6 +168,19 @@ def test_small_supports_give_exact_values_and_gradients(kind, estimate):
     assert (gradient * DIRECTION).sum().item() == pytest.approx(expected[1], rel=1e-11)
 
 
+@pytest.mark.parametrize(("num_words", "num_draws"), [(40, 400), (250, 100)])
+def test_distinct_trees_weigh_one_together_where_each_has_hardly_any_mass(num_words, num_draws):
+    # All trees are alike: each draw weighs exp(threshold).  One over that is a sum of num_draws + 1
+    # exponential variables, so that the total has the mean 1, and the variance 1 / (num_draws - 1).
+    x = torch.zeros(num_words + 1, num_words + 1, dtype=torch.float64)
+    trees = SpanningTrees(x)
+    best, generator = trees.best_tree(), torch.Generator().manual_seed(0)
+    total = expectation_without_replacement(
+        trees, lambda heads: (heads != best).any(-1).double(), num_draws, generator=generator
+    )
+    assert abs(total.item() - 1) < 6 / math.sqrt(num_draws - 1)
+
+
 def test_leave_one_out_is_far_less_noisy():
     plain, better = (
         repeated(SpanningTrees, ESTIMATORS[name], 1, batched=True)[1]
@@ -192,6 +222,15 @@ def test_relaxed_samples_are_marginals_that_become_trees(kind):
     hard = relaxed_sample(kind(SCORES), (5,), temperature=1e-3, generator=generator)
     assert torch.allclose(hard, hard.round(), atol=1e-6)
     assert torch.isfinite(hard).all()
+
+
+@KINDS
+def test_relaxed_samples_of_padded_graphs_have_the_words_of_each(kind):
+    lengths = torch.tensor([3, 1])
+    trees = kind(torch.stack([SCORES, SCORES.sin()]), lengths=lengths)
+    soft = relaxed_sample(trees, (5,))
+    expected = ((torch.arange(4) > 0) & (torch.arange(4) <= lengths[:, None])).double()
+    assert torch.allclose(soft.sum(-2), expected.expand(5, 2, 4))
 
 
 def test_straight_through_samples_are_draws_with_the_gradient_of_the_marginals():

@@ -1,12 +1,14 @@
 """Losses with their gradients: what a training step asks for, read from the scores in one go."""
 
+import contextlib
 import math
 
 import numpy as np
 import pytest
 import torch
 from torch import func
-from torch.autograd import grad
+from torch._dynamo import compiled_autograd
+from torch.autograd import forward_ad, grad
 
 import arborand
 from arborand import InvalidWeightsError, NoTreeError
@@ -94,6 +96,53 @@ def test_a_graph_that_is_kept_gives_its_gradient_again(kind, loss, gradient_name
     assert torch.equal(last, expected)
     with pytest.raises(RuntimeError, match="second time"):
         grad(value, x, weights)
+
+
+@LOSSES
+@pytest.mark.parametrize("primal", [1.0, 2.0])
+def test_a_gradient_has_the_tangent_of_what_it_is_multiplied_with(loss, gradient_name, primal):
+    x = scores().requires_grad_()
+    tangent = torch.tensor([1.0, 2.0, -3.0], dtype=torch.float64)
+    with forward_ad.dual_level():
+        weights = forward_ad.make_dual(torch.full_like(tangent, primal), tangent)
+        (found,) = grad(getattr(DependencyTrees(x), loss)(), x, weights)
+        found = forward_ad.unpack_dual(found).tangent
+    (expected,) = grad(getattr(DependencyTrees(x), loss)(), x, tangent)
+    assert torch.equal(found, expected)
+
+
+@LOSSES
+def test_what_was_saved_for_a_gradient_is_left_alone(loss, gradient_name):
+    saved = []
+
+    def pack(tensor):
+        saved.append((tensor, tensor.clone()))
+        return tensor
+
+    with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
+        value = getattr(DependencyTrees(scores().requires_grad_()), loss)().mean()
+    value.backward()
+    assert len(saved) >= 2
+    for now, before in saved:
+        assert torch.equal(now, before)
+
+
+@LOSSES
+# torch's own warning that it is slow where something is not compiled
+@pytest.mark.filterwarnings("ignore")
+def test_compiled_autograd(loss, gradient_name):
+    torch._dynamo.reset()
+    gradients = []
+    for context in (
+        contextlib.nullcontext(),
+        compiled_autograd._enable(torch.compile(backend="aot_eager")),
+    ):
+        x = scores().requires_grad_()
+        value = getattr(DependencyTrees(x), loss)().square().sum()
+        with context:
+            value.backward()
+        gradients.append(x.grad)
+    assert torch.allclose(*gradients, rtol=1e-13, atol=0)
 
 
 @KINDS

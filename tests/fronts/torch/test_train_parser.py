@@ -32,13 +32,14 @@ def test_the_parser_learns_its_sentences(options, least_uas, capsys):
     assert "minimum risk" in training
 
 
-def test_the_command_line_reads_the_scores_it_saves(tmp_path, capsys):
-    path = tmp_path / "scores.npz"
-    train_parser.main(["--epochs", "1", "--save", str(path)])
+@pytest.mark.parametrize("name", ["scores.npz", "scores.v1"])
+def test_the_command_line_reads_the_scores_it_saves(name, tmp_path, capsys):
+    path = tmp_path / f"{name.removesuffix('.npz')}.npz"
+    train_parser.main(["--epochs", "1", "--save", str(tmp_path / name)])
     arborand = [sys.executable, "-m", "arborand"]
     # What it says at the end can be done.
-    name, *words = shlex.split(capsys.readouterr().out.splitlines()[-1])
-    assert (name, words[0]) == ("arborand", "show")
+    program, *words = shlex.split(capsys.readouterr().out.splitlines()[-1])
+    assert (program, *words[:2]) == ("arborand", "show", str(path))
     shown = subprocess.run(
         [*arborand, *words], cwd=tmp_path, capture_output=True, text=True, check=False
     )
@@ -51,3 +52,33 @@ def test_the_command_line_reads_the_scores_it_saves(tmp_path, capsys):
         check=True,
     )
     assert len([json.loads(line) for line in sampled.stdout.splitlines()]) >= 12
+
+
+def conllu(*trees):
+    """Write sentences with given heads."""
+    blocks = [
+        f"# sent_id = s{i}\n"
+        + "\n".join(
+            f"{word}\tw{word}\t_\tNOUN\t_\t_\t{head}\t_\t_\t_" for word, head in enumerate(heads, 1)
+        )
+        for i, heads in enumerate(trees)
+    ]
+    return "\n\n".join(blocks) + "\n\n"
+
+
+@pytest.mark.parametrize("objective", ["likelihood", "entropy", "risk"])
+@pytest.mark.parametrize("heads", [(0, 0, 1), (0, "_", 1), (2, 1, 0)])
+def test_sentences_without_a_tree_are_named(heads, objective, tmp_path, capsys):
+    path = tmp_path / "odd.conllu"
+    path.write_text(conllu((0, 1, 2), heads, (2, 0, 2)), encoding="utf-8")
+    with pytest.raises(SystemExit):
+        train_parser.main([str(path), "--objective", objective, "--epochs", "1"])
+    assert "1 sentences are no trees with one root: s1 is the first" in capsys.readouterr().err
+
+
+def test_partly_annotated_sentences_are_trained_on(tmp_path):
+    path = tmp_path / "partly.conllu"
+    path.write_text(conllu((0, 1, 2), ("_", 0, "_"), (2, 0, 2)), encoding="utf-8")
+    options = ["--objective", "partial", "--hidden", "0", "--held-out", "0", "--epochs", "30"]
+    losses = train_parser.main([str(path), *options])
+    assert losses[-1] < 0.5 * losses[0]
