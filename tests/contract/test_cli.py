@@ -776,26 +776,26 @@ def test_what_is_read_is_not_written_over(arborand, corpus, tmp_path, monkeypatc
     assert before == {path.name: path.read_bytes() for path in tmp_path.iterdir() if path.is_file()}
 
 
-@pytest.mark.parametrize("moment", ["import", "run"])
-def test_an_interruption_outside_the_command_is_no_traceback(moment):
+@pytest.mark.parametrize("moment", ["arborand", "arborand.cli.app", "run"])
+def test_an_interruption_outside_a_command_is_no_traceback(moment):
     program = f"""
 import sys
-from arborand import cli
+from _arborand_command import main
 
 class Interrupted:
     def find_spec(self, name, *others):
-        if name == "arborand.cli.app":
+        if name == {moment!r}:
             raise KeyboardInterrupt
 
 def interrupted():
     raise KeyboardInterrupt
 
-if {moment!r} == "import":
-    sys.meta_path.insert(0, Interrupted())
-else:
+assert "arborand" not in sys.modules
+sys.meta_path.insert(0, Interrupted())
+if {moment!r} == "run":
     from arborand.cli import app
     app.run = interrupted
-cli.main()
+main()
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, check=False)
     assert (done.returncode, done.stderr) == (130, b"")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import secrets
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -27,7 +27,7 @@ from arborand.corpus.engines import (
     run_here,
     run_in_processes,
 )
-from arborand.corpus.folders import is_remote, open_output, place
+from arborand.corpus.folders import is_remote, open_folder, open_output, place
 from arborand.corpus.passing import Passage
 from arborand.corpus.plan import (
     SCORES_ENDINGS,
@@ -41,7 +41,7 @@ from arborand.corpus.plan import (
     shard_sha256,
 )
 from arborand.corpus.state import begin, finish, job_digest, recorded_seed
-from arborand.corpus.task import Done, Failed, Job, described
+from arborand.corpus.task import Done, Failed, Job, check_owner, described
 from arborand.corpus.work import OPTIONS, make_work
 from arborand.corpus.writing import write_rows
 from arborand.errors import ArborandError, FormatError, OutputError, SentenceError
@@ -247,7 +247,7 @@ def run(
     StoppedError
         If some part could not be made; the others are kept.
     OutputError
-        If the folder belongs to another job.
+        If the folder belongs to another job, or does by the end.
     FormatError
         If the input cannot be read.
 
@@ -359,6 +359,8 @@ def run_job(
         else:
             run_in_processes(job, left, listen, num_processes)
     if failures:
+        with suppress(OSError):  # of a job that was discarded meanwhile, nothing is kept
+            check_owner(open_folder(output), job_digest(identity))
         hints = ["what is finished is kept: the same command goes on from there"]
         hints = [failures[0].hint, *hints] if failures[0].hint else hints
         raise StoppedError(f"{failures[0].reason}\n({'; '.join(hints)})")
