@@ -1,6 +1,6 @@
 """``python -m arborand``: the command line."""
 
-from _arborand_command import main
+from arborand.cli import main
 
 if __name__ == "__main__":
     main()

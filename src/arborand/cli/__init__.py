@@ -18,6 +18,13 @@ def main() -> None:
     command was not understood.  130: interrupted.
     """
     try:
+        _run()
+    except KeyboardInterrupt:  # outside the command, which says more
+        sys.exit(130)
+
+
+def _run() -> None:
+    try:
         from arborand.cli.app import run
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] == "arborand":
