@@ -45,6 +45,7 @@ SPARSE_DRAWS = (
 )
 
 JOBS = ("tests/contract/test_corpus_jobs.py", "-k")
+FAULTS = ("tests/contract/test_corpus_faults.py", "-k")
 
 PAGES = ("tests/unit/test_parquet_pages.py",)
 PLAIN_SCORES = ("tests/contract/test_sampling.py", "-k", "scores_as_they_come or fit_into_bytes")
@@ -102,15 +103,15 @@ PACKAGE = (
     Mutant(
         "a marker of another job counts",
         "src/arborand/corpus/task.py",
-        'if marker["job"] == job and marker["bytes"] == there else',
-        'if marker["bytes"] == there else',
+        'if marker["job"] == job and is_whole else',
+        "if is_whole else",
         (*JOBS, "no_marker"),
     ),
     Mutant(
         "a marker counts without its part",
         "src/arborand/corpus/task.py",
-        'if marker["job"] == job and marker["bytes"] == there else',
-        'if marker["job"] == job else',
+        'marker["bytes"] == there and marker["input"]',
+        'marker["input"]',
         (*JOBS, "makes_only_what_is_missing"),
     ),
     Mutant(
@@ -133,14 +134,49 @@ PACKAGE = (
         "src/arborand/corpus/state.py",
         "    folder = open_folder(status.output)\n    folder.remove_orphans()\n",
         "    folder = open_folder(status.output)\n",
-        ("tests/contract/test_corpus_faults.py", "-k", "workers_that_are_killed"),
+        (*FAULTS, "workers_that_are_killed"),
     ),
     Mutant(
         "a part gets its name before it is written",
         "src/arborand/corpus/creating.py",
-        "    try:\n        yield file\n        file.flush()\n",
-        "    try:\n        os.link(new, path)\n        yield file\n        file.flush()\n",
-        ("tests/contract/test_corpus_faults.py", "-k", "30_random"),
+        "yield file\n                file.flush()\n",
+        "os.link(new, path)\n                yield file\n                file.flush()\n",
+        (*FAULTS, "30_random"),
+    ),
+    Mutant(
+        "a shard that was written again is taken for the old one",
+        "src/arborand/corpus/state.py",
+        'if found[p.shard] != made_of[p.name]["sha256"]',
+        "if not found[p.shard]",
+        (*FAULTS, "footer_stays"),
+    ),
+    Mutant(
+        "a shard may change while it is read",
+        "src/arborand/corpus/plan.py",
+        "        if folder.stamp(shard.name) != stamp:\n            raise changed\n",
+        "",
+        (*FAULTS, "while_its_parts"),
+    ),
+    Mutant(
+        "what a discarded job was writing stays",
+        "src/arborand/corpus/state.py",
+        "    for name in asides:\n        folder.remove(name)\n",
+        "",
+        (*FAULTS, "discards_what"),
+    ),
+    Mutant(
+        "a run does not see that its job was discarded",
+        "src/arborand/corpus/task.py",
+        "in file.read(_BEGINNING):",
+        "in file.read(_BEGINNING) or digest:",
+        (*FAULTS, "never_appears"),
+    ),
+    Mutant(
+        "a job is complete that has lost a part",
+        "src/arborand/corpus/state.py",
+        "SUCCESS in sizes and len(answer.done) == len(parts)",
+        "SUCCESS in sizes",
+        (*FAULTS, "lost_makes"),
     ),
     Mutant(
         "a digest of the first MiB only",
