@@ -27,14 +27,13 @@ from arborand.torch.estimators import expectation_without_replacement
 from arborand.trees import is_tree
 
 CORPUS = Path(__file__).parent / "corpus" / "sentences.conllu"
-OBJECTIVES = ("likelihood", "entropy", "risk", "partial")
 UNKNOWN = 0  # the number of every word that was not seen in training; also padding
 
 
 class Sentence(NamedTuple):
     """What the parser reads of a sentence, and the annotated heads: -1 for the root and unknown."""
 
-    sent_id: str
+    sent_id: str  # empty if the file gives none
     words: list[str]
     tags: list[str]
     heads: list[int]
@@ -52,13 +51,13 @@ class Batch(NamedTuple):
 def read_conllu(path: Path) -> list[Sentence]:
     """Read a CoNLL-U file; multiword tokens and empty nodes are left out."""
     sentences = []
-    for number, block in enumerate(path.read_text(encoding="utf-8").strip().split("\n\n"), start=1):
+    for block in path.read_text(encoding="utf-8").strip().split("\n\n"):
         lines = block.splitlines()
         ids = [line.removeprefix("# sent_id = ") for line in lines if "# sent_id = " in line]
         rows = [line.split("\t") for line in lines if line.split("\t")[0].isdigit()]
         words, tags = [row[1].lower() for row in rows], [row[3] for row in rows]
         heads = [-1, *(-1 if row[6] == "_" else int(row[6]) for row in rows)]
-        sentences.append(Sentence(ids[0] if ids else str(number), words, tags, heads))
+        sentences.append(Sentence(ids[0] if ids else "", words, tags, heads))
     return sentences
 
 
@@ -194,19 +193,19 @@ def save_scores(parser: Parser, sentences: Sequence[Sentence], path: Path) -> No
     """Write scores as the command line reads them: matrices one after the other."""
     with torch.inference_mode():
         matrices = [parser(parser.batch([sentence])).log_weights[0] for sentence in sentences]
-    np.savez(
-        path,
-        scores=np.concatenate([matrix.numpy().ravel() for matrix in matrices]),
-        lengths=[len(sentence.words) for sentence in sentences],
-        sent_ids=[sentence.sent_id for sentence in sentences],
-    )
+    arrays = {"lengths": np.array([len(sentence.words) for sentence in sentences])}
+    arrays["scores"] = np.concatenate([matrix.numpy().ravel() for matrix in matrices])
+    if all(sentence.sent_id for sentence in sentences):  # otherwise they are matched in order
+        arrays["sent_ids"] = np.array([sentence.sent_id for sentence in sentences])
+    np.savez(path, allow_pickle=False, **arrays)
 
 
 def main(arguments: Sequence[str] | None = None) -> list[float]:
     """Read, train, compare, save."""
-    command = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    command = argparse.ArgumentParser(description="Train a small dependency parser.")
     command.add_argument("corpus", type=Path, nargs="?", default=CORPUS, help="a CoNLL-U file")
-    command.add_argument("--objective", choices=OBJECTIVES, default="likelihood")
+    objectives = ("likelihood", "entropy", "risk", "partial")
+    command.add_argument("--objective", choices=objectives, default=objectives[0])
     command.add_argument("--strength", type=float, default=0.1, help="of the entropy's reward")
     command.add_argument("--num-draws", type=int, default=0, help="distinct trees; 0: exact risk")
     command.add_argument("--warm-up", type=int, default=15, help="epochs of likelihood before risk")
@@ -221,9 +220,9 @@ def main(arguments: Sequence[str] | None = None) -> list[float]:
     torch.manual_seed(options.seed)
 
     sentences = read_conllu(options.corpus)
-    odd = [one.sent_id for one in sentences if not is_tree(one.heads, single_root=True)]
+    odd = [i for i, one in enumerate(sentences, 1) if not is_tree(one.heads, single_root=True)]
     if odd and options.objective != "partial":
-        command.error(f"{len(odd)} sentences are no trees with one root: {odd[0]} is the first")
+        command.error(f"{len(odd)} sentences are no trees with one root: number {odd[0]} and so on")
     num_training = len(sentences) - int(len(sentences) * options.held_out)
     training, held_out = sentences[:num_training], sentences[num_training:]
     parser = Parser(

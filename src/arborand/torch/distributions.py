@@ -412,6 +412,8 @@ class TreeDistribution(Distribution):
         torch.Size([2, 5, 4])
         """
         check_method(method, WITH_REPLACEMENT, single_root=self.single_root)
+        if isinstance(sample_shape, int):
+            raise TypeError(f"sample_shape is {sample_shape}: pass a shape, ({sample_shape},)")
         shape = Size(sample_shape)
         heads = operations.sample(
             self.log_weights, draw_key(generator), *self._kind, shape.numel(), method

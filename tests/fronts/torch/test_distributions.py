@@ -607,3 +607,8 @@ def test_shapes_and_dtypes_of_everything(batch, sample_shape, size, dtype, kind)
     sum(value.sum() for value, _ in shapes.values()).backward()
     assert x.grad.dtype == dtype
     assert x.grad.isfinite().all()
+
+
+def test_a_number_is_no_shape_of_draws():
+    with pytest.raises(TypeError, match=r"sample_shape is 3: pass a shape, \(3,\)"):
+        DependencyTrees(torch.zeros(3, 3)).sample(3)

@@ -7,6 +7,7 @@ import sys
 
 import pytest
 
+from arborand.formats import read_trees
 from examples import train_parser
 
 
@@ -73,7 +74,18 @@ def test_sentences_without_a_tree_are_named(heads, objective, tmp_path, capsys):
     path.write_text(conllu((0, 1, 2), heads, (2, 0, 2)), encoding="utf-8")
     with pytest.raises(SystemExit):
         train_parser.main([str(path), "--objective", objective, "--epochs", "1"])
-    assert "1 sentences are no trees with one root: s1 is the first" in capsys.readouterr().err
+    assert "1 sentences are no trees with one root: number 2 and so on" in capsys.readouterr().err
+
+
+def test_scores_of_sentences_without_ids_are_matched_in_order(tmp_path):
+    path = tmp_path / "nameless.conllu"
+    text = conllu((0, 1, 2), (2, 0, 2))
+    lines = [line for line in text.splitlines() if "sent_id" not in line]
+    path.write_text("\n".join(lines) + "\n\n", encoding="utf-8")
+    train_parser.main([str(path), "--epochs", "1", "--save", str(tmp_path / "scores.npz")])
+    command = ["best", "scores.npz", "--conllu", "nameless.conllu", "-o", "best.conllu"]
+    subprocess.run([sys.executable, "-m", "arborand", *command], cwd=tmp_path, check=True)
+    assert len(list(read_trees(tmp_path / "best.conllu"))) == 2
 
 
 def test_partly_annotated_sentences_are_trained_on(tmp_path):
