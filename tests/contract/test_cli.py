@@ -415,11 +415,22 @@ def test_check_says_in_one_line_that_a_conllu_file_is_smaller(has_ids, arborand,
     heading, line = result.out.decode().splitlines()[5:]
     assert heading == "30 of 50 sentences cannot be used:"
     names, reason = (
-        ("s-20, s-21, s-22", "no (further) sentence with this sent_id")
+        ("s-20, s-21, s-22", "no sentence with this sent_id, or no second one")
         if has_ids
         else ("21, 22, 23", "only 20 sentences")
     )
     assert line == f"  30 sentences ({names}, ...): smaller.conllu has {reason}"
+
+
+def test_a_conllu_file_without_ids_is_told_from_one_that_lacks_a_sentence(
+    arborand, corpus, tmp_path
+):
+    lines = conllu_of(corpus).splitlines(keepends=True)
+    path = tmp_path / "nameless.conllu"
+    path.write_text("".join(line for line in lines if "sent_id" not in line))
+    result = arborand("check", tmp_path / "scores.npz", "--conllu", path)
+    assert result.status == 1
+    assert b"nameless.conllu has no sent_ids, and the scores have some: add them" in result.out
 
 
 @pytest.mark.parametrize(

@@ -135,6 +135,7 @@ class AnnotationFile:
         self._passed: dict[str | None, int] = {}
         self._offset = 0
         self._index = 0
+        self._has_ids = False
 
     def find(self, sent_id: str, index: int, num_words: int) -> Annotation:
         """Find a sentence of so many words by its id, or by its place where scores have no ids."""
@@ -157,17 +158,20 @@ class AnnotationFile:
             if self._by_sent_id:
                 comments = [line for line in block if line.startswith(_COMMENT)]
                 found = _sent_id([line.decode("utf-8-sig", "replace") for line in comments])
+                self._has_ids = self._has_ids or found is not None
                 if found == sent_id:
                     return block
                 self._passed.setdefault(found, start)
             elif self._index > index:
                 return block
             start = self._offset
-        raise FormatError(
-            f"{self.file.name} has no (further) sentence with this sent_id"
-            if self._by_sent_id
-            else f"{self.file.name} has only {self._index} sentences"
-        )
+        if not self._by_sent_id:
+            reason = f"only {self._index} sentences"
+        elif self._index and not self._has_ids:
+            reason = "no sent_ids, and the scores have some: add them, or save scores without ids"
+        else:
+            reason = "no sentence with this sent_id, or no second one"
+        raise FormatError(f"{self.file.name} has {reason}")
 
 
 def read_annotations(handle: IO[bytes], name: str) -> Iterator[Annotation]:
