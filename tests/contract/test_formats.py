@@ -389,7 +389,7 @@ def test_sentences_are_found_by_id_in_any_order_and_by_place(tmp_path):
         for i in (4, 1, 8, 0, 2):
             found = file.find(f"s-{i}", 0, int(corpus.lengths[i]))
             assert found.sent_id == f"s-{i}"
-        with pytest.raises(FormatError, match=r"c\.conllu has no .* sentence with this sent_id"):
+        with pytest.raises(FormatError, match=r"c\.conllu has no sentence with this sent_id"):
             file.find("s-4", 0, 1)
         with pytest.raises(FormatError, match=r"gives it .* words, but its scores are for 99"):
             file.find("s-3", 0, 99)
