@@ -211,6 +211,9 @@ def test_parts_of_workers_that_are_killed_are_made_again(shards, tmp_path, monke
                 time.sleep(0.01)
             for process in processes:
                 process.send_signal(signal.SIGKILL)
+            # What it would have left if it had been killed while it wrote.
+            left = f".arborand-{creating._machine()}-{processes[1].pid}-{0:016x}"
+            (tmp_path / "out" / left).write_bytes(b"half of a part")
 
     status = corpus.run(
         "sample", shards, tmp_path / "out", num_trees=5, seed=1, workers=2, tell=kill
@@ -219,6 +222,7 @@ def test_parts_of_workers_that_are_killed_are_made_again(shards, tmp_path, monke
     assert len(processes) > 2
     assert all(process.returncode is not None for process in processes)
     assert content(tmp_path / "out") == content(tmp_path / "whole")
+    assert asides(tmp_path / "out") == []
 
 
 def test_a_worker_that_dies_again_and_again_ends_the_job(shards, tmp_path, monkeypatch):
