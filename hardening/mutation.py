@@ -20,6 +20,7 @@ import sys
 import time
 from pathlib import Path
 
+from arborand import _core
 from hardening.mutants import MODULE, MUTANTS, PACKAGE, Mutant
 
 ROOT = Path(__file__).parents[1]
@@ -58,6 +59,8 @@ def build(*targets: str) -> None:
                 *(cmake, "-G", "Ninja", f"-DCMAKE_MAKE_PROGRAM={TOOLS / 'ninja'}"),
                 *("-DCMAKE_BUILD_TYPE=Release", f"-DPython_EXECUTABLE={sys.executable}"),
                 *("-DARBORAND_TEST_CORE=ON", "-DARBORAND_AVX2=OFF", "-DARBORAND_OPTIMISATION=-O1"),
+                # Errors in what is only there for AVX2 must be built to be noticed.
+                f"-DCMAKE_CXX_FLAGS={'-mavx2' if _core.instruction_set() == 'avx2' else ''}",
                 *("-S", str(SOURCE), "-B", str(BUILD)),
             ],
             stdout=subprocess.DEVNULL,
