@@ -14,6 +14,7 @@
 #include "border/kernels.hpp"
 #include "graphs.hpp"
 #include "python/parallel.hpp"
+#include "types/four_graphs.hpp"
 
 namespace arborand {
 
@@ -102,6 +103,7 @@ class Interview {
         ask_logarithms();
         ask_partition();
         ask_marginals();
+        ask_four_at_once();
         ask_numbers();
         const Method methods[] = {Method::wilson, Method::colbourn, Method::wilson_reject,
                                   Method::wilson_rc};
@@ -200,6 +202,46 @@ class Interview {
             root.add(steps);
         }
         record("root marginals", status, root);
+    }
+
+    // This graph beside others of its size that have the same trees: what is answered at all must
+    // be what each is answered alone.
+    void ask_four_at_once() {
+        const Index n = graph_.num_words, stride = graph_.stride;
+        if (n < fewest_words_at_once || n > most_words_at_once) return;
+        std::vector<double> scores[graphs_at_once], shifts[graphs_at_once], chances[graphs_at_once];
+        Graph graphs[graphs_at_once];
+        PartitionOutput outputs[graphs_at_once];
+        double* marginals[graphs_at_once];
+        for (std::size_t g = 0; g < graphs_at_once; ++g) {
+            for (Index i = 0; i <= n; ++i) {
+                for (Index j = 0; j < stride; ++j) {
+                    scores[g].push_back(graph_.score(i, j) / static_cast<double>(1 + g));
+                }
+            }
+            shifts[g].assign(size_, 0.0);
+            chances[g].assign(scores[g].size(), 0.0);
+            graphs[g] = {scores[g].data(), stride, n, graph_.single_root};
+            outputs[g] = {0, 0, 0, 0, shifts[g].data()};
+            marginals[g] = chances[g].data();
+        }
+        const Status at_once = kernels_.log_partition_of_four(
+            graphs, workspace_.scratch, interrupt_, outputs, marginals, stride);
+        Digest digest;
+        Status status = at_once == Status::left_range ? Status::ok : at_once;
+        for (std::size_t g = 0; g < graphs_at_once && status == Status::ok; ++g) {
+            std::vector<double> shift(size_, 0.0), alone(scores[g].size(), 0.0);
+            PartitionOutput output{0, 0, 0, 0, shift.data()};
+            status = kernels_.log_partition(graphs[g], workspace_.scratch, interrupt_, output,
+                                            alone.data(), stride);
+            if (status != Status::ok) break;
+            digest.add(output.log_partition);
+            digest.add(alone);
+            expect(at_once != Status::ok || (outputs[g].log_partition == output.log_partition &&
+                                             chances[g] == alone && shifts[g] == shift),
+                   "four graphs at once do not have the answers of one");
+        }
+        record("four graphs at once", status, digest);
     }
 
     void ask_numbers() {

@@ -24,6 +24,7 @@ LOSSES = ("tests/core/test_losses.py",)
 NUMBERS = ("tests/core/test_numbers.py",)
 SUM_TREE = ("tests/core/test_sum_tree.py",)
 ELIMINATION = ("tests/core/test_elimination.py",)
+FOUR_GRAPHS = ("tests/core/test_four_graphs.py",)
 TWIN = ("tests/reference/test_twin.py",)
 GOLDEN = ("tests/contract/test_golden.py",)
 ENVIRONMENT = ("tests/contract/test_floating_point_environment.py",)
@@ -1274,6 +1275,48 @@ PARTS = (
         "        block(last_row, column);\n",
         "",
         NUMBERS,
+    ),
+    Mutant(
+        "numbers of four graphs are summed in another order",
+        "src/core/numbers/of_four_graphs.hpp",
+        "(total[0] + total[2]) + (total[1] + total[3])",
+        "(total[0] + total[1]) + (total[2] + total[3])",
+        FOUR_GRAPHS,
+    ),
+    Mutant(
+        "a pivot that vanishes in one of four graphs is divided by",
+        "src/core/elimination/censoring.hpp",
+        "        pivot += where_positive(pivot, Scalar(0.0), Scalar(1.0));\n",
+        "",
+        FOUR_GRAPHS,
+    ),
+    Mutant(
+        "graphs that differ in the leading order go straight to the root alike",
+        "src/core/elimination/recursion.hpp",
+        "if (is_zero(at_once)) return of_root + landing_stride_;",
+        "if (!is_positive(at_once)) return of_root + landing_stride_;",
+        FOUR_GRAPHS,
+    ),
+    Mutant(
+        "four graphs do not notice that one leaves the range of double",
+        "src/core/inference/four_graphs.hpp",
+        "if (left_range(walk) || !finished)",
+        "if (!finished)",
+        FOUR_GRAPHS,
+    ),
+    Mutant(
+        "four graphs do not notice that what one of them lacks matters",
+        "src/core/inference/four_graphs.hpp",
+        "            if (!is_complete(problem)) return Status::left_range;\n",
+        "            (void)problem;\n",
+        FOUR_GRAPHS,
+    ),
+    Mutant(
+        "graphs of other lengths are taken for four of one",
+        "src/core/python/groups.hpp",
+        "last < num_graphs && length(at(last)) == num_words",
+        "last < num_graphs",
+        FOUR_GRAPHS,
     ),
 )
 

@@ -7,6 +7,8 @@
 
 #include "elimination/censoring.hpp"
 #include "elimination/small_sets.hpp"
+#include "inference/four_graphs.hpp"
+#include "inference/log_partition.hpp"
 #include "numbers/exact_product.hpp"
 #include "numbers/exact_sum.hpp"
 #include "numbers/exactly_scaled.hpp"
@@ -16,6 +18,7 @@
 #include "numbers/moves.hpp"
 #include "numbers/sums.hpp"
 #include "numbers/unbounded_double.hpp"
+#include "python/groups.hpp"
 #include "randomness/alias_table.hpp"
 #include "randomness/exact_choice.hpp"
 #include "randomness/philox.hpp"
@@ -49,6 +52,13 @@ UnboundedDouble unbounded(const double* parts) {
 void store_parts(UnboundedDouble number, double* parts) {
     parts[0] = number.mantissa;
     parts[1] = number.exponent;
+}
+
+void store_output(const PartitionOutput& output, double* numbers) {
+    numbers[0] = output.log_partition;
+    numbers[1] = output.reduced;
+    numbers[2] = output.reduced_error;
+    numbers[3] = output.root_shift;
 }
 
 }  // namespace
@@ -260,7 +270,7 @@ bool survivors(const double* rows, Index size, bool by_four, double* chances, do
                Index* orders) {
     const double* row[largest_small_set];
     for (Index j = 0; j < size; ++j) row[j] = rows + j * (size + num_root_columns);
-    Pivots pivots;
+    Pivots<double> pivots;
     double chance[vector_length][largest_small_set];
     Survivor<double> survivor[vector_length];
     const Index at_once = by_four ? vector_length : 1;
@@ -274,7 +284,7 @@ bool survivors(const double* rows, Index size, bool by_four, double* chances, do
         for (Index r = 0; r < at_once && first + r < size; ++r) {
             const Index node = first + r;
             escapes[node] = survivor[r].escape;
-            orders[node] = survivor[r].order;
+            orders[node] = order_of(survivor[r].at_once);
             for (Index i = 0; i < size; ++i) chances[node * size + i] = chance[r][i];
         }
     }
@@ -285,11 +295,65 @@ bool survivors(const double* rows, Index size, bool by_four, double* chances, do
 // product of the pivots.
 void absorb_rows(double* rows, Index count, Index others, Index end, Index stride, double* product,
                  Index* first_order, bool* dead_end) {
-    Pivots pivots;
+    Pivots<double> pivots;
     absorb(Rows<double>{rows, count, others, end, stride}, pivots, Interrupt{});
     store_parts(pivots.product, product);
     *first_order = pivots.first_order;
     *dead_end = pivots.dead_end;
+}
+
+// ---- four graphs at once
+
+// Of scores[4, m, m], without anything where there are no arcs: log Z and what it is made of,
+// numbers[4, 4 + m], and marginals[4, m, m] if they are wanted.  False: the graphs have to be
+// solved one by one.
+bool solve_four(const double* scores, Index num_words, bool single_root, bool wants_marginals,
+                double* numbers, double* marginals) {
+    const Index size = num_words + 1;
+    Graph graphs[graphs_at_once];
+    PartitionOutput outputs[graphs_at_once];
+    double* of_graphs[graphs_at_once];
+    for (Index g = 0; g < graphs_at_once; ++g) {
+        graphs[g] = {scores + g * size * size, size, num_words, single_root};
+        outputs[g].column_shift = numbers + g * (4 + size) + 4;
+        of_graphs[g] = marginals + g * size * size;
+    }
+    const FloatingPointGuard guard;
+    Scratch scratch;
+    Arena arena(scratch);
+    const Status status = FourGraphs(graphs, arena, Interrupt{})
+                              .solve(outputs, wants_marginals ? of_graphs : nullptr, size);
+    for (Index g = 0; g < graphs_at_once; ++g) store_output(outputs[g], numbers + g * (4 + size));
+    return status == Status::ok;
+}
+
+// The same of one graph.
+bool solve_one(const double* scores, Index num_words, bool single_root, bool wants_marginals,
+               double* numbers, double* marginals) {
+    const Index size = num_words + 1;
+    const Graph graph{scores, size, num_words, single_root};
+    PartitionOutput output{0, 0, 0, 0, numbers + 4};
+    LogPartitionAndMarginals both{{output}, {marginals, size}};
+    const FloatingPointGuard guard;
+    Scratch scratch;
+    Arena arena(scratch);
+    const Status status = wants_marginals
+                              ? solve(graph, both, arena, Interrupt{})
+                              : solve_as_a_whole(graph, both.log_partition, arena, Interrupt{});
+    store_output(output, numbers);
+    return status == Status::ok;
+}
+
+// The graphs of each group one after the other, and where groups end; the number of groups.
+Index groups_of(const Index* lengths, Index count, Index workers, Index* graphs, Index* ends) {
+    const Groups groups(count, static_cast<int>(workers), [=](Index g) { return lengths[g]; });
+    Index end = 0;
+    for (Index i = 0; i < groups.count(); ++i) {
+        const Group group = groups[i];
+        for (Index k = 0; k < group.count; ++k) graphs[end++] = group.graphs[k];
+        ends[i] = end;
+    }
+    return groups.count();
 }
 
 }  // extern "C"

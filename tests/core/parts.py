@@ -61,6 +61,9 @@ _SIGNATURES = {
     "lost_share": (ctypes.c_double, "d", "p", "i"),
     "survivors": (ctypes.c_bool, "p", "i", "b", "p", "p", "p"),
     "absorb_rows": (None, "p", "i", "i", "i", "i", "p", "p", "p"),
+    "solve_four": (ctypes.c_bool, "p", "i", "b", "b", "p", "p"),
+    "solve_one": (ctypes.c_bool, "p", "i", "b", "b", "p", "p"),
+    "groups_of": (_INDEX, "p", "i", "i", "p", "p"),
 }
 _TYPES = {
     "p": ctypes.c_void_p,
@@ -270,6 +273,33 @@ class Parts:
              first_order, dead_end)  # fmt: skip
         landing = laid_out[:, others : others + num_left]
         return landing, value_of(product), int(first_order[0]), bool(dead_end[0])
+
+    # ---- four graphs at once
+
+    def four_at_once(self, scores, *, single_root, marginals):
+        """Return log Z with its parts and the marginals, or None if they are for one by one."""
+        scores = np.ascontiguousarray(scores, float)
+        count, size, _ = scores.shape
+        numbers, chances = np.zeros((count, 4 + size)), np.zeros(scores.shape)
+        solved = self("solve_four", scores, size - 1, single_root, marginals, numbers, chances)
+        return (numbers, chances) if solved else None
+
+    def one_by_one(self, scores, *, single_root, marginals):
+        scores = np.ascontiguousarray(scores, float)
+        count, size, _ = scores.shape
+        numbers, chances = np.zeros((count, 4 + size)), np.zeros(scores.shape)
+        for g in range(count):
+            assert self(
+                "solve_one", scores[g], size - 1, single_root, marginals, numbers[g], chances[g]
+            )
+        return numbers, chances
+
+    def groups(self, lengths, workers):
+        """List the groups of graphs that are solved at once."""
+        lengths = np.array(lengths, np.intp)
+        graphs, ends = np.empty(len(lengths), np.intp), np.empty(len(lengths), np.intp)
+        count = self("groups_of", lengths, len(lengths), workers, graphs, ends)
+        return [group.tolist() for group in np.split(graphs, ends[: count - 1])] if count else []
 
 
 class SumTree:

@@ -11,6 +11,7 @@
 #include "inference/divergence.hpp"
 #include "inference/entropy.hpp"
 #include "inference/entropy_gradient.hpp"
+#include "inference/four_graphs.hpp"
 #include "inference/hitting_times.hpp"
 #include "inference/joint_marginals.hpp"
 #include "inference/log_partition.hpp"
@@ -69,6 +70,13 @@ Status log_partition(const Graph& graph, Scratch& scratch, const Interrupt& inte
     const FloatingPointGuard guard;
     Arena arena(scratch);
     return solve_as_a_whole(graph, both.log_partition, arena, interrupt);
+}
+
+Status log_partition_of_four(const Graph* graphs, Scratch& scratch, const Interrupt& interrupt,
+                             PartitionOutput* outputs, double* const* marginals, Index stride) {
+    const FloatingPointGuard guard;
+    Arena arena(scratch);
+    return FourGraphs(graphs, arena, interrupt).solve(outputs, marginals, stride);
 }
 
 Status log_prob(const Graph& graph, const PartitionOutput& partition, Scratch& scratch,
@@ -232,6 +240,7 @@ const Kernels& kernels() {
                                   has_zero_or_low,
                                   all_below_infinity,
                                   log_partition,
+                                  log_partition_of_four,
                                   log_prob,
                                   arc_marginals,
                                   root_marginals,

@@ -64,32 +64,37 @@ struct Rows {
 };
 
 // What elimination leaves besides the matrix: Z, as the product of the pivots.
+template <class Scalar>
 struct Pivots {
-    UnboundedDouble product = UnboundedDouble(1.0, 0.0);
-    int first_order = 0;  // how many of them were of order epsilon
+    decltype(to_unbounded(Scalar())) product = to_unbounded(Scalar(1.0));
+    decltype(order_of(Scalar())) first_order{};  // how many of them were of order epsilon
     bool wants_product = true;
     bool dead_end = false;
 
-    template <class Scalar>
-    void multiply(const Scalar& pivot, int order) {
+    void multiply(const Scalar& pivot, decltype(first_order) order) {
         if (!wants_product) return;
         product = product * to_unbounded(pivot);
         first_order += order;
     }
 
-    // The pivot of a node, or, where it vanishes, what is left to the node: then the node walks to
-    // the root at once, with certainty, and the answer is false.
-    template <class Scalar>
-    bool take(const Scalar& pivot, Scalar& at_once, Scalar& first_order_weight) {
+    // Take the pivot of a node, or, where it vanishes, what is left to the node: there the node
+    // walks to the root at once, with certainty.  Afterwards `pivot` is what the node's other steps
+    // are to be divided by, if the answer is true.
+    bool take(Scalar& pivot, Scalar& at_once, Scalar& first_order_weight) {
         if (is_positive(pivot)) {
-            multiply(pivot, 0);
+            multiply(pivot, {});
             return true;
         }
-        multiply(first_order_weight, 1);
-        dead_end |= !is_positive(first_order_weight);
-        at_once = Scalar(1.0);
-        first_order_weight = Scalar(0.0);
-        return false;
+        const Scalar leading = where_positive(pivot, pivot, first_order_weight);
+        multiply(leading, order_of(pivot));
+        dead_end |= !is_positive(leading);
+        at_once = where_positive(pivot, at_once, Scalar(1.0));
+        first_order_weight = where_positive(pivot, first_order_weight, Scalar(0.0));
+        if (is_zero(pivot)) return false;
+        // Not where_positive(pivot, pivot, 1): of a division by that, compilers may make one by 0
+        // and throw it away, which raises a flag.
+        pivot += where_positive(pivot, Scalar(0.0), Scalar(1.0));
+        return true;
     }
 };
 
@@ -115,14 +120,14 @@ void solve_rows(const Rows<Scalar>& row, Index j, Index j_end, Index k) {
 
 // Elimination::eliminate for at most base_size rows, and Elimination::substitute.
 template <class Scalar>
-void eliminate_base(const Rows<Scalar>& row, Index begin, Index end, Pivots& pivots) {
+void eliminate_base(const Rows<Scalar>& row, Index begin, Index end, Pivots<Scalar>& pivots) {
     for (Index j = begin; j < end; ++j) {
         for (Index k = begin; k < j; ++k) {
             add_multiple(row[j], row[j][k], row[k], k + 1, row.end);
         }
         Scalar* from = row[j] + j + 1;
         const Index count = row.end - j - 1;
-        const Scalar pivot = sum(from, count - 1);
+        Scalar pivot = sum(from, count - 1);
         row[j][j] = pivot;
         if (!pivots.take(pivot, from[count - 2], from[count - 1])) continue;
         for (Index i = 0; i < count; ++i) from[i] = from[i] / pivot;
@@ -168,7 +173,7 @@ inline void solve_rows(const Rows<double>& row, Index j, Index j_end, Index k) {
 // Censor a base's node number `Count`.  `leads_to` is of the nodes before it, and then of this one.
 template <Index Count>
 inline void eliminate_row(const Rows<double>& row, Index begin, FourDoubles* leads_to,
-                          Pivots& pivots) {
+                          Pivots<double>& pivots) {
     const Index j = begin + Count, rest = begin + base_size, a = row.end - 2, b = row.end - 1;
     const FourDoubles zero = broadcast(0.0);
     double* to = row[j];
@@ -192,7 +197,7 @@ inline void eliminate_row(const Rows<double>& row, Index begin, FourDoubles* lea
     const Index last = row.stride - vector_length;
     for (Index i = rest; i < last; i += vector_length) add(follow(i));
     if (rest <= last) add(select(columns_in(0, b, last), follow(last), zero));
-    const double pivot = sum_of(total + other_total);
+    double pivot = sum_of(total + other_total);
 
     const FourIntegers is_later = columns_in(j + 1, rest, begin);
     const FourIntegers is_pivot = columns_in(j, j + 1, begin);
@@ -210,7 +215,8 @@ inline void eliminate_row(const Rows<double>& row, Index begin, FourDoubles* lea
     if (Count < base_size - 1) leads_to[Count] = select(is_later, steps, zero);
 }
 
-inline void eliminate_base(const Rows<double>& row, Index begin, Index end, Pivots& pivots) {
+inline void eliminate_base(const Rows<double>& row, Index begin, Index end,
+                           Pivots<double>& pivots) {
     FourDoubles leads_to[base_size - 1];
     eliminate_row<0>(row, begin, leads_to, pivots);
     if (end - begin > 1) eliminate_row<1>(row, begin, leads_to, pivots);
@@ -243,7 +249,7 @@ inline void substitute_base(const Rows<double>& row, Index begin, Index end) {
 template <class Scalar>
 class Elimination {
   public:
-    Elimination(Rows<Scalar> rows, Pivots& pivots, const Interrupt& interrupt)
+    Elimination(Rows<Scalar> rows, Pivots<Scalar>& pivots, const Interrupt& interrupt)
         : row_(rows), pivots_(pivots), interrupt_(interrupt) {}
 
     // Rows [begin, end) already carry the censoring of all nodes before `begin`.
@@ -282,7 +288,7 @@ class Elimination {
     }
 
     Rows<Scalar> row_;
-    Pivots& pivots_;
+    Pivots<Scalar>& pivots_;
     const Interrupt& interrupt_;
 };
 
@@ -293,14 +299,14 @@ class Elimination {
 // pivot at order 0; and to the left the weights with which k led to each of those when it was
 // censored.
 template <class Scalar>
-void censor(Rows<Scalar> rows, Pivots& pivots, const Interrupt& interrupt) {
+void censor(Rows<Scalar> rows, Pivots<Scalar>& pivots, const Interrupt& interrupt) {
     censoring_detail::Elimination<Scalar>(rows, pivots, interrupt).eliminate(0, rows.count);
 }
 
 // The same, and then the columns from `others` on hold where the walk from each censored node first
 // lands outside them: on a node that stays, or in the root.
 template <class Scalar>
-void absorb(Rows<Scalar> rows, Pivots& pivots, const Interrupt& interrupt) {
+void absorb(Rows<Scalar> rows, Pivots<Scalar>& pivots, const Interrupt& interrupt) {
     censoring_detail::Elimination<Scalar> elimination(rows, pivots, interrupt);
     elimination.eliminate(0, rows.count);
     elimination.substitute(0, rows.count);

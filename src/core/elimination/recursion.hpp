@@ -85,7 +85,8 @@ class Recursion {
     // Scratch memory that `run` takes from the arena.
     static std::size_t workspace(Index num_nodes) {
         std::size_t bytes = Arena::rounded<Scalar>(num_nodes + num_root_columns) +
-                            Arena::rounded<Scalar>(vector_length * padded(num_nodes));
+                            Arena::rounded<Scalar>(vector_length * padded(num_nodes)) +
+                            Arena::rounded<Scalar>(padded(num_nodes));
         for (Index size = num_nodes; size > largest_small_set; size -= size / 2) {
             const Index larger_half = size - size / 2;
             bytes += Arena::rounded<Scalar>(larger_half * walk_stride(larger_half));
@@ -105,6 +106,7 @@ class Recursion {
     bool run() {
         decided_row_ = arena_.take<Scalar>(n_ + num_root_columns);
         root_landing_ = arena_.take<Scalar>(vector_length * landing_stride_);
+        direct_landing_ = arena_.take<Scalar>(landing_stride_);
         if (leaf_.wants(0, n_)) descend(0, n_, walk_, nullptr);
         // Matrix products of large graphs also stop when asked to, and leave it to us to notice.
         return !pivots_.dead_end && !interrupted_ && !interrupt_.requested(n_);
@@ -114,9 +116,10 @@ class Recursion {
     // censored, once each, so Z is the product of their pivots and of what is left to that node.
     // 0 after any other run, and where there is no tree: a second pivot of order epsilon says that
     // no dependency tree has a single root arc.
-    UnboundedDouble partition() const {
-        if (first_descent_ != nullptr) return UnboundedDouble();
-        return visited_first_ && pivots_.first_order <= 1 ? pivots_.product : UnboundedDouble();
+    decltype(Pivots<Scalar>::product) partition() const {
+        const bool is_known =
+            first_descent_ == nullptr && visited_first_ && pivots_.first_order <= 1;
+        return is_known ? pivots_.product : to_unbounded(Scalar(0.0));
     }
 
   private:
@@ -139,7 +142,8 @@ class Recursion {
     // Censor one half, recurse on the other.  `rows` and `landing` are of the current nodes;
     // landing is null at the top, where no node is outside.
     void censor_half(const Split& split, const Scalar* rows, const Scalar* landing) {
-        if (interrupted_ || (interrupted_ = interrupt_.requested(split.size))) return;
+        if (pivots_.dead_end || interrupted_) return;
+        if ((interrupted_ = interrupt_.requested(split.size))) return;
         if (!leaf_.wants(split.kept, split.kept + split.num_kept)) return;
         const std::size_t mark = arena_.mark();
         const Flags flags;
@@ -345,8 +349,10 @@ class Recursion {
             for (Index r = 0; r < num_survivors; ++r) {
                 const Index j = begin + survivors[r].node;
                 const Scalar* row = walk_ + j * walk_stride(n_);
-                leaf_.visit(j, LeafView<Scalar>{row, root_landing_ + r * landing_stride_,
-                                                row[n_ + survivors[r].order], survivors[r].escape});
+                leaf_.visit(
+                    j, LeafView<Scalar>{row, root_landing_ + r * landing_stride_,
+                                        where_positive(survivors[r].at_once, row[n_], row[n_ + 1]),
+                                        survivors[r].escape});
             }
         }
     }
@@ -360,9 +366,12 @@ class Recursion {
         // Survivors of one order have the same direct way to the root; nearly always all do.
         for (Index r = 0; r < num_survivors && landing != nullptr;) {
             Index end = r + 1;
-            while (end < num_survivors && survivors[end].order == survivors[r].order) ++end;
-            set_to_product(root_landing_ + r * stride, stride,
-                           {landing + (size + survivors[r].order) * stride, 0},
+            while (end < num_survivors &&
+                   is_zero(survivors[end].at_once) == is_zero(survivors[r].at_once)) {
+                ++end;
+            }
+            const Scalar* direct = direct_landing(landing + size * stride, survivors[r].at_once);
+            set_to_product(root_landing_ + r * stride, stride, {direct, 0},
                            Strided<Scalar>{chance[r], largest_small_set, 1}, landing, stride,
                            end - r, size, stride);
             r = end;
@@ -372,15 +381,26 @@ class Recursion {
         }
     }
 
+    // Of the rows of the root, at order 0 and at order 1, the one of the leading order.
+    const Scalar* direct_landing(const Scalar* of_root, const Scalar& at_once) const {
+        if (is_positive(at_once)) return of_root;
+        if (is_zero(at_once)) return of_root + landing_stride_;
+        for (Index i = 0; i < landing_stride_; ++i) {
+            direct_landing_[i] = where_positive(at_once, of_root[i], of_root[landing_stride_ + i]);
+        }
+        return direct_landing_;
+    }
+
     const Scalar* walk_;
     Index n_, landing_stride_;
     Leaf& leaf_;
     Arena& arena_;
     const Interrupt& interrupt_;
     FirstDescent<Scalar>* first_descent_;
-    Scalar* decided_row_ = nullptr;   // room for steps_of
-    Scalar* root_landing_ = nullptr;  // h of the leaves being visited, one row each
-    Pivots pivots_;
+    Scalar* decided_row_ = nullptr;     // room for steps_of
+    Scalar* root_landing_ = nullptr;    // h of the leaves being visited, one row each
+    Scalar* direct_landing_ = nullptr;  // for graphs side by side that differ in the leading order
+    Pivots<Scalar> pivots_;
     bool visited_first_ = false;
     bool interrupted_ = false;
 };

@@ -25,8 +25,9 @@ constexpr Index choices_at_once<FourDoubles> = vector_length;
 template <class Scalar>
 struct Survivor {
     Index node;
-    Index order;    // the leading one
-    Scalar escape;  // the weight with which it reaches the root, at that order
+    Scalar at_once;  // the weight with which it reaches the root at order 0; where it is 0, the
+                     // leading order is 1
+    Scalar escape;   // the same at the leading order
 };
 
 namespace small_sets_detail {
@@ -39,20 +40,19 @@ inline double part(const FourDoubles& number, Index r) { return number[r]; }
 
 // The first-order pivot of censoring.hpp where the one of order 0 vanishes.
 template <class Scalar>
-inline void normalise(Scalar* steps, Index count, Scalar pivot, Pivots& pivots) {
+inline void normalise(Scalar* steps, Index count, Scalar pivot, Pivots<Scalar>& pivots) {
     if (!pivots.take(pivot, steps[count - 2], steps[count - 1])) return;
     const Scalar inverse = Scalar(1.0) / pivot;
     for (Index i = 0; i < count; ++i) steps[i] = steps[i] * inverse;
 }
 
-inline void normalise(FourDoubles* steps, Index count, FourDoubles pivot, Pivots& pivots) {
+inline void normalise(FourDoubles* steps, Index count, FourDoubles pivot, Pivots<double>& pivots) {
     FourDoubles& at_once = steps[count - 2];
     FourDoubles& first_order = steps[count - 1];
     const FourDoubles zero = broadcast(0.0), one = broadcast(1.0);
     const FourIntegers positive = pivot > zero;
     pivots.multiply(positive[0] ? pivot[0] : first_order[0], positive[0] ? 0 : 1);
-    // Not 1 / select(positive, pivot, 1): of that, compilers make a division by 0 and throw it
-    // away, which raises a flag.
+    // Not 1 / select(positive, pivot, 1): see Pivots::take.
     const FourDoubles inverse = one / (pivot + select(positive, zero, one));
     for (Index i = 0; i < count; ++i) steps[i] *= inverse;
     if (all(positive)) return;
@@ -61,13 +61,8 @@ inline void normalise(FourDoubles* steps, Index count, FourDoubles pivot, Pivots
     first_order = select(positive, first_order, zero);
 }
 
-// The one of two numbers that belongs to the leading order, which `at_once` tells.
-template <class Scalar>
-inline const Scalar& leading(const Scalar& at_once, const Scalar& order_0, const Scalar& order_1) {
-    return is_positive(at_once) ? order_0 : order_1;
-}
-inline FourDoubles leading(FourDoubles at_once, FourDoubles order_0, FourDoubles order_1) {
-    return select(at_once > broadcast(0.0), order_0, order_1);
+inline FourDoubles where_positive(FourDoubles x, FourDoubles y, FourDoubles z) {
+    return select(x > broadcast(0.0), y, z);
 }
 
 // Nodes are censored in their order, the survivor comes last.
@@ -123,7 +118,7 @@ inline void arrange(const double* const* rows, Index size, const Survivor<double
 // leading order.  The product of the pivots is that of the first survivor, its own escape included.
 template <class Number, class Scalar>
 void censor_all_but_one(const Scalar* const* rows, Index size, Survivor<Scalar>* survivors,
-                        Scalar (*chance)[largest_small_set], Pivots& pivots) {
+                        Scalar (*chance)[largest_small_set], Pivots<Scalar>& pivots) {
     using namespace small_sets_detail;
     if (size < 1 || size > largest_small_set) return;  // never; the compiler wants to know
     constexpr Index num_survivors = choices_at_once<Number>;
@@ -140,16 +135,16 @@ void censor_all_but_one(const Scalar* const* rows, Index size, Survivor<Scalar>*
         }
     }
     const Number at_once = step[last][a];
-    const Number escape = leading(at_once, step[last][a], step[last][b]);
+    const Number escape = where_positive(at_once, step[last][a], step[last][b]);
     Number to_root[largest_small_set];
     for (Index k = last - 1; k >= 0; --k) {
-        to_root[k] = leading(at_once, step[k][a], step[k][b]);
+        to_root[k] = where_positive(at_once, step[k][a], step[k][b]);
         for (Index j = k + 1; j < last; ++j) to_root[k] += step[k][j] * to_root[j];
     }
 
-    pivots.multiply(part(escape, 0), is_positive(part(at_once, 0)) ? 0 : 1);
+    pivots.multiply(part(escape, 0), order_of(part(at_once, 0)));
     for (Index r = 0; r < num_survivors; ++r) {
-        survivors[r].order = is_positive(part(at_once, r)) ? 0 : 1;
+        survivors[r].at_once = part(at_once, r);
         survivors[r].escape = part(escape, r);
         pivots.dead_end |= !is_positive(survivors[r].escape);
         const Index survivor = survivors[r].node;

@@ -47,7 +47,7 @@ struct Partition {
     template <class Scalar>
     bool operator()(Problem<Scalar>& problem) const {
         const Index n = problem.graph.num_words;
-        Pivots pivots;
+        Pivots<Scalar> pivots;
         censor(Rows<Scalar>{problem.walk, n, n, n + num_root_columns, walk_stride(n)}, pivots,
                problem.interrupt);
         problem.partition = pivots.product;

@@ -154,7 +154,7 @@ struct DependencyRootMarginals {
         Scalar* chance = problem.arena.template take<Scalar>(n);  // first the root weights
         Scalar* flow = problem.arena.template take<Scalar>(n);
         for (Index j = 0; j < n; ++j) chance[j] = problem.walk[j * stride + n + 1];
-        Pivots pivots;
+        Pivots<Scalar> pivots;
         censor(Rows<Scalar>{problem.walk, n, n, n + num_root_columns, stride}, pivots,
                problem.interrupt);
         problem.partition = pivots.product;

@@ -72,6 +72,23 @@ inline UnboundedDouble& operator+=(UnboundedDouble& x, UnboundedDouble y) { retu
 inline bool is_positive(double x) { return x > 0; }
 inline bool is_positive(UnboundedDouble x) { return x.mantissa > 0; }
 
+// Of numbers side by side (of_four_graphs.hpp) some may be positive and others not, so what depends
+// on that is asked for in these words: is none of them positive?
+template <class Scalar>
+inline bool is_zero(const Scalar& x) {
+    return !is_positive(x);
+}
+// y where x is positive, else z
+template <class Scalar>
+inline const Scalar& where_positive(const Scalar& x, const Scalar& y, const Scalar& z) {
+    return is_positive(x) ? y : z;
+}
+// 0 where x is positive, else 1
+template <class Scalar>
+inline int order_of(const Scalar& x) {
+    return is_positive(x) ? 0 : 1;
+}
+
 inline double to_double(double x) { return x; }
 
 // Values below the range of double become 0, as they must: they are results, no longer operands.

@@ -15,6 +15,7 @@
 
 #include "border/kernels.hpp"
 #include "python/calls.hpp"
+#include "python/groups.hpp"
 #include "python/inspection.hpp"
 #include "python/scores.hpp"
 #include "python/suspicion.hpp"
@@ -54,6 +55,10 @@ struct Batch {
 
     Graph operator[](Index g) const {
         return {log_weights + g * size * size, size, lengths[g], single_root};
+    }
+
+    Groups groups(int workers) const {
+        return Groups(count, workers, [this](Index g) { return lengths[g]; });
     }
 };
 
@@ -191,19 +196,46 @@ std::optional<nb::ndarray<nb::numpy, const double>> sound_copy(nb::handle values
     return nb::ndarray<nb::numpy, const double>(copy.release(), {1, m, m}, owner);
 }
 
+// log Z of the graphs of a group, and their marginals unless these are null.
+Status solve_group(const Graph* graphs, Index count, Scratch& scratch, const Interrupt& interrupt,
+                   PartitionOutput* outputs, double* const* marginals) {
+    const Index stride = graphs[0].stride;
+    if (count == graphs_at_once) {
+        const Status status =
+            kernels->log_partition_of_four(graphs, scratch, interrupt, outputs, marginals, stride);
+        if (status != Status::left_range) return status;
+    }
+    for (Index k = 0; k < count; ++k) {
+        double* out = marginals == nullptr ? nullptr : marginals[k];
+        const Status status =
+            kernels->log_partition(graphs[k], scratch, interrupt, outputs[k], out, stride);
+        if (status != Status::ok) return status;
+    }
+    return Status::ok;
+}
+
 // parts[graph]: log Z, and the numbers of PartitionOutput that log_prob needs.
 void log_partition(LogWeights log_weights, Lengths lengths, bool single_root, int workers,
                    Array<double, 2> parts, Array<double, 2> column_shift) {
     const Batch batch(log_weights, lengths, single_root);
-    run(batch.count, workers, [&](Index g, Workspace& workspace, const Interrupt& interrupt) {
-        PartitionOutput output{0, 0, 0, 0, column_shift.data() + g * batch.size};
+    const Groups groups = batch.groups(workers);
+    run(groups.count(), workers, [&](Index i, Workspace& workspace, const Interrupt& interrupt) {
+        const Group group = groups[i];
+        Graph graphs[graphs_at_once];
+        PartitionOutput outputs[graphs_at_once];
+        for (Index k = 0; k < group.count; ++k) {
+            graphs[k] = batch[group.graphs[k]];
+            outputs[k].column_shift = column_shift.data() + group.graphs[k] * batch.size;
+        }
         const Status status =
-            kernels->log_partition(batch[g], workspace.scratch, interrupt, output, nullptr, 0);
-        double* part = parts.data() + g * 4;
-        part[0] = output.log_partition;
-        part[1] = output.reduced;
-        part[2] = output.reduced_error;
-        part[3] = output.root_shift;
+            solve_group(graphs, group.count, workspace.scratch, interrupt, outputs, nullptr);
+        for (Index k = 0; k < group.count; ++k) {
+            double* part = parts.data() + group.graphs[k] * 4;
+            part[0] = outputs[k].log_partition;
+            part[1] = outputs[k].reduced;
+            part[2] = outputs[k].reduced_error;
+            part[3] = outputs[k].root_shift;
+        }
         return status;
     });
 }
@@ -214,20 +246,25 @@ bool log_partition_of_scores(Contiguous<const Number> scores,
                              std::optional<Contiguous<const std::int64_t>> lengths,
                              bool single_root, int workers, Contiguous<Number> values,
                              std::optional<Contiguous<Number>> marginals) {
-    return solve_scores(
-        ScoreBatch<Number>{scores, lengths, single_root, values, marginals}, workers, *kernels,
-        [](const Graph& graph, Workspace& workspace, const Interrupt& interrupt, double& value,
-           double* gradient) {
-            // Nobody asks for the shifts.
-            Scratch& shifts = workspace.prepared.steps;
-            const std::size_t bytes = static_cast<std::size_t>(graph.stride) * sizeof(double);
-            if (!shifts.reserve(bytes)) return Status::no_memory;
-            PartitionOutput output{0, 0, 0, 0, reinterpret_cast<double*>(shifts.memory())};
-            const Status status = kernels->log_partition(graph, workspace.scratch, interrupt,
-                                                         output, gradient, graph.stride);
-            value = output.log_partition;
-            return status;
-        });
+    const ScoreBatch<Number> batch{scores, lengths, single_root, values, marginals};
+    const Groups groups(batch.count(), workers, [&](Index g) { return batch.length(g); });
+    return solve_scores(batch, groups, workers, *kernels,
+                        [](const Graph* graphs, Index count, Workspace& workspace,
+                           const Interrupt& interrupt, double* values, double* const* gradients) {
+                            // Nobody asks for the shifts.
+                            Scratch& shifts = workspace.prepared.steps;
+                            const std::size_t bytes =
+                                static_cast<std::size_t>(graphs->stride) * sizeof(double);
+                            if (!shifts.reserve(bytes)) return Status::no_memory;
+                            PartitionOutput outputs[graphs_at_once];
+                            for (PartitionOutput& output : outputs) {
+                                output.column_shift = reinterpret_cast<double*>(shifts.memory());
+                            }
+                            const Status status = solve_group(graphs, count, workspace.scratch,
+                                                              interrupt, outputs, gradients);
+                            for (Index k = 0; k < count; ++k) values[k] = outputs[k].log_partition;
+                            return status;
+                        });
 }
 
 template <class Number>
@@ -235,16 +272,17 @@ bool entropy_of_scores(Contiguous<const Number> scores,
                        std::optional<Contiguous<const std::int64_t>> lengths, bool single_root,
                        int workers, Contiguous<Number> values,
                        std::optional<Contiguous<Number>> gradients) {
-    return solve_scores(
-        ScoreBatch<Number>{scores, lengths, single_root, values, gradients}, workers, *kernels,
-        [](const Graph& graph, Workspace& workspace, const Interrupt& interrupt, double& value,
-           double* gradient) {
-            if (gradient == nullptr) {
-                return kernels->entropy(graph, workspace.scratch, interrupt, &value);
-            }
-            return kernels->entropy_gradient(graph, workspace.scratch, interrupt, gradient,
-                                             graph.stride, &value);
-        });
+    const ScoreBatch<Number> batch{scores, lengths, single_root, values, gradients};
+    return solve_scores(batch, Groups(batch.count()), workers, *kernels,
+                        [](const Graph* graph, Index, Workspace& workspace,
+                           const Interrupt& interrupt, double* value, double* const* gradient) {
+                            if (gradient == nullptr) {
+                                return kernels->entropy(*graph, workspace.scratch, interrupt,
+                                                        value);
+                            }
+                            return kernels->entropy_gradient(*graph, workspace.scratch, interrupt,
+                                                             *gradient, graph->stride, value);
+                        });
 }
 
 // out[tree, graph] for heads[tree, graph, node].  The index of the first entry of `out` whose heads
@@ -278,9 +316,26 @@ Index log_prob(LogWeights log_weights, Lengths lengths, bool single_root,
 void arc_marginals(LogWeights log_weights, Lengths lengths, bool single_root, int workers,
                    Array<double, 3> out) {
     const Batch batch(log_weights, lengths, single_root);
-    run(batch.count, workers, [&](Index g, Workspace& workspace, const Interrupt& interrupt) {
-        return kernels->arc_marginals(batch[g], workspace.scratch, interrupt,
-                                      out.data() + g * batch.size * batch.size, batch.size);
+    const Groups groups = batch.groups(workers);
+    run(groups.count(), workers, [&](Index i, Workspace& workspace, const Interrupt& interrupt) {
+        const Group group = groups[i];
+        Graph graphs[graphs_at_once];
+        double* marginals[graphs_at_once];
+        for (Index k = 0; k < group.count; ++k) {
+            graphs[k] = batch[group.graphs[k]];
+            marginals[k] = out.data() + group.graphs[k] * batch.size * batch.size;
+        }
+        if (group.count == graphs_at_once) {
+            const Status status = kernels->log_partition_of_four(
+                graphs, workspace.scratch, interrupt, nullptr, marginals, batch.size);
+            if (status != Status::left_range) return status;
+        }
+        for (Index k = 0; k < group.count; ++k) {
+            const Status status = kernels->arc_marginals(graphs[k], workspace.scratch, interrupt,
+                                                         marginals[k], batch.size);
+            if (status != Status::ok) return status;
+        }
+        return Status::ok;
     });
 }
 

@@ -1,6 +1,7 @@
 // A number of every graph and its gradient, straight from scores that nobody has looked at yet.
 //
-// Each graph is copied, inspected and solved by one thread while it is in that thread's cache.  So
+// Each graph, or group of them, is copied, inspected and solved by one thread while it is in that
+// thread's cache.  So
 // a batch costs no pass over memory beyond those of the work itself, and nothing is done by one
 // thread alone.
 #pragma once
@@ -15,6 +16,7 @@
 #include "border/kernels.hpp"
 #include "numbers/floating_point_guard.hpp"
 #include "python/calls.hpp"
+#include "python/groups.hpp"
 #include "python/inspection.hpp"
 
 namespace arborand {
@@ -28,6 +30,10 @@ struct ScoreBatch {
     bool single_root;
     Contiguous<Number> values;
     std::optional<Contiguous<Number>> gradients;
+
+    Index size() const { return static_cast<Index>(scores.shape(scores.ndim() - 1)); }
+    Index count() const { return static_cast<Index>(scores.size()) / (size() * size()); }
+    Index length(Index g) const { return lengths ? lengths->data()[g] : size() - 1; }
 };
 
 // False if an entry that is read is NaN or +inf.
@@ -54,43 +60,58 @@ void write_gradient(const double* solved, Number* gradient, Index size, Index nu
     std::fill(gradient + (num_words + 1) * size, gradient + size * size, Number(0));
 }
 
-// solve(graph, workspace, interrupt, value, gradient) writes gradient[head * size + dependent] for
-// all nodes of the graph, unless it is null.  False: some graph does not pass the inspection, or
-// its length is none; what was written is then void.
+// solve(graphs, count, workspace, interrupt, values, gradients) solves a group of `groups` and
+// writes gradients[g][head * size + dependent] for all nodes of its graphs, unless it is null.
+// False: some graph does not pass the inspection, or its length is none; what was written is then
+// void.
 template <class Number, class Solve>
-bool solve_scores(const ScoreBatch<Number>& batch, int workers, const Kernels& kernels,
-                  const Solve& solve) {
-    const Index size = static_cast<Index>(batch.scores.shape(batch.scores.ndim() - 1));
-    const Index area = size * size, count = static_cast<Index>(batch.scores.size()) / area;
+bool solve_scores(const ScoreBatch<Number>& batch, const Groups& groups, int workers,
+                  const Kernels& kernels, const Solve& solve) {
+    constexpr bool is_double = std::is_same<Number, double>::value;
+    const Index size = batch.size(), area = size * size;
     std::atomic<bool> is_sound{true};
     const auto give_up = [&] {
         is_sound.store(false, std::memory_order_relaxed);
         return Status::ok;
     };
-    run(count, workers, [&](Index g, Workspace& workspace, const Interrupt& interrupt) {
+    run(groups.count(), workers, [&](Index i, Workspace& workspace, const Interrupt& interrupt) {
         // Numbers are converted here, outside the kernels.
         const ARBORAND_ISA::FloatingPointGuard guard;
         if (!is_sound.load(std::memory_order_relaxed)) return Status::ok;
-        const std::int64_t n = batch.lengths ? batch.lengths->data()[g] : size - 1;
-        if (n < 1 || n >= size) return give_up();
+        const Group group = groups[i];
+        const Index num_doubles = (is_double ? 1 : 2) * group.count * area;
         Scratch& memory = workspace.prepared.tables;
-        if (!memory.reserve(2 * static_cast<std::size_t>(area) * sizeof(double))) {
+        if (!memory.reserve(static_cast<std::size_t>(num_doubles) * sizeof(double))) {
             return Status::no_memory;
         }
         double* clean_scores = reinterpret_cast<double*>(memory.memory());
-        const Graph graph{clean_scores, size, n, batch.single_root};
-        if (!copy_clean(batch.scores.data() + g * area, clean_scores, size, n, kernels) ||
-            find_trees(graph) != Finding::none) {
-            return give_up();
+        Graph graphs[graphs_at_once];
+        Number* gradients[graphs_at_once];
+        double* solved[graphs_at_once];
+        for (Index k = 0; k < group.count; ++k, clean_scores += area) {
+            const Index g = group.graphs[k], n = batch.length(g);
+            if (n < 1 || n >= size) return give_up();
+            graphs[k] = {clean_scores, size, n, batch.single_root};
+            if (!copy_clean(batch.scores.data() + g * area, clean_scores, size, n, kernels) ||
+                find_trees(graphs[k]) != Finding::none) {
+                return give_up();
+            }
+            gradients[k] = batch.gradients ? batch.gradients->data() + g * area : nullptr;
+            if constexpr (is_double) {
+                solved[k] = gradients[k];
+            } else {
+                solved[k] = clean_scores + group.count * area;
+            }
         }
-        Number* gradient = batch.gradients ? batch.gradients->data() + g * area : nullptr;
-        double* solved = gradient == nullptr ? nullptr : clean_scores + area;
-        if constexpr (std::is_same<Number, double>::value) solved = gradient;
-        double value = 0.0;
-        const Status status = solve(graph, workspace, interrupt, value, solved);
+        double values[graphs_at_once];
+        const Status status = solve(graphs, group.count, workspace, interrupt, values,
+                                    batch.gradients ? solved : nullptr);
         if (status != Status::ok) return status;
-        batch.values.data()[g] = static_cast<Number>(value);
-        if (gradient != nullptr) write_gradient(solved, gradient, size, n);
+        for (Index k = 0; k < group.count; ++k) {
+            batch.values.data()[group.graphs[k]] = static_cast<Number>(values[k]);
+            if (!batch.gradients) continue;
+            write_gradient(solved[k], gradients[k], size, graphs[k].num_words);
+        }
         return Status::ok;
     });
     return is_sound.load();

@@ -29,6 +29,13 @@ struct Problem {
     UnboundedDouble partition{};
 };
 
+// Whether what the walk lacks changes nothing, once Z is known.
+template <class Scalar>
+bool is_complete(const Problem<Scalar>& problem) {
+    return problem.highest_lost == none_lost ||
+           is_negligible(problem.highest_lost, problem.partition, problem.graph.num_words);
+}
+
 // A Work has `template <class Scalar> static std::size_t workspace(Index num_words)` and a call
 // operator that takes a Problem<Scalar>& and returns false if it could not finish.
 template <class Scalar, class Work>
@@ -39,12 +46,8 @@ Status finish(Problem<Scalar>& problem, Work& work) {
     // matter.
     if (std::is_same<Scalar, double>::value && left_range(&work)) return Status::left_range;
     if (!finished && problem.interrupt.requested()) return Status::interrupted;
-    if (problem.highest_lost > none_lost) {
-        const bool is_right = finished && is_negligible(problem.highest_lost, problem.partition,
-                                                        problem.graph.num_words);
-        return is_right ? Status::ok : Status::left_range;
-    }
-    return finished ? Status::ok : Status::no_tree;
+    if (finished && is_complete(problem)) return Status::ok;
+    return problem.highest_lost > none_lost ? Status::left_range : Status::no_tree;
 }
 
 // The same for work that needs no entry by itself, but Z or a law as a whole: numbers too small for
@@ -54,20 +57,17 @@ template <class Work, class LogSums>
 Status finish_as_a_whole(Problem<double>& problem, Work& work, const LogSums& log_sums) {
     watch_range();
     const bool finished = work(problem);
-    const bool is_complete = problem.highest_lost == none_lost;
     const bool stayed_in_range = !left_range(&work);
     if (overflowed(&work)) return Status::left_range;
     if (!finished) {
         if (problem.interrupt.requested()) return Status::interrupted;
-        return is_complete && stayed_in_range ? Status::no_tree : Status::left_range;
+        const bool is_whole = problem.highest_lost == none_lost && stayed_in_range;
+        return is_whole ? Status::no_tree : Status::left_range;
     }
-    const Index n = problem.graph.num_words;
-    if (stayed_in_range) {
-        if (is_complete || is_negligible(problem.highest_lost, problem.partition, n)) {
-            return Status::ok;
-        }
-    }
-    return log_lost_share(log_sums(), problem.partition, n) < 0 ? Status::ok : Status::left_range;
+    if (stayed_in_range && is_complete(problem)) return Status::ok;
+    const double lost_share =
+        log_lost_share(log_sums(), problem.partition, problem.graph.num_words);
+    return lost_share < 0 ? Status::ok : Status::left_range;
 }
 
 // Make the walk of a problem, with room for the work on it.  False: no memory.

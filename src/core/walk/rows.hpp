@@ -35,10 +35,11 @@ inline double weight_of(Difference d) {
 // the rows; walk/negligible.hpp says when that changes nothing.
 constexpr double none_lost = -HUGE_VAL;
 
+inline double higher(double x, double y) { return x > y ? x : y; }
+
 // A difference that overflowed is lower than any double.
 inline double lost(double highest, Difference d) {
-    const double score = d.high > -DBL_MAX ? d.high : -DBL_MAX;
-    return score > highest ? score : highest;
+    return higher(higher(d.high, -DBL_MAX), highest);
 }
 
 // Scores further apart than this are for ExactlyScaled.
@@ -57,10 +58,26 @@ inline FourDoubles convert(FourDoubles scores, DifferenceOf<FourDoubles> d,
     return select(fits, weights, broadcast(0.0));
 }
 
-inline double highest_of(FourDoubles x) {
-    const double first = x[0] > x[1] ? x[0] : x[1], second = x[2] > x[3] ? x[2] : x[3];
-    return first > second ? first : second;
+// Sixteen at a time, nearly all of which fit: vector k is of the scores of one head, measured from
+// shifts[k].
+inline void convert_block(const FourDoubles* scores, const FourDoubles* shifts,
+                          FourDoubles* weights, FourDoubles* highest_lost) {
+    DifferenceOf<FourDoubles> d[vector_length];
+    FourIntegers fit = {-1, -1, -1, -1};
+    for (Index k = 0; k < vector_length; ++k) {
+        d[k] = exact_difference(scores[k], shifts[k]);
+        fit &= d[k].high >= smallest_exponent;
+    }
+    if (all(fit)) {
+        for (Index k = 0; k < vector_length; ++k) weights[k] = exp_in_range(d[k]);
+    } else {
+        for (Index k = 0; k < vector_length; ++k) {
+            weights[k] = convert(scores[k], d[k], highest_lost[k]);
+        }
+    }
 }
+
+inline double highest_of(FourDoubles x) { return higher(higher(x[0], x[1]), higher(x[2], x[3])); }
 
 // The weights of all arcs that leave one head: `count` of them, from node 1 on.
 template <bool is_root>
@@ -112,8 +129,7 @@ inline double convert_nodes(const Graph& graph, const Shift& shift, Scalar* rows
     double highest_lost = none_lost;
     for (Index i = 0; i < n; ++i) {
         const double* scores = graph.log_weights + (i + 1) * graph.stride + 1;
-        const double lost_here = convert_row<false>(scores, shift, n, buffer);
-        highest_lost = lost_here > highest_lost ? lost_here : highest_lost;
+        highest_lost = higher(highest_lost, convert_row<false>(scores, shift, n, buffer));
         for (Index j = 0; j < n; ++j) rows[j * stride + i] = buffer[j];
     }
     return highest_lost;
@@ -124,33 +140,28 @@ inline double convert_nodes(const Graph& graph, const Shift& shift, double* rows
                             double*) {
     const double* scores = graph.log_weights + graph.stride + 1;
     const double* column = shift.column + 1;
-    FourDoubles highest_lost = broadcast(none_lost);
+    FourDoubles highest_lost[vector_length];
+    for (FourDoubles& highest : highest_lost) highest = broadcast(none_lost);
     in_blocks(
         graph.num_words, graph.num_words,
         [&](Index i, Index j) {
-            FourDoubles score[vector_length], weights[vector_length];
-            DifferenceOf<FourDoubles> d[vector_length];
-            FourIntegers fit = {-1, -1, -1, -1};
+            FourDoubles score[vector_length], shifts[vector_length], weights[vector_length];
             for (Index k = 0; k < vector_length; ++k) {
                 score[k] = load(scores + (i + k) * graph.stride + j);
-                d[k] = exact_difference(score[k], load(column + j));
-                fit &= d[k].high >= smallest_exponent;
+                shifts[k] = load(column + j);
             }
-            if (all(fit)) {
-                for (Index k = 0; k < vector_length; ++k) weights[k] = exp_in_range(d[k]);
-            } else {
-                for (Index k = 0; k < vector_length; ++k) {
-                    weights[k] = convert(score[k], d[k], highest_lost);
-                }
-            }
+            convert_block(score, shifts, weights, highest_lost);
             store_transposed(rows + j * stride + i, stride, weights);
         },
         [&](Index i, Index j) {
             const FourDoubles score = broadcast(scores[i * graph.stride + j]);
             const auto d = exact_difference(score, broadcast(column[j]));
-            rows[j * stride + i] = convert(score, d, highest_lost)[0];
+            rows[j * stride + i] = convert(score, d, highest_lost[0])[0];
         });
-    return highest_of(highest_lost);
+    double highest = none_lost;
+    for (const FourDoubles& lost_here : highest_lost)
+        highest = higher(highest, highest_of(lost_here));
+    return highest;
 }
 
 // Whether scores may be so far apart that only ExactlyScaled holds them.  No: UnboundedDouble does.
@@ -174,29 +185,33 @@ constexpr Index num_root_columns = 2;
 
 inline Index walk_stride(Index num_words) { return padded(num_words + num_root_columns); }
 
+// The columns of the root, and zeros up to the stride: entry i of row j is rows[j * stride + i *
+// step].
+template <class Scalar>
+double convert_root(const Graph& graph, const Shift& shift, Scalar* rows, Index stride, Index step,
+                    Scalar* buffer) {
+    const Index n = graph.num_words;
+    const double highest_lost = convert_row<true>(graph.log_weights + 1, shift, n, buffer);
+    for (Index j = 0; j < n; ++j) {
+        Scalar* row = rows + j * stride;
+        row[n * step] = graph.single_root ? Scalar(0.0) : buffer[j];
+        row[(n + 1) * step] = graph.single_root ? buffer[j] : Scalar(0.0);
+        for (Index i = (n + num_root_columns) * step; i < stride; i += step) row[i] = Scalar(0.0);
+    }
+    // The root shift is -inf where the root has no arcs (inference/hitting_times.hpp).
+    const bool fits = std::is_same<Scalar, ExactlyScaled>::value || shift.root == -HUGE_VAL ||
+                      std::fabs(shift.root) <= largest_unbounded_score;
+    return fits ? highest_lost : HUGE_VAL;
+}
+
 // Fill rows (num_words of them, walk_stride apart) with the walk: row j - 1 lists the weights of
 // all heads of node j.  `buffer` has room for num_words.  Returns the highest of the shifted scores
 // that a Scalar does not hold: `none_lost`, or a finite number, or infinity if nothing may be lost.
 template <class Scalar>
 double fill_walk(const Graph& graph, const Shift& shift, Scalar* rows, Scalar* buffer) {
-    const Index n = graph.num_words;
-    const Index stride = walk_stride(n);
-    // The root shift is -inf where the root has no arcs (inference/hitting_times.hpp).
-    const bool fits = std::is_same<Scalar, ExactlyScaled>::value || shift.root == -HUGE_VAL ||
-                      std::fabs(shift.root) <= largest_unbounded_score;
-    double highest_lost = fits ? none_lost : HUGE_VAL;
-    const auto note = [&](double score) {
-        highest_lost = score > highest_lost ? score : highest_lost;
-    };
-    note(convert_nodes(graph, shift, rows, stride, buffer));
-    note(convert_row<true>(graph.log_weights + 1, shift, n, buffer));
-    for (Index j = 0; j < n; ++j) {
-        Scalar* root = rows + j * stride + n;
-        root[0] = graph.single_root ? Scalar(0.0) : buffer[j];
-        root[1] = graph.single_root ? buffer[j] : Scalar(0.0);
-        for (Index pad = num_root_columns; pad < stride - n; ++pad) root[pad] = Scalar(0.0);
-    }
-    return highest_lost;
+    const Index stride = walk_stride(graph.num_words);
+    const double highest_lost = convert_nodes(graph, shift, rows, stride, buffer);
+    return higher(highest_lost, convert_root(graph, shift, rows, stride, 1, buffer));
 }
 
 }  // namespace ARBORAND_ISA

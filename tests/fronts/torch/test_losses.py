@@ -69,6 +69,39 @@ def test_a_loss_and_its_gradient_are_those_of_arrays_rounded_once(
 
 
 @KINDS
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("workers", [1, 2])
+def test_sentences_of_one_length_have_what_each_has_alone(kind, dtype, workers):
+    """The core solves four of them at once; one of these leaves the range of double."""
+    lengths = torch.tensor([6, 9, 6, 6, 9, 6, 11, 6, 9, 6, 6, 6, 9, 4])
+    generator = torch.Generator().manual_seed(7)
+    x = 3 * torch.randn(len(lengths), 12, 12, generator=generator, dtype=torch.float64)
+    x[3, 2, 1:] = -math.inf
+    x[5] *= 30
+    x = x.to(dtype).requires_grad_()
+    value = kind(x, lengths=lengths, workers=workers).log_partition()
+    value.sum().backward()
+    for graph, length in enumerate(lengths.tolist()):
+        alone = x.detach()[graph, : length + 1, : length + 1].clone().requires_grad_()
+        log_partition = kind(alone).log_partition()
+        log_partition.backward()
+        assert torch.equal(value[graph], log_partition)
+        expected = torch.zeros(12, 12, dtype=dtype)
+        expected[: length + 1, : length + 1] = alone.grad
+        assert torch.equal(x.grad[graph], expected)
+
+
+def test_scores_that_are_wrong_in_a_group_are_named():
+    x = torch.zeros(9, 6, 6)
+    x[6, 2, 3] = math.nan
+    with pytest.raises(InvalidWeightsError, match=r"\[6, 2, 3\]"):
+        DependencyTrees(x).log_partition()
+    x[6] = -math.inf
+    with pytest.raises(NoTreeError, match=r"batch item \[6\]"):
+        DependencyTrees(x).log_partition()
+
+
+@KINDS
 @LOSSES
 def test_scores_may_lie_in_memory_in_any_order(kind, loss, gradient_name):
     plain = scores().requires_grad_()

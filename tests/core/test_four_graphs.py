@@ -1,0 +1,169 @@
+"""Four graphs at once have the bits that each has alone, where these are in the range of double.
+
+What one graph has alone is judged elsewhere, by fractions and enumeration.
+"""
+
+import numpy as np
+import pytest
+
+KINDS = pytest.mark.parametrize("single_root", [False, True])
+
+
+def four_graphs(seed, num_words, *, scale=1.0, density=1.0):
+    """Scores of four graphs; a chain from the root keeps every word within reach."""
+    generator = np.random.default_rng(seed)
+    size = num_words + 1
+    scores = generator.normal(size=(4, size, size)) * scale
+    forbidden = generator.random(scores.shape) >= density
+    word = np.arange(num_words)
+    forbidden[:, word, word + 1] = False
+    scores[forbidden] = -np.inf
+    return clean(scores)
+
+
+def clean(scores):
+    scores[:, :, 0] = -np.inf
+    scores[:, np.arange(scores.shape[-1]), np.arange(scores.shape[-1])] = -np.inf
+    return scores
+
+
+def assert_same_bits(parts, scores, *, single_root):
+    """They are solved at once, to the same bits as one by one."""
+    for marginals in (False, True):
+        found = parts.four_at_once(scores, single_root=single_root, marginals=marginals)
+        assert found is not None
+        expected = parts.one_by_one(scores, single_root=single_root, marginals=marginals)
+        for one, other in zip(found, expected, strict=True):
+            np.testing.assert_array_equal(one, other)
+
+
+# All sizes up to 40, because the recursion halves them in all ways.
+@KINDS
+@pytest.mark.parametrize("num_words", [*range(4, 41), 47, 55, 63, 64])
+def test_four_graphs_have_the_bits_of_one(parts, num_words, single_root):
+    assert_same_bits(parts, four_graphs(num_words, num_words), single_root=single_root)
+
+
+@KINDS
+@pytest.mark.parametrize("scale", [0.0, 5.0])
+@pytest.mark.parametrize("num_words", [5, 12, 23, 39])
+def test_flat_and_peaked_scores(parts, num_words, scale, single_root):
+    scores = four_graphs(1, num_words, scale=scale)
+    assert_same_bits(parts, scores, single_root=single_root)
+
+
+@pytest.mark.parametrize("num_words", [6, 13, 30])
+def test_graphs_that_are_the_same_chain(parts, num_words):
+    """Word j has one head, j - 1: pivots vanish, the same ones in all graphs."""
+    size = num_words + 1
+    scores = np.full((4, size, size), -np.inf)
+    word = np.arange(num_words)
+    scores[:, word, word + 1] = np.random.default_rng(3).normal(size=(4, num_words))
+    assert_same_bits(parts, scores, single_root=True)
+
+
+@KINDS
+@pytest.mark.parametrize("mask", [-1e3, -1e9, -1e30, -np.inf])
+def test_masks_whose_arcs_do_not_matter(parts, mask, single_root):
+    """Such arcs are left out of the walk, and Z says afterwards that nothing was lost."""
+    scores = four_graphs(4, 17)
+    scores[1, 5, 1:] = mask
+    scores[2, 3, 7] = mask
+    assert_same_bits(parts, clean(scores), single_root=single_root)
+
+
+@KINDS
+def test_arcs_that_were_left_out_and_may_matter(parts, single_root):
+    """Double does not hold the weight e^-750, and Z does not say that e^-750 is too little."""
+    scores = four_graphs(5, 6)
+    scores[2, 3, 6] = scores[2, 1:, 6].max() - 750.0
+    for marginals in (False, True):
+        found = parts.four_at_once(scores, single_root=single_root, marginals=marginals)
+        assert found is None
+
+
+def test_without_the_arcs_that_were_left_out_there_is_no_tree(parts):
+    scores = four_graphs(5, 6)
+    scores[2] = -np.inf
+    word = np.arange(6)
+    scores[2, word, word + 1] = 0.0
+    scores[2, 1, 2] = -2000.0
+    scores[2, 3, 2] = 0.0  # words 2 and 3 have each other, and the arc before
+    for marginals in (False, True):
+        found = parts.four_at_once(scores, single_root=False, marginals=marginals)
+        assert found is None
+
+
+@KINDS
+def test_a_graph_beyond_the_range_of_double(parts, single_root):
+    """One of the four needs numbers of its own: all are solved one by one."""
+    scores = four_graphs(6, 12)
+    word = np.arange(12)
+    scores[3, word, word + 1] = -600.0
+    scores[3, word[1:] + 1, word[:-1] + 1] = 600.0
+    scores[3, 0, 1:] = -500.0
+    scores = clean(scores)
+    assert parts.four_at_once(scores, single_root=single_root, marginals=True) is None
+
+
+@KINDS
+@pytest.mark.parametrize("odd", range(4))
+def test_pivots_that_vanish_in_one_graph_only(parts, odd, single_root):
+    scores = four_graphs(7, 19)
+    size = scores.shape[-1]
+    scores[odd] = -np.inf
+    word = np.arange(size - 1)
+    scores[odd, word, word + 1] = 0.0  # the chain of above
+    assert_same_bits(parts, scores, single_root=single_root)
+
+
+@KINDS
+@pytest.mark.parametrize("leaf", [1, 5, 17])
+def test_words_that_have_no_dependents_in_one_graph(parts, leaf, single_root):
+    """Parsers forbid punctuation to be a head: walks cannot enter such words."""
+    scores = four_graphs(8, 17)
+    scores[2, leaf, 1:] = -np.inf
+    assert_same_bits(parts, scores, single_root=single_root)
+
+
+@KINDS
+@pytest.mark.parametrize("seed", range(60))
+def test_sparse_graphs(parts, seed, single_root):
+    generator = np.random.default_rng(seed)
+    num_words = int(generator.integers(4, 30))
+    density = generator.choice([0.02, 0.05, 0.2, 0.6])
+    scores = four_graphs(seed, num_words, scale=3.0, density=density)
+    assert_same_bits(parts, scores, single_root=single_root)
+
+
+# ---- which graphs are solved at once
+
+
+def test_graphs_of_one_length_are_taken_in_fours(parts):
+    assert parts.groups([7] * 10, 1) == [[0, 1, 2, 3], [4, 5, 6, 7], [8], [9]]
+
+
+def test_graphs_of_several_lengths_are_sorted_first(parts):
+    lengths = [9, 5, 9, 5, 9, 6, 5, 9, 5, 5]
+    assert parts.groups(lengths, 1) == [[1, 3, 6, 8], [9], [5], [0, 2, 4, 7]]
+
+
+@pytest.mark.parametrize("num_words", [1, 3, 65, 500])
+def test_graphs_for_which_it_does_not_pay_stay_alone(parts, num_words):
+    assert parts.groups([num_words] * 5, 1) == [[0], [1], [2], [3], [4]]
+
+
+@pytest.mark.parametrize("num_words", [4, 64])
+def test_the_smallest_and_the_largest_graphs_that_are_taken_in_fours(parts, num_words):
+    assert parts.groups([num_words] * 5, 1) == [[0, 1, 2, 3], [4]]
+
+
+@pytest.mark.parametrize(("count", "largest"), [(11, 1), (12, 4)])
+def test_every_worker_has_a_group(parts, count, largest):
+    groups = parts.groups([7] * count, 3)
+    assert max(map(len, groups)) == largest
+    assert sorted(graph for group in groups for graph in group) == list(range(count))
+
+
+def test_there_may_be_nothing_to_group(parts):
+    assert parts.groups([], 1) == []
