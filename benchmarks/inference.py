@@ -14,8 +14,10 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from arborand import DependencyTrees, SpanningTrees
+from arborand.validation import Graphs
 from benchmarks import graphs
 from benchmarks.answers import number_objection, same_objection
 from benchmarks.graphs import Floats
@@ -99,6 +101,7 @@ def run(settings: Settings) -> Report:
     _tables(report, measured)
     _claims(report, measured)
     _growth(report, measured["dependency trees"])
+    _four_at_once(report, settings)
     _workers(report, settings)
     return report
 
@@ -226,6 +229,57 @@ def _growth(report: Report, measured: dict[str, dict[int, Comparison]]) -> None:
                 )
         axes.set_xlabel("words")
         axes.set_ylabel("seconds a graph")
+
+
+def _four_at_once(report: Report, settings: Settings) -> None:
+    table = report.table(
+        "Four sentences of each length, or three",
+        ("words", "log Z", "marginals"),
+        "Time of a sentence in a batch that has four of each length, which are solved at once, "
+        "over that in a batch that has three, which are solved one by one.",
+    )
+    ratios: dict[str, dict[str, Ratio]] = {"log Z": {}, "marginals": {}}
+    for middle in settings.pick((10, 20, 30, 40, 50), (10, 40)):
+        words = f"{middle - 5} to {middle + 5}"
+        sides: dict[str, dict[str, Side]] = {question: {} for question in ratios}
+        for copies in (4, 3):
+            lengths = np.repeat(np.arange(middle - 5, middle + 6), copies)
+            batch = graphs.random(middle + 5, count=len(lengths))
+            ready = DependencyTrees(batch, lengths=lengths)._graphs
+            for question, name in (("log Z", "log_partition"), ("marginals", "arc_marginals")):
+                sides[question][str(copies)] = Side(
+                    partial(_ask, ready, name),
+                    partial(same_objection, expected=_one_by_one(batch, lengths, name)),
+                    len(lengths),
+                )
+        for question in ratios:
+            found = compare(sides[question], settings)
+            ratios[question][f"{words} words"] = found.ratio("4", "3")
+            report.raw[f"{question}, four at once, {words}"] = found.times
+        table.rows.append(
+            [words, *(str(ratios[question][f"{words} words"]) for question in ratios)]
+        )
+    for question, found_ratios in ratios.items():
+        report.worst(
+            f"{question}, four sentences of each length: time over that with three of each",
+            found_ratios,
+            0.9,
+            at_most=True,
+        )
+
+
+def _ask(ready: Graphs, name: str) -> Floats:
+    # A distribution remembers its log Z: a new one each time.
+    answer: Floats = getattr(DependencyTrees._of(ready), name)()
+    return answer
+
+
+def _one_by_one(batch: Floats, lengths: NDArray[np.int64], name: str) -> Floats:
+    answers = [
+        getattr(DependencyTrees(graph[None], lengths=[length]), name)()[0]
+        for graph, length in zip(batch, lengths, strict=True)
+    ]
+    return np.array(answers)
 
 
 def _workers(report: Report, settings: Settings) -> None:

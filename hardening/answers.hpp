@@ -225,8 +225,8 @@ class Interview {
             outputs[g] = {0, 0, 0, 0, shifts[g].data()};
             marginals[g] = chances[g].data();
         }
-        const Status at_once = kernels_.log_partition_of_four(
-            graphs, workspace_.scratch, interrupt_, outputs, marginals, stride);
+        const Status at_once =
+            kernels_.solve_four(graphs, workspace_.scratch, interrupt_, outputs, marginals, stride);
         Digest digest;
         Status status = at_once == Status::left_range ? Status::ok : at_once;
         for (std::size_t g = 0; g < graphs_at_once && status == Status::ok; ++g) {

@@ -1305,9 +1305,16 @@ PARTS = (
         FOUR_GRAPHS,
     ),
     Mutant(
+        "four graphs do not notice that Z of one of them loses too much",
+        "src/core/inference/four_graphs.hpp",
+        "if (!is_right_as_a_whole(problem, stayed_in_range, log_sums)) return false;",
+        "(void)log_sums, (void)stayed_in_range;",
+        FOUR_GRAPHS,
+    ),
+    Mutant(
         "four graphs do not notice that what one of them lacks matters",
         "src/core/inference/four_graphs.hpp",
-        "            if (!is_complete(problem)) return Status::left_range;\n",
+        "            if (!is_complete(problem)) return false;\n",
         "            (void)problem;\n",
         FOUR_GRAPHS,
     ),

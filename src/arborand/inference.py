@@ -101,10 +101,18 @@ def _as_core_integers(heads: NDArray[np.integer]) -> NDArray[np.int32]:
     return narrow
 
 
-def arc_marginals(graphs: Graphs, workers: int = 1) -> NDArray[np.float64]:
-    """Compute P(head -> dependent) for all arcs: shape (*batch_shape, m, m), 0 in the padding."""
+def arc_marginals(
+    graphs: Graphs, workers: int = 1, *, one_by_one: bool = False
+) -> NDArray[np.float64]:
+    """Compute P(head -> dependent) for all arcs: shape (*batch_shape, m, m), 0 in the padding.
+
+    Graphs of one length share the work, unless each is to be solved by itself: the numbers are the
+    same, but the time that one graph takes is not.
+    """
     answer = np.zeros(graphs.log_weights.shape)
-    _core.arc_marginals(graphs.log_weights, graphs.lengths, graphs.single_root, workers, answer)
+    _core.arc_marginals(
+        graphs.log_weights, graphs.lengths, graphs.single_root, workers, answer, one_by_one
+    )
     return answer.reshape(*graphs.batch_shape, graphs.size, graphs.size)
 
 

@@ -6,6 +6,8 @@ What one graph has alone is judged elsewhere, by fractions and enumeration.
 import numpy as np
 import pytest
 
+from tests.random_graphs import three_gates
+
 KINDS = pytest.mark.parametrize("single_root", [False, True])
 
 
@@ -27,9 +29,9 @@ def clean(scores):
     return scores
 
 
-def assert_same_bits(parts, scores, *, single_root):
-    """They are solved at once, to the same bits as one by one."""
-    for marginals in (False, True):
+def assert_same_bits(parts, scores, *, single_root, wanted=(False, True)):
+    """They are solved at once, to the same bits as one by one, with and without marginals."""
+    for marginals in wanted:
         found = parts.four_at_once(scores, single_root=single_root, marginals=marginals)
         assert found is not None
         expected = parts.one_by_one(scores, single_root=single_root, marginals=marginals)
@@ -74,12 +76,21 @@ def test_masks_whose_arcs_do_not_matter(parts, mask, single_root):
 
 @KINDS
 def test_arcs_that_were_left_out_and_may_matter(parts, single_root):
-    """Double does not hold the weight e^-750, and Z does not say that e^-750 is too little."""
+    """Double does not hold the weight e^-750: its marginal is wrong without it, but not log Z."""
     scores = four_graphs(5, 6)
     scores[2, 3, 6] = scores[2, 1:, 6].max() - 750.0
-    for marginals in (False, True):
-        found = parts.four_at_once(scores, single_root=single_root, marginals=marginals)
-        assert found is None
+    assert parts.four_at_once(scores, single_root=single_root, marginals=True) is None
+    assert_same_bits(parts, scores, single_root=single_root, wanted=[False])
+
+
+@KINDS
+@pytest.mark.parametrize("num_words", [25, 50])
+def test_numbers_that_are_lost_without_harm_to_log_z(parts, num_words, single_root):
+    scores = four_graphs(9, num_words)
+    scores[1] *= 100.0
+    scores = clean(scores)
+    assert parts.four_at_once(scores, single_root=single_root, marginals=True) is None
+    assert_same_bits(parts, scores, single_root=single_root, wanted=[False])
 
 
 def test_without_the_arcs_that_were_left_out_there_is_no_tree(parts):
@@ -95,15 +106,23 @@ def test_without_the_arcs_that_were_left_out_there_is_no_tree(parts):
 
 
 @KINDS
-def test_a_graph_beyond_the_range_of_double(parts, single_root):
-    """One of the four needs numbers of its own: all are solved one by one."""
+@pytest.mark.parametrize("marginals", [False, True])
+def test_a_graph_beyond_the_range_of_double(parts, marginals, single_root):
+    """The walk leaves one of the four graphs by a way of weight e^-800, or less."""
     scores = four_graphs(6, 12)
-    word = np.arange(12)
-    scores[3, word, word + 1] = -600.0
-    scores[3, word[1:] + 1, word[:-1] + 1] = 600.0
-    scores[3, 0, 1:] = -500.0
+    scores[3] = three_gates(0, 12, 400.0)
     scores = clean(scores)
-    assert parts.four_at_once(scores, single_root=single_root, marginals=True) is None
+    assert parts.four_at_once(scores, single_root=single_root, marginals=marginals) is None
+
+
+@KINDS
+@pytest.mark.parametrize("marginals", [False, True])
+def test_a_graph_of_which_double_holds_a_few_digits(parts, marginals, single_root):
+    """Its Z is e^-740, between the smallest double and the smallest that has all digits."""
+    scores = four_graphs(6, 12)
+    scores[3] = three_gates(0, 12, 740.0 / (2 if single_root else 3))
+    scores = clean(scores)
+    assert parts.four_at_once(scores, single_root=single_root, marginals=marginals) is None
 
 
 @KINDS
@@ -144,8 +163,9 @@ def test_graphs_of_one_length_are_taken_in_fours(parts):
 
 
 def test_graphs_of_several_lengths_are_sorted_first(parts):
+    """The longest come first: with several workers, none should begin with them at the end."""
     lengths = [9, 5, 9, 5, 9, 6, 5, 9, 5, 5]
-    assert parts.groups(lengths, 1) == [[1, 3, 6, 8], [9], [5], [0, 2, 4, 7]]
+    assert parts.groups(lengths, 1) == [[0, 2, 4, 7], [5], [1, 3, 6, 8], [9]]
 
 
 @pytest.mark.parametrize("num_words", [1, 3, 65, 500])

@@ -72,8 +72,8 @@ Status log_partition(const Graph& graph, Scratch& scratch, const Interrupt& inte
     return solve_as_a_whole(graph, both.log_partition, arena, interrupt);
 }
 
-Status log_partition_of_four(const Graph* graphs, Scratch& scratch, const Interrupt& interrupt,
-                             PartitionOutput* outputs, double* const* marginals, Index stride) {
+Status solve_four(const Graph* graphs, Scratch& scratch, const Interrupt& interrupt,
+                  PartitionOutput* outputs, double* const* marginals, Index stride) {
     const FloatingPointGuard guard;
     Arena arena(scratch);
     return FourGraphs(graphs, arena, interrupt).solve(outputs, marginals, stride);
@@ -240,7 +240,7 @@ const Kernels& kernels() {
                                   has_zero_or_low,
                                   all_below_infinity,
                                   log_partition,
-                                  log_partition_of_four,
+                                  solve_four,
                                   log_prob,
                                   arc_marginals,
                                   root_marginals,

@@ -39,10 +39,10 @@ struct Kernels {
     // marginals[head * stride + dependent] as well, unless null
     Status (*log_partition)(const Graph&, Scratch&, const Interrupt&, PartitionOutput&,
                             double* marginals, Index stride);
-    // The same of four graphs of one kind with as many words each (types/four_graphs.hpp), with the
-    // same bits; each of the two outputs unless null.  left_range: solve them one by one.
-    Status (*log_partition_of_four)(const Graph*, Scratch&, const Interrupt&, PartitionOutput*,
-                                    double* const* marginals, Index stride);
+    // The same of four graphs of one kind and as many words each (types/four_graphs.hpp), with the
+    // same bits; log Z, too, unless null.  left_range: they have to be solved one by one.
+    Status (*solve_four)(const Graph*, Scratch&, const Interrupt&, PartitionOutput*,
+                         double* const* marginals, Index stride);
     // The log-probabilities of `count` trees with heads[tree * stride + node], out[tree *
     // out_stride]; -inf for one outside the support.  Stops at the first that is no tree, and sets
     // num_trees to the number before it.

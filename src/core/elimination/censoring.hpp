@@ -78,8 +78,8 @@ struct Pivots {
     }
 
     // Take the pivot of a node, or, where it vanishes, what is left to the node: there the node
-    // walks to the root at once, with certainty.  Afterwards `pivot` is what the node's other steps
-    // are to be divided by, if the answer is true.
+    // walks to the root at once, with certainty.  If the answer is true, the node's steps are then
+    // to be divided by `pivot`.
     bool take(Scalar& pivot, Scalar& at_once, Scalar& first_order_weight) {
         if (is_positive(pivot)) {
             multiply(pivot, {});

@@ -15,6 +15,10 @@
 namespace arborand {
 namespace ARBORAND_ISA {
 
+static_assert(fewest_words_at_once >= vector_length, "four words are taken at once, too");
+static_assert(!Interrupt::asks_within(most_words_at_once),
+              "nobody looks whether it was interrupted");
+
 class FourGraphs {
   public:
     FourGraphs(const Graph* graphs, Arena& arena, const Interrupt& interrupt)
@@ -29,9 +33,8 @@ class FourGraphs {
     // Marginals, where they are wanted, as `ArcMarginals` writes them.  left_range: a number of one
     // of the graphs left the range of double, and they have to be solved one by one.
     Status solve(PartitionOutput* outputs, double* const* marginals, Index stride) {
-        if (!arena_.reserve(workspace(n_))) return Status::no_memory;
+        if (!arena_.reserve(workspace(n_, marginals != nullptr))) return Status::no_memory;
         OfFourGraphs* walk = arena_.take<OfFourGraphs>(n_ * walk_stride(n_));
-        OfFourGraphs* by_dependent = arena_.take<OfFourGraphs>(n_ * (n_ + 1));
         double* buffer = arena_.take<double>(n_);
         for (Problem<double>& problem : problems_) {
             problem.shift.column = arena_.take<double>(n_ + 1);
@@ -41,17 +44,12 @@ class FourGraphs {
         for (const Problem<double>& problem : problems_) {
             if (problem.highest_lost == HUGE_VAL) return Status::left_range;
         }
-        watch_range();
-        const bool finished =
-            marginals == nullptr ? find_partitions(walk) : find_marginals(walk, by_dependent);
-        if (left_range(walk) || !finished) return Status::left_range;
-        for (Problem<double>& problem : problems_) {
-            if (!is_complete(problem)) return Status::left_range;
-        }
+        const bool is_right = marginals == nullptr ? find_partitions(walk, buffer)
+                                                   : find_marginals(walk, marginals, stride);
+        if (!is_right) return Status::left_range;
         for (Index g = 0; g < graphs_at_once && outputs != nullptr; ++g) {
             LogPartition{outputs[g]}.report(problems_[g]);
         }
-        if (marginals != nullptr) write_by_head(by_dependent, marginals, stride);
         return Status::ok;
     }
 
@@ -65,27 +63,50 @@ class FourGraphs {
         }
     };
 
-    static std::size_t workspace(Index n) {
-        return Arena::rounded<OfFourGraphs>(n * walk_stride(n)) +
-               Arena::rounded<OfFourGraphs>(n * (n + 1)) + Arena::rounded<double>(n) +
-               graphs_at_once * Arena::rounded<double>(n + 1) +
+    static std::size_t workspace(Index n, bool wants_marginals) {
+        const std::size_t bytes = Arena::rounded<OfFourGraphs>(n * walk_stride(n)) +
+                                  Arena::rounded<double>(n) +
+                                  graphs_at_once * Arena::rounded<double>(n + 1);
+        if (!wants_marginals) return bytes;
+        return bytes + Arena::rounded<OfFourGraphs>(n * (n + 1)) +
                Recursion<OfFourGraphs, Leaf>::workspace(n);
     }
 
-    bool find_partitions(OfFourGraphs* walk) {
+    // Z alone, of which double may lose a little: see finish_as_a_whole.
+    bool find_partitions(OfFourGraphs* walk, double* buffer) {
+        watch_range();
         Pivots<OfFourGraphs> pivots;
         censor(Rows<OfFourGraphs>{walk, n_, n_, n_ + num_root_columns, walk_stride(n_)}, pivots,
                interrupt_);
         take(pivots.product);
-        return !pivots.dead_end && pivots.first_order == (problems_[0].graph.single_root ? 1 : 0);
+        const bool stayed_in_range = !left_range(walk);
+        if (overflowed(walk) || pivots.dead_end) return false;
+        if (!(pivots.first_order == (problems_[0].graph.single_root ? 1 : 0))) return false;
+        for (const Problem<double>& problem : problems_) {
+            const auto log_sums = [&] {
+                // The walks are used up: there is room for this one.
+                double* rows = reinterpret_cast<double*>(walk);
+                fill_walk(problem.graph, problem.shift, rows, buffer);
+                return log_of_sums(rows, n_);
+            };
+            if (!is_right_as_a_whole(problem, stayed_in_range, log_sums)) return false;
+        }
+        return true;
     }
 
-    bool find_marginals(const OfFourGraphs* walk, OfFourGraphs* by_dependent) {
+    bool find_marginals(const OfFourGraphs* walk, double* const* marginals, Index stride) {
+        OfFourGraphs* by_dependent = arena_.take<OfFourGraphs>(n_ * (n_ + 1));
+        watch_range();
         Leaf leaf{{}, n_, by_dependent};
         Recursion<OfFourGraphs, Leaf> recursion(walk, n_, leaf, arena_, interrupt_);
         const bool finished = recursion.run();
         take(recursion.partition());
-        return finished;
+        if (left_range(walk) || !finished) return false;
+        for (const Problem<double>& problem : problems_) {
+            if (!is_complete(problem)) return false;
+        }
+        write_by_head(by_dependent, marginals, stride);
+        return true;
     }
 
     void take(const UnboundedOfFourGraphs& partitions) {

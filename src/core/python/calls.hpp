@@ -89,8 +89,7 @@ void run(Index count, int workers, const Body& body) {
     if (signals.raised()) throw nb::python_error();
     if (outcome.status == Status::no_memory) throw std::bad_alloc();
     if (outcome.status != Status::ok) {
-        throw std::runtime_error("the core could not finish piece " +
-                                 std::to_string(outcome.index) + " of its work (status " +
+        throw std::runtime_error("the core could not solve a graph (status " +
                                  std::to_string(static_cast<int>(outcome.status)) +
                                  "); this is a bug in arborand");
     }

@@ -9,7 +9,7 @@
 
 namespace arborand {
 
-// Graphs, by their places in the batch: as many as there are in `graphs_at_once`, or one.
+// `graphs_at_once` graphs, or one, by their places in the batch.
 struct Group {
     Index graphs[graphs_at_once];
     Index count;
@@ -20,14 +20,15 @@ class Groups {
     // Each graph by itself.
     explicit Groups(Index num_graphs) : num_graphs_(num_graphs) {}
 
-    // `length(g)` is the number of words of graph g.  Every worker should have something to do.
+    // `length(g)` is the number of words of graph g.  Every worker should have something to do, and
+    // what takes longest comes first, so that none is left with it at the end.
     template <class Length>
     Groups(Index num_graphs, int workers, const Length& length) : num_graphs_(num_graphs) {
         if (num_graphs < graphs_at_once * workers) return;
         order_.resize(static_cast<std::size_t>(num_graphs));
         for (Index g = 0; g < num_graphs; ++g) order_[static_cast<std::size_t>(g)] = g;
         std::stable_sort(order_.begin(), order_.end(),
-                         [&](Index g, Index h) { return length(g) < length(h); });
+                         [&](Index g, Index h) { return length(g) > length(h); });
         for (Index begin = 0; begin < num_graphs;) {
             begins_.push_back(begin);
             const Index last = begin + graphs_at_once - 1, num_words = length(at(begin));

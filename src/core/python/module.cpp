@@ -196,22 +196,24 @@ std::optional<nb::ndarray<nb::numpy, const double>> sound_copy(nb::handle values
     return nb::ndarray<nb::numpy, const double>(copy.release(), {1, m, m}, owner);
 }
 
-// log Z of the graphs of a group, and their marginals unless these are null.
+// log Z of the graphs of a group and their marginals[head * stride + dependent], each unless null.
 Status solve_group(const Graph* graphs, Index count, Scratch& scratch, const Interrupt& interrupt,
-                   PartitionOutput* outputs, double* const* marginals) {
-    const Index stride = graphs[0].stride;
+                   PartitionOutput* outputs, double* const* marginals, Index stride) {
     if (count == graphs_at_once) {
         const Status status =
-            kernels->log_partition_of_four(graphs, scratch, interrupt, outputs, marginals, stride);
+            kernels->solve_four(graphs, scratch, interrupt, outputs, marginals, stride);
         if (status != Status::left_range) return status;
     }
-    for (Index k = 0; k < count; ++k) {
+    Status status = Status::ok;
+    for (Index k = 0; k < count && status == Status::ok; ++k) {
         double* out = marginals == nullptr ? nullptr : marginals[k];
-        const Status status =
-            kernels->log_partition(graphs[k], scratch, interrupt, outputs[k], out, stride);
-        if (status != Status::ok) return status;
+        if (outputs == nullptr) {
+            status = kernels->arc_marginals(graphs[k], scratch, interrupt, out, stride);
+        } else {
+            status = kernels->log_partition(graphs[k], scratch, interrupt, outputs[k], out, stride);
+        }
     }
-    return Status::ok;
+    return status;
 }
 
 // parts[graph]: log Z, and the numbers of PartitionOutput that log_prob needs.
@@ -222,13 +224,13 @@ void log_partition(LogWeights log_weights, Lengths lengths, bool single_root, in
     run(groups.count(), workers, [&](Index i, Workspace& workspace, const Interrupt& interrupt) {
         const Group group = groups[i];
         Graph graphs[graphs_at_once];
-        PartitionOutput outputs[graphs_at_once];
+        PartitionOutput outputs[graphs_at_once] = {};
         for (Index k = 0; k < group.count; ++k) {
             graphs[k] = batch[group.graphs[k]];
             outputs[k].column_shift = column_shift.data() + group.graphs[k] * batch.size;
         }
         const Status status =
-            solve_group(graphs, group.count, workspace.scratch, interrupt, outputs, nullptr);
+            solve_group(graphs, group.count, workspace.scratch, interrupt, outputs, nullptr, 0);
         for (Index k = 0; k < group.count; ++k) {
             double* part = parts.data() + group.graphs[k] * 4;
             part[0] = outputs[k].log_partition;
@@ -247,24 +249,24 @@ bool log_partition_of_scores(Contiguous<const Number> scores,
                              bool single_root, int workers, Contiguous<Number> values,
                              std::optional<Contiguous<Number>> marginals) {
     const ScoreBatch<Number> batch{scores, lengths, single_root, values, marginals};
+    const auto solve = [](const Graph* graphs, Index count, Workspace& workspace,
+                          const Interrupt& interrupt, double* values, double* const* gradients,
+                          Index stride) {
+        // Nobody asks for the shifts.
+        Scratch& shifts = workspace.prepared.steps;
+        const std::size_t bytes = static_cast<std::size_t>(graphs->stride) * sizeof(double);
+        if (!shifts.reserve(bytes)) return Status::no_memory;
+        PartitionOutput outputs[graphs_at_once] = {};
+        for (PartitionOutput& output : outputs) {
+            output.column_shift = reinterpret_cast<double*>(shifts.memory());
+        }
+        const Status status =
+            solve_group(graphs, count, workspace.scratch, interrupt, outputs, gradients, stride);
+        for (Index k = 0; k < count; ++k) values[k] = outputs[k].log_partition;
+        return status;
+    };
     const Groups groups(batch.count(), workers, [&](Index g) { return batch.length(g); });
-    return solve_scores(batch, groups, workers, *kernels,
-                        [](const Graph* graphs, Index count, Workspace& workspace,
-                           const Interrupt& interrupt, double* values, double* const* gradients) {
-                            // Nobody asks for the shifts.
-                            Scratch& shifts = workspace.prepared.steps;
-                            const std::size_t bytes =
-                                static_cast<std::size_t>(graphs->stride) * sizeof(double);
-                            if (!shifts.reserve(bytes)) return Status::no_memory;
-                            PartitionOutput outputs[graphs_at_once];
-                            for (PartitionOutput& output : outputs) {
-                                output.column_shift = reinterpret_cast<double*>(shifts.memory());
-                            }
-                            const Status status = solve_group(graphs, count, workspace.scratch,
-                                                              interrupt, outputs, gradients);
-                            for (Index k = 0; k < count; ++k) values[k] = outputs[k].log_partition;
-                            return status;
-                        });
+    return solve_scores(batch, groups, workers, *kernels, solve);
 }
 
 template <class Number>
@@ -273,16 +275,16 @@ bool entropy_of_scores(Contiguous<const Number> scores,
                        int workers, Contiguous<Number> values,
                        std::optional<Contiguous<Number>> gradients) {
     const ScoreBatch<Number> batch{scores, lengths, single_root, values, gradients};
-    return solve_scores(batch, Groups(batch.count()), workers, *kernels,
-                        [](const Graph* graph, Index, Workspace& workspace,
-                           const Interrupt& interrupt, double* value, double* const* gradient) {
-                            if (gradient == nullptr) {
-                                return kernels->entropy(*graph, workspace.scratch, interrupt,
-                                                        value);
-                            }
-                            return kernels->entropy_gradient(*graph, workspace.scratch, interrupt,
-                                                             *gradient, graph->stride, value);
-                        });
+    const auto solve = [](const Graph* graph, Index, Workspace& workspace,
+                          const Interrupt& interrupt, double* value, double* const* gradient,
+                          Index stride) {
+        if (gradient == nullptr) {
+            return kernels->entropy(*graph, workspace.scratch, interrupt, value);
+        }
+        return kernels->entropy_gradient(*graph, workspace.scratch, interrupt, *gradient, stride,
+                                         value);
+    };
+    return solve_scores(batch, Groups(batch.count()), workers, *kernels, solve);
 }
 
 // out[tree, graph] for heads[tree, graph, node].  The index of the first entry of `out` whose heads
@@ -314,9 +316,9 @@ Index log_prob(LogWeights log_weights, Lengths lengths, bool single_root,
 }
 
 void arc_marginals(LogWeights log_weights, Lengths lengths, bool single_root, int workers,
-                   Array<double, 3> out) {
+                   Array<double, 3> out, bool one_by_one) {
     const Batch batch(log_weights, lengths, single_root);
-    const Groups groups = batch.groups(workers);
+    const Groups groups = one_by_one ? Groups(batch.count) : batch.groups(workers);
     run(groups.count(), workers, [&](Index i, Workspace& workspace, const Interrupt& interrupt) {
         const Group group = groups[i];
         Graph graphs[graphs_at_once];
@@ -325,17 +327,8 @@ void arc_marginals(LogWeights log_weights, Lengths lengths, bool single_root, in
             graphs[k] = batch[group.graphs[k]];
             marginals[k] = out.data() + group.graphs[k] * batch.size * batch.size;
         }
-        if (group.count == graphs_at_once) {
-            const Status status = kernels->log_partition_of_four(
-                graphs, workspace.scratch, interrupt, nullptr, marginals, batch.size);
-            if (status != Status::left_range) return status;
-        }
-        for (Index k = 0; k < group.count; ++k) {
-            const Status status = kernels->arc_marginals(graphs[k], workspace.scratch, interrupt,
-                                                         marginals[k], batch.size);
-            if (status != Status::ok) return status;
-        }
-        return Status::ok;
+        return solve_group(graphs, group.count, workspace.scratch, interrupt, nullptr, marginals,
+                           batch.size);
     });
 }
 
@@ -815,7 +808,7 @@ NB_MODULE(_core, m) {
     m.def("log_prob", &log_prob, nb::arg("log_weights"), nb::arg("lengths"), nb::arg("single_root"),
           nb::arg("parts"), nb::arg("column_shift"), nb::arg("heads"), nb::arg("out"));
     m.def("arc_marginals", &arc_marginals, nb::arg("log_weights"), nb::arg("lengths"),
-          nb::arg("single_root"), nb::arg("workers"), nb::arg("out"));
+          nb::arg("single_root"), nb::arg("workers"), nb::arg("out"), nb::arg("one_by_one"));
     m.def("root_marginals", &root_marginals, nb::arg("log_weights"), nb::arg("lengths"),
           nb::arg("single_root"), nb::arg("workers"), nb::arg("out"), nb::arg("expected_steps"));
     m.def("entropy", &entropy, nb::arg("log_weights"), nb::arg("lengths"), nb::arg("single_root"),

@@ -50,9 +50,16 @@ Status finish(Problem<Scalar>& problem, Work& work) {
     return problem.highest_lost > none_lost ? Status::left_range : Status::no_tree;
 }
 
-// The same for work that needs no entry by itself, but Z or a law as a whole: numbers too small for
-// double may be lost where all of them together are too few to matter.  `log_sums()` is that of
+// For work that needs no entry by itself, but Z or a law as a whole: numbers too small for double
+// may be lost where all of them together are too few to matter.  `log_sums()` is that of
 // walk/negligible.hpp; it is only called if anything was lost.
+template <class LogSums>
+bool is_right_as_a_whole(const Problem<double>& problem, bool stayed_in_range,
+                         const LogSums& log_sums) {
+    if (stayed_in_range && is_complete(problem)) return true;
+    return log_lost_share(log_sums(), problem.partition, problem.graph.num_words) < 0;
+}
+
 template <class Work, class LogSums>
 Status finish_as_a_whole(Problem<double>& problem, Work& work, const LogSums& log_sums) {
     watch_range();
@@ -64,10 +71,8 @@ Status finish_as_a_whole(Problem<double>& problem, Work& work, const LogSums& lo
         const bool is_whole = problem.highest_lost == none_lost && stayed_in_range;
         return is_whole ? Status::no_tree : Status::left_range;
     }
-    if (stayed_in_range && is_complete(problem)) return Status::ok;
-    const double lost_share =
-        log_lost_share(log_sums(), problem.partition, problem.graph.num_words);
-    return lost_share < 0 ? Status::ok : Status::left_range;
+    return is_right_as_a_whole(problem, stayed_in_range, log_sums) ? Status::ok
+                                                                   : Status::left_range;
 }
 
 // Make the walk of a problem, with room for the work on it.  False: no memory.
