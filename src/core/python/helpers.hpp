@@ -2,7 +2,8 @@
 // long as the work on several sentences.
 //
 // A thread that has worked looks for new work as long as the work took, but not for longer than a
-// millisecond, and sleeps then.  So no more than half of its time is spent looking.
+// millisecond, and sleeps then.  So no more than half of its time is spent looking.  Who gave the
+// work, and has done its own part, waits for the end in the same way.
 //
 // Those that wait are ended before a fork and at the end of the process: none survives into a fork.
 // Those that work are not there in a child, which must not wait for them.
@@ -65,6 +66,7 @@ class Standing {
 
 class Helper {
   public:
+    using Clock = std::chrono::steady_clock;
     using Work = void (*)(const void* context);
 
     explicit Helper(const Standing& makers) : standing(makers), thread_([this] { live(); }) {}
@@ -83,22 +85,26 @@ class Helper {
             work_ = work;
             context_ = context;
             has_work_ = true;
+            given_ = Clock::now();
         }
         changed_.notify_one();
     }
 
+    // Wait until the work is done, without falling asleep: it often is sooner than one wakes up.
+    bool is_done_soon() const {
+        const Clock::time_point start = Clock::now();
+        const Clock::duration patience = patience_after(start - given_);
+        while (has_work_ && Clock::now() - start < patience) std::this_thread::yield();
+        return !has_work_;
+    }
+
     // Wait until the work is done, for so long at most; tell whether it is.
     bool is_done_within(std::chrono::milliseconds time) {
-        // It often is sooner than one can fall asleep and wake up.
-        for (int i = 0; i < 200 && has_work_; ++i) std::this_thread::yield();
-        if (!has_work_) return true;
         std::unique_lock<std::mutex> lock(mutex_);
         return changed_.wait_for(lock, time, [this] { return !has_work_; });
     }
 
   private:
-    using Clock = std::chrono::steady_clock;
-
     void live() noexcept {
         std::fesetenv(FE_DFL_ENV);  // not that of whoever came first
         leave_signals_to_others();
@@ -108,14 +114,17 @@ class Helper {
             if (work_ == nullptr) return;
             const Clock::time_point start = Clock::now();
             work_(context_);
-            patience =
-                std::min<Clock::duration>(Clock::now() - start, std::chrono::milliseconds(1));
+            patience = patience_after(Clock::now() - start);
             {
                 const std::lock_guard<std::mutex> lock(mutex_);
                 has_work_ = false;
             }
             changed_.notify_one();
         }
+    }
+
+    static Clock::duration patience_after(Clock::duration work) {
+        return std::min<Clock::duration>(work, std::chrono::milliseconds(1));
     }
 
     // Or Ctrl-C might not wake the thread of Python that sleeps; its own faults reach any thread.
@@ -147,6 +156,7 @@ class Helper {
     std::atomic<bool> has_work_{false};
     Work work_ = nullptr;
     const void* context_ = nullptr;
+    Clock::time_point given_;
     std::thread thread_;  // last: it uses all the others
 };
 

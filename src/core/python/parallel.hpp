@@ -93,6 +93,7 @@ Outcome for_each(Index count, int workers, bool (*poll)(void*), void* context, c
     const Interrupt listening{&stop, poll, context};
     const auto is_child = [&] { return Helpers::of_process().num_forks() != num_forks; };
     for (const std::unique_ptr<Helper>& helper : helpers) {
+        if (helper->is_done_soon()) continue;
         while (!is_child() && !helper->is_done_within(std::chrono::milliseconds(20))) {
             listening.requested();
         }
