@@ -190,13 +190,15 @@ def test_other_threads_run_during_long_work(name):
 
     def work():
         nonlocal is_inside, is_over
-        for _ in range(1000):  # as long as it takes the others to look, on a busy machine
-            is_inside = True
-            call()
-            is_inside = False
-            if was_seen_inside.is_set():
-                break
-        is_over = True
+        try:
+            for _ in range(1000):  # as long as it takes the others to look, on a busy machine
+                is_inside = True
+                call()
+                is_inside = False
+                if was_seen_inside.is_set():
+                    break
+        finally:
+            is_over = True
 
     # From here on a thread of Python gives way only where it waits, or lets go of the lock itself.
     interval = sys.getswitchinterval()

@@ -808,7 +808,8 @@ NB_MODULE(_core, m) {
     m.def("log_prob", &log_prob, nb::arg("log_weights"), nb::arg("lengths"), nb::arg("single_root"),
           nb::arg("parts"), nb::arg("column_shift"), nb::arg("heads"), nb::arg("out"));
     m.def("arc_marginals", &arc_marginals, nb::arg("log_weights"), nb::arg("lengths"),
-          nb::arg("single_root"), nb::arg("workers"), nb::arg("out"), nb::arg("one_by_one"));
+          nb::arg("single_root"), nb::arg("workers"), nb::arg("out"),
+          nb::arg("one_by_one") = false);
     m.def("root_marginals", &root_marginals, nb::arg("log_weights"), nb::arg("lengths"),
           nb::arg("single_root"), nb::arg("workers"), nb::arg("out"), nb::arg("expected_steps"));
     m.def("entropy", &entropy, nb::arg("log_weights"), nb::arg("lengths"), nb::arg("single_root"),
