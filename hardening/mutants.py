@@ -895,8 +895,8 @@ DENSE = (
     Mutant(
         "log Z beside marginals forgets the shift of the columns",
         "src/core/inference/log_partition.hpp",
-        "        output.log_partition = log_partition_of(output, n);\n    }\n\n    // Scores",
-        "        output.log_partition = output.reduced;\n    }\n\n    // Scores",
+        "        output.log_partition = log_partition_of(output, n);\n        flags",
+        "        output.log_partition = output.reduced;\n        flags",
         ("tests/oracle/test_extreme_scores.py", "-x"),
     ),
     Mutant(
@@ -1302,6 +1302,13 @@ PARTS = (
         "src/core/inference/four_graphs.hpp",
         "if (left_range(walk) || !finished)",
         "if (!finished)",
+        FOUR_GRAPHS,
+    ),
+    Mutant(
+        "an infinite log Z is taken for a number that left its range",
+        "src/core/inference/log_partition.hpp",
+        "        flags.restore();\n",
+        "",
         FOUR_GRAPHS,
     ),
     Mutant(

@@ -75,6 +75,14 @@ def test_masks_whose_arcs_do_not_matter(parts, mask, single_root):
 
 
 @KINDS
+def test_log_z_beyond_the_range_of_double(parts, single_root):
+    """It is infinite, which is no reason to find the rest in other numbers."""
+    scores = four_graphs(10, 13)
+    scores[1, :, 1:4] = scores[3, :, 2:6] = 1.7e308
+    assert_same_bits(parts, clean(scores), single_root=single_root)
+
+
+@KINDS
 def test_arcs_that_were_left_out_and_may_matter(parts, single_root):
     """Double does not hold the weight e^-750: its marginal is wrong without it, but not log Z."""
     scores = four_graphs(5, 6)

@@ -9,6 +9,7 @@
 #include "inference/marginals.hpp"
 #include "numbers/exact_difference.hpp"
 #include "numbers/exact_sum.hpp"
+#include "numbers/floating_point_guard.hpp"
 #include "numbers/logarithm.hpp"
 #include "numbers/sums.hpp"
 #include "types/partition.hpp"
@@ -72,9 +73,11 @@ struct LogPartition {
         return finished;
     }
 
-    // From Z of the walk.
+    // From Z of the walk.  If log Z itself is beyond the range of double, that is no reason to
+    // compute the rest once more.
     template <class Scalar>
     void report(const Problem<Scalar>& problem) {
+        const RangeFlags flags;
         const Index n = problem.graph.num_words;
         const Logarithm reduced = log_parts(problem.partition);
         output.reduced = reduced.high;
@@ -83,6 +86,7 @@ struct LogPartition {
         output.root_shift = problem.shift.root;
         for (Index j = 0; j <= n; ++j) output.column_shift[j] = problem.shift.column[j];
         output.log_partition = log_partition_of(output, n);
+        flags.restore();
     }
 
     // Scores that are far apart are measured from those of one tree: log Z is its score minus its
