@@ -72,7 +72,7 @@ class FourGraphs {
                Recursion<OfFourGraphs, Leaf>::workspace(n);
     }
 
-    // Z alone, of which double may lose a little: see finish_as_a_whole.
+    // Z alone, of which double may lose a little: see walk/problem.hpp.
     bool find_partitions(OfFourGraphs* walk, double* buffer) {
         watch_range();
         Pivots<OfFourGraphs> pivots;

@@ -25,7 +25,7 @@ struct Interrupt {
     // For the inside of O(n^3) work: asks only where a piece of this many nodes takes long enough
     // (a millisecond or so) for the question to cost nothing.
     ARBORAND_INLINE bool requested(Index size) const { return asks_within(size) && requested(); }
-    static constexpr bool asks_within(Index size) { return size >= 128; }
+    ARBORAND_INLINE static constexpr bool asks_within(Index size) { return size >= 128; }
 };
 
 }  // namespace arborand

@@ -60,6 +60,7 @@ bool is_right_as_a_whole(const Problem<double>& problem, bool stayed_in_range,
     return log_lost_share(log_sums(), problem.partition, problem.graph.num_words) < 0;
 }
 
+// `finish` for such work.
 template <class Work, class LogSums>
 Status finish_as_a_whole(Problem<double>& problem, Work& work, const LogSums& log_sums) {
     watch_range();
