@@ -8,7 +8,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 SOURCES := pyproject.toml CMakeLists.txt README.md \
   $(shell find src -type f ! -name '*.so' ! -path '*/__pycache__/*')
-CPP := src/core/*/*.?pp hardening/*.?pp tests/core/*.cpp
+CPP := src/core/*/*.?pp verification/hardening/*.?pp tests/core/*.cpp
 # What builds the package, so that a rebuild after an edit compiles only what changed.
 BUILD_TOOLS := "scikit-build-core>=1.0" "nanobind>=3.0" "cmake>=3.18" "ninja>=1.11"
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
@@ -119,7 +119,7 @@ fuzz-files: $(VENV)/installed $(VENV)/tested
 bench: $(VENV)/installed $(VENV)/benched
 	$(BIN)/python -m benchmarks $(if $(SCORES),--scores $(SCORES)) $(BENCH)
 
-# Parts of the core, the programs of hardening/, and both with sanitizers: no Python needed.
+# Parts of the core, the programs of verification/hardening/, and both with sanitizers: no Python needed.
 CONFIGURE = $(BIN)/cmake -G Ninja -DCMAKE_MAKE_PROGRAM=$(abspath $(BIN))/ninja -DCMAKE_BUILD_TYPE=Release \
   -DARBORAND_MODULE=OFF -DARBORAND_TEST_CORE=ON -DCMAKE_CXX_COMPILER=$(CXX) -S .
 COMPILE = $(BIN)/cmake --build
@@ -150,10 +150,10 @@ sanitize: $(VENV)/installed $(VENV)/tested
 	$(TSAN)/fuzz $(FUZZ_SECONDS) $(FUZZ_SEED)
 
 portability: $(VENV)/created $(VENV)/crossed
-	$(BIN)/python -m hardening.portability
+	$(BIN)/python -m verification.hardening.portability
 
 mutants: $(VENV)/installed $(VENV)/tested
-	$(BIN)/python -m hardening.mutation $(MUTANTS)
+	$(BIN)/python -m verification.hardening.mutation $(MUTANTS)
 
 golden: $(VENV)/installed $(VENV)/tested
 	$(BIN)/python -m tests.golden

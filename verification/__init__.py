@@ -54,6 +54,9 @@ Those of the long suite, ``python -m verification``:
 ``publishing``
     The report as a part of the documentation.
 
+What finds out what the tests miss is in ``hardening``: mutants of the sources, a fuzzer for
+sanitizers, and the same answers on other machines.
+
 A sampler is a plain function ``(log_weights, num_draws, seed) -> heads``; nothing here knows how
 it works. The package is for tests only, and is not installed with the library.
 """

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from hardening.mutants import MUTANTS
+from verification.hardening.source_mutants import MUTANTS
 
 ROOT = Path(__file__).parents[2]
 

@@ -21,9 +21,9 @@ import time
 from pathlib import Path
 
 from arborand import _core
-from hardening.mutants import MODULE, MUTANTS, PACKAGE, Mutant
+from verification.hardening.source_mutants import MODULE, MUTANTS, PACKAGE, Mutant
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "build" / "mutants" / "source"
 BUILD = ROOT / "build" / "mutants" / "cmake"
 TOOLS = Path(sys.executable).parent
