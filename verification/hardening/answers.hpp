@@ -84,7 +84,7 @@ inline bool is_tree(const Graph& graph, const std::int32_t* heads) {
         }
         if (node != 0) return false;
     }
-    return !graph.single_root || num_root_arcs == 1;
+    return !graph.has_single_root() || num_root_arcs == 1;
 }
 
 // Asks a graph everything through one table of kernels.
@@ -108,7 +108,7 @@ class Interview {
         const Method methods[] = {Method::wilson, Method::colbourn, Method::wilson_reject,
                                   Method::wilson_rc};
         const char* const names[] = {"wilson", "colbourn", "wilson_reject", "wilson_rc"};
-        for (int m = 0; m < (graph_.single_root ? 4 : 2); ++m) {
+        for (int m = 0; m < (graph_.has_single_root() ? 4 : 2); ++m) {
             const std::string draws = std::string("draws by ") + names[m];
             ask_draws(methods[m], DrawRule{}, draws);
             ask_draws(methods[m], DrawRule{graph_.num_words}, draws + ", small budget");
@@ -221,7 +221,7 @@ class Interview {
             }
             shifts[g].assign(size_, 0.0);
             chances[g].assign(scores[g].size(), 0.0);
-            graphs[g] = {scores[g].data(), stride, n, graph_.single_root};
+            graphs[g] = {scores[g].data(), stride, n, graph_.kind};
             outputs[g] = {0, 0, 0, 0, shifts[g].data()};
             marginals[g] = chances[g].data();
         }
@@ -253,7 +253,7 @@ class Interview {
             digest.add(entropy);
         }
         record("entropy", status, digest);
-        if (!graph_.single_root) return;
+        if (!graph_.has_single_root()) return;
         status = kernels_.mean_hitting_time(graph_, workspace_.scratch, interrupt_, &mean);
         Digest times;
         if (status == Status::ok) {

@@ -42,9 +42,9 @@ class Random {
 struct OwnedGraph {
     std::vector<double> log_weights;
     Index stride, num_words;
-    bool single_root;
+    TreeKind kind;
 
-    Graph view() const { return {log_weights.data(), stride, num_words, single_root}; }
+    Graph view() const { return {log_weights.data(), stride, num_words, kind}; }
     double& score(Index head, Index dependent) {
         return log_weights[static_cast<std::size_t>(head * stride + dependent)];
     }
@@ -84,10 +84,10 @@ inline double random_score(Random& random, Scores scores) {
 
 // A graph that passed the inspection and has a tree of its kind.  One arc in `sparsity` is there,
 // besides those of a random path from the root through all words (0: all arcs).
-inline OwnedGraph random_graph(Random& random, Scores scores, Index num_words, bool single_root,
+inline OwnedGraph random_graph(Random& random, Scores scores, Index num_words, TreeKind kind,
                                Index sparsity) {
     const Index size = num_words + 1 + random.below(4);  // with padding, of which nothing is read
-    OwnedGraph graph{{}, size, num_words, single_root};
+    OwnedGraph graph{{}, size, num_words, kind};
     for (Index i = 0; i < size * size; ++i) {
         graph.log_weights.push_back(random_score(random, scores));
     }

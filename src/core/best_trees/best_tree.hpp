@@ -42,7 +42,7 @@ class BestTreeSearch {
             num_roots += heads[word] == 0;
         }
         heads[0] = -1;
-        const bool several_roots = graph_.single_root && num_roots > 1;
+        const bool several_roots = graph_.has_single_root() && num_roots > 1;
         if (!several_roots && is_tree(heads, path)) {
             ++counts_.greedy;
             return Status::ok;
@@ -140,7 +140,7 @@ class BestTreeSearch {
     template <class Rows>
     Answer contract(const BestHeads& best, Forest& forest, Rows& rows, bool several_roots,
                     Node* path) {
-        if (!graph_.single_root) {
+        if (!graph_.has_single_root()) {
             return contract_cycles(best, forest, rows, RootArcs::any, path, interrupt_);
         }
         if (!several_roots) {

@@ -89,7 +89,7 @@ class BestTrees {
         const Candidate given = candidates_[given_];
         Node head = given.head, word = given.word;
         const bool is_best = word == 0;
-        if (is_best && !graph_.single_root) {
+        if (is_best && !graph_.has_single_root()) {
             const Status status = add_second(given.subspace, interrupt, counts);
             if (status == Status::ok) recycle();
             return status;
@@ -130,7 +130,7 @@ class BestTrees {
     }
 
     // The graph of a subspace's trees: scores_, and the same on the grid in rows_.
-    Graph restricted(std::int32_t subspace, bool single_root) {
+    Graph restricted(std::int32_t subspace, TreeKind kind) {
         const Index m = num_nodes();
         copy(all_scores_, scores_);
         copy(all_rows_, rows_);
@@ -144,12 +144,12 @@ class BestTrees {
             for (Node i = 0; i < m; ++i) {
                 if (i != head) forbid(i, word);
             }
-            if (!graph_.single_root || head != 0) continue;
+            if (!graph_.has_single_root() || head != 0) continue;
             for (Node j = 1; j < m; ++j) {
                 if (j != word) forbid(0, j);
             }
         }
-        return {&scores_[0], m, graph_.num_words, single_root};
+        return {&scores_[0], m, graph_.num_words, kind};
     }
 
     void forbid(Node head, Node word) {
@@ -163,7 +163,7 @@ class BestTrees {
 
     Status add_best(std::int32_t subspace, const Interrupt& interrupt, BestCounts& counts) {
         if (!make_room()) return Status::no_memory;
-        const Graph graph = restricted(subspace, graph_.single_root);
+        const Graph graph = restricted(subspace, graph_.kind);
         Arena arena(work_);
         const Status status =
             BestTreeSearch(graph, arena, interrupt, counts).best(caution_, tree(free_));
@@ -172,7 +172,7 @@ class BestTrees {
 
     Status add_second(std::int32_t subspace, const Interrupt& interrupt, BestCounts& counts) {
         if (!make_room()) return Status::no_memory;
-        const Graph graph = restricted(subspace, false);
+        const Graph graph = restricted(subspace, TreeKind::spanning);
         Arena arena(work_);
         Candidate candidate{0.0, subspace, 0, 0};
         const Status status =

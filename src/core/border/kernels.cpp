@@ -88,7 +88,7 @@ Status log_prob(const Graph& graph, const PartitionOutput& partition, Scratch& s
     TreeCheck tree(graph, arena);
     for (num_trees = 0; num_trees < count; ++num_trees) {
         if (!tree.take(heads + num_trees * stride)) break;
-        const bool has_its_root = !graph.single_root || tree.num_root_arcs() == 1;
+        const bool has_its_root = !graph.has_single_root() || tree.num_root_arcs() == 1;
         out[num_trees * out_stride] =
             has_its_root ? log_prob_of(graph, partition, tree.heads()) : -HUGE_VAL;
     }
@@ -103,7 +103,7 @@ Status arc_marginals(const Graph& graph, Scratch& scratch, const Interrupt& inte
 
 Status root_marginals(const Graph& graph, Scratch& scratch, const Interrupt& interrupt,
                       double* marginals, double* expected_steps) {
-    if (graph.single_root) {
+    if (graph.has_single_root()) {
         DependencyRootMarginals work{marginals};
         return run(graph, scratch, interrupt, work);
     }

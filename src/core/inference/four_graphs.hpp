@@ -81,7 +81,7 @@ class FourGraphs {
         take(pivots.product);
         const bool stayed_in_range = !left_range(walk);
         if (overflowed(walk) || pivots.dead_end) return false;
-        if (!(pivots.first_order == (problems_[0].graph.single_root ? 1 : 0))) return false;
+        if (!(pivots.first_order == (problems_[0].graph.has_single_root() ? 1 : 0))) return false;
         for (const Problem<double>& problem : problems_) {
             const auto log_sums = [&] {
                 // The walks are used up: there is room for this one.

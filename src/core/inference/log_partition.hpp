@@ -53,7 +53,7 @@ struct Partition {
                problem.interrupt);
         problem.partition = pivots.product;
         if (problem.interrupt.requested(n)) return false;
-        return !pivots.dead_end && pivots.first_order == (problem.graph.single_root ? 1 : 0);
+        return !pivots.dead_end && pivots.first_order == (problem.graph.has_single_root() ? 1 : 0);
     }
 };
 
@@ -142,7 +142,7 @@ inline double log_prob_of(const Graph& graph, const PartitionOutput& partition,
         is_large |= !(std::fabs(d.high) <= largest_unbounded_score);
         sum.add(d.high);
         sum.add(d.low);
-        if (graph.single_root && heads[j] == 0) sum.add(-partition.root_shift);
+        if (graph.has_single_root() && heads[j] == 0) sum.add(-partition.root_shift);
     }
     sum.add(-partition.reduced);
     sum.add(-partition.reduced_error);
@@ -152,7 +152,7 @@ inline double log_prob_of(const Graph& graph, const PartitionOutput& partition,
         for (Index j = 1; j <= graph.num_words; ++j) {
             exact += ExactSum(graph.score(heads[j], j));
             exact -= ExactSum(partition.column_shift[j]);
-            if (graph.single_root && heads[j] == 0) exact -= ExactSum(partition.root_shift);
+            if (graph.has_single_root() && heads[j] == 0) exact -= ExactSum(partition.root_shift);
         }
         exact -= ExactSum(partition.reduced);
         exact -= ExactSum(partition.reduced_error);

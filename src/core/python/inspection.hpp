@@ -112,7 +112,7 @@ inline Finding find_trees(const Graph& graph) {
         from_root.reach(0);
         if (!from_root.all_words()) return Finding::unreachable;
     }
-    if (!graph.single_root) return Finding::none;
+    if (!graph.has_single_root()) return Finding::none;
     if (complete) {
         bool first_reaches_all = true;
         for (Index j = 2; j <= n; ++j) first_reaches_all &= graph.score(1, j) > -HUGE_VAL;

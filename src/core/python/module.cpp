@@ -54,7 +54,7 @@ struct Batch {
           single_root(single_root) {}
 
     Graph operator[](Index g) const {
-        return {log_weights + g * size * size, size, lengths[g], single_root};
+        return {log_weights + g * size * size, size, lengths[g], tree_kind(single_root)};
     }
 
     Groups groups(int workers) const {
@@ -122,7 +122,7 @@ std::tuple<int, Index, Index, Index> inspect_with(const Array<double, 3>& log_we
         bad = g;
         if (first.finding != Finding::none) return Status::ok;
         const bool asks = report_oddities && suspicion == Suspicion::none;
-        const Judgement judgement = judge({data, size, n, single_root}, asks);
+        const Judgement judgement = judge({data, size, n, tree_kind(single_root)}, asks);
         first.finding = judgement.finding;
         if (judgement.suspicion != Suspicion::none) {
             suspicion = judgement.suspicion;
@@ -186,7 +186,8 @@ std::optional<nb::ndarray<nb::numpy, const double>> sound_copy(nb::handle values
             found = clean(copy.get(), size, size - 1);
         }
         if (found.finding != Finding::none) return std::nullopt;
-        const Judgement judgement = judge({copy.get(), size, size - 1, single_root}, !are_weights);
+        const Judgement judgement =
+            judge({copy.get(), size, size - 1, tree_kind(single_root)}, !are_weights);
         if (judgement.finding != Finding::none || judgement.suspicion != Suspicion::none) {
             return std::nullopt;
         }
@@ -526,7 +527,7 @@ bool sample_scores(Array<const Number, 1> scores, Lengths lengths, bool single_r
         const Index n = lengths.data()[g], size = n + 1;
         const Number* given = scores.data() + first_score[place];
         std::vector<double> numbers(static_cast<std::size_t>(size * size + size));
-        const Graph graph{numbers.data(), size, n, single_root};
+        const Graph graph{numbers.data(), size, n, tree_kind(single_root)};
         Judgement judgement{Finding::not_a_number, Suspicion::none};
         if (copy_clean(given, numbers.data(), size, n, *kernels)) judgement = judge(graph, true);
         if (judgement.finding != Finding::none || judgement.suspicion != Suspicion::none) {

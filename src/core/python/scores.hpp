@@ -99,7 +99,7 @@ bool solve_scores(const ScoreBatch<Number>& batch, const Groups& groups, int wor
         double* solved[graphs_at_once];
         for (Index k = 0; k < group.count; ++k, clean_scores += width * width) {
             const Index place = group.graphs[k] * size * size;
-            graphs[k] = {clean_scores, width, n, batch.single_root};
+            graphs[k] = {clean_scores, width, n, tree_kind(batch.single_root)};
             if (!copy_clean(batch.scores.data() + place, clean_scores, size, n, kernels) ||
                 find_trees(graphs[k]) != Finding::none) {
                 return give_up();

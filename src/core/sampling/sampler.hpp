@@ -196,7 +196,7 @@ inline Status Sampler::prepare(const Graph& graph, Method method, const DrawRule
     sampler.id = next_owner();
     sampler.budget = rule.budget >= 0 ? rule.budget : default_budget(n);
     sampler.draws_child =
-        graph.single_root && (method == Method::wilson || method == Method::wilson_rc);
+        graph.has_single_root() && (method == Method::wilson || method == Method::wilson_rc);
     sampler.rows = arena.take<double>(n * stride);
     Shift shift{arena.take<double>(num_nodes)};
     double* weights = arena.take<double>(num_nodes);
@@ -204,7 +204,7 @@ inline Status Sampler::prepare(const Graph& graph, Method method, const DrawRule
     // Rejection walks on the graph of the spanning trees; the ancestral draw that may replace it
     // fills its own rows.
     Graph walked = graph;
-    if (method == Method::wilson_reject) walked.single_root = false;
+    if (method == Method::wilson_reject) walked.kind = TreeKind::spanning;
     compute_shift(walked, shift);
     sampler.highest_lost = fill_walk(walked, shift, sampler.rows, buffer);
     const AliasWorkspace room{arena.take<UInt128>(num_nodes), arena.take<std::uint32_t>(num_nodes)};

@@ -5,13 +5,26 @@
 
 namespace arborand {
 
+// Which trees a graph stands for.
+enum class TreeKind {
+    spanning,    // all that hang from the root
+    dependency,  // those with one arc from the root
+};
+
+// The kind that Python calls by a truth value.
+ARBORAND_INLINE constexpr TreeKind tree_kind(bool single_root) {
+    return single_root ? TreeKind::dependency : TreeKind::spanning;
+}
+
 // One graph that passed the inspection: log_weights[head * stride + dependent], node 0 the root;
 // column 0 and the diagonal are -inf.
 struct Graph {
     const double* log_weights;
     Index stride;
     Index num_words;
-    bool single_root;
+    TreeKind kind;
+
+    ARBORAND_INLINE bool has_single_root() const { return kind == TreeKind::dependency; }
 
     ARBORAND_INLINE double score(Index head, Index dependent) const {
         return log_weights[head * stride + dependent];

@@ -194,8 +194,8 @@ double convert_root(const Graph& graph, const Shift& shift, Scalar* rows, Index 
     const double highest_lost = convert_row<true>(graph.log_weights + 1, shift, n, buffer);
     for (Index j = 0; j < n; ++j) {
         Scalar* row = rows + j * stride;
-        row[n * step] = graph.single_root ? Scalar(0.0) : buffer[j];
-        row[(n + 1) * step] = graph.single_root ? buffer[j] : Scalar(0.0);
+        row[n * step] = graph.has_single_root() ? Scalar(0.0) : buffer[j];
+        row[(n + 1) * step] = graph.has_single_root() ? buffer[j] : Scalar(0.0);
         for (Index i = (n + num_root_columns) * step; i < stride; i += step) row[i] = Scalar(0.0);
     }
     // The root shift is -inf where the root has no arcs (inference/hitting_times.hpp).

@@ -25,7 +25,7 @@ struct Shift {
 inline void compute_shift(const Graph& graph, Shift& shift) {
     const Index n = graph.num_words;
     shift.column[0] = 0.0;
-    const Index first_head = graph.single_root ? 1 : 0;
+    const Index first_head = graph.has_single_root() ? 1 : 0;
     in_vectors(
         n,
         [&](Index j) {
@@ -45,7 +45,7 @@ inline void compute_shift(const Graph& graph, Shift& shift) {
             shift.column[j + 1] = highest;
         });
     shift.root = shift.root_rest = 0.0;
-    if (!graph.single_root) return;
+    if (!graph.has_single_root()) return;
     shift.root = -HUGE_VAL;
     for (Index j = 1; j <= n; ++j) {
         const double score = graph.score(0, j);
