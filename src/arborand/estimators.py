@@ -20,7 +20,6 @@ count for what they are.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -58,21 +57,6 @@ class Estimate:
     value: NDArray[np.float64]
     standard_error: NDArray[np.float64]
     num_evaluations: int
-
-
-def expected_arc_sum(distribution: TreeDistribution, arc_values: ArrayLike) -> Estimate:
-    """Compute the expectation of a sum over a tree's arcs: now ``distribution.expectation``.
-
-    Deprecated: goes away in version 0.3.
-    """
-    warnings.warn(
-        "expected_arc_sum is now the method expectation of a distribution; the old name goes away "
-        "in version 0.3",
-        DeprecationWarning,
-        stacklevel=2,
-    )
-    value = distribution.expectation(arc_values)
-    return Estimate(value, np.zeros(np.shape(value))[()], 0)
 
 
 def expectation(

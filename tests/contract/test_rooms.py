@@ -12,8 +12,6 @@ import arborand
 
 ROOT = Path(__file__).parents[2]
 SOURCES = Path(arborand.__file__).parent
-# Old names, which import the new ones: for one release.
-OLD_NAMES = {"arborand.reference", "arborand.experiment"}
 MODULES = {
     ".".join(("arborand", *path.relative_to(SOURCES).with_suffix("").parts)).removesuffix(
         ".__init__"
@@ -76,7 +74,7 @@ def place_of(module):
     return max(found)[1:]
 
 
-@pytest.mark.parametrize("module", sorted(MODULES.keys() - OLD_NAMES))
+@pytest.mark.parametrize("module", sorted(MODULES))
 def test_imports_point_one_way(module):
     layer, room = place_of(module)
     for imported in imports_of(module):

@@ -15,7 +15,7 @@ import mpmath
 import numpy as np
 import pytest
 
-from arborand import DependencyTrees, Draws, SpanningTrees, estimators
+from arborand import DependencyTrees, Draws, SpanningTrees
 from arborand.enumeration import tree_law
 from arborand.estimators import (
     Estimate,
@@ -831,5 +831,3 @@ def test_bad_arguments_of_one_function():
     values[3, 2, 1] = np.nan
     with pytest.raises(ValueError, match=r"arc_values\[3, 2\] is nan on an arc of probability 0\."):
         d.expectation(values)
-    with pytest.warns(DeprecationWarning, match="now the method expectation"):
-        assert estimators.expected_arc_sum(d, np.ones((5, 5))).value == pytest.approx(4, rel=1e-14)

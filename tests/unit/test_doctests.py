@@ -12,10 +12,8 @@ import arborand
 MODULES = [
     info.name
     for info in pkgutil.walk_packages(arborand.__path__, prefix="arborand.")
-    # Neither the core nor the old names, which warn when they are imported; what needs torch is run
-    # by tests/fronts/torch.
-    if info.name not in ("arborand._core", "arborand.reference", "arborand.experiment")
-    and not info.name.startswith("arborand.torch")
+    # What needs torch is run by tests/fronts/torch.
+    if info.name != "arborand._core" and not info.name.startswith("arborand.torch")
 ]
 
 

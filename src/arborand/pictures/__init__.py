@@ -1,9 +1,5 @@
 """Pictures: trees and marginals, as SVG and HTML in plain strings."""
 
-from importlib import import_module
-from typing import Any
-from warnings import warn
-
 from arborand.pictures.arcs import arc_diagram
 from arborand.pictures.calibration import calibration_plot
 from arborand.pictures.comparison import evaluation_page
@@ -28,18 +24,3 @@ __all__ = [
     "maze",
     "page",
 ]
-
-# What was here in 0.1 and exists because of the paper; the old names go away in version 0.3.
-_MOVED = ("ConditioningPicture", "Walk", "WalkPicture", "conditioning_steps", "loop_erased_walk")
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _MOVED:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    warn(
-        f"arborand.pictures.{name} is now called arborand.paper.illustrations.{name}; the old name "
-        "goes away in version 0.3",
-        DeprecationWarning,
-        stacklevel=2,
-    )
-    return getattr(import_module("arborand.paper.illustrations"), name)
