@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from arborand import _core, inference
-from arborand.displays import display_html
 from arborand.distinct import find_exhausted, in_portions, room_for, side_by_side, trees_first
 
 if TYPE_CHECKING:
@@ -54,8 +53,10 @@ class BestTrees:
     def __len__(self) -> int:
         return len(self.heads)
 
-    def _repr_html_(self) -> str | None:
-        return display_html(self)
+    def _repr_html_(self) -> str:
+        from arborand.pictures.notebook import best_trees_html
+
+        return best_trees_html(self)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -31,7 +31,6 @@ from arborand.arguments import (
     list_arcs,
 )
 from arborand.conditioning import Condition, check_allowed, check_heads
-from arborand.displays import display_html
 from arborand.distinct import FailingForGood
 from arborand.expectations import check_arc_values
 from arborand.methods import WITH_REPLACEMENT, WITHOUT_REPLACEMENT, check_method
@@ -164,8 +163,10 @@ class TreeDistribution:
         words = f"{lengths.min()} to {lengths.max()} words"
         return f"{type(self).__name__}(batch of shape {self.batch_shape}, {words}, {arcs} arcs)"
 
-    def _repr_html_(self) -> str | None:
-        return display_html(self)
+    def _repr_html_(self) -> str:
+        from arborand.pictures.notebook import distribution_html
+
+        return distribution_html(self)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _restore, (type(self), np.array(self.log_weights), np.array(self.lengths))

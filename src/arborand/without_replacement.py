@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from arborand import _core
-from arborand.displays import display_html
 from arborand.distinct import (
     find_exhausted,
     in_portions,
@@ -68,8 +67,10 @@ class Draws:
     def __len__(self) -> int:
         return len(self.heads)
 
-    def _repr_html_(self) -> str | None:
-        return display_html(self)
+    def _repr_html_(self) -> str:
+        from arborand.pictures.notebook import draws_html
+
+        return draws_html(self)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -24,7 +24,8 @@ MODULES = {
 def imports_of(module):
     """List the modules of arborand, and the packages of others, that a module imports at run time.
 
-    Imports inside functions count; imports for type checkers do not.
+    Imports inside functions count.  Imports for type checkers do not, nor do those of `_repr_html_`,
+    which a test of their own looks at.
     """
     tree = ast.parse(MODULES[module].read_text(encoding="utf-8"))
     found = set()
@@ -33,6 +34,8 @@ def imports_of(module):
         if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
             for child in node.orelse:
                 visit(child)
+            return
+        if isinstance(node, ast.FunctionDef) and node.name == "_repr_html_":
             return
         if isinstance(node, ast.Import):
             found.update(alias.name for alias in node.names)
@@ -123,6 +126,25 @@ def test_only_front_ends_import_pictures(module):
     ):
         return
     assert not any(name.startswith("arborand.pictures") for name in imports_of(module))
+
+
+def test_notebook_displays_import_what_draws_them_and_nothing_else():
+    displays = {
+        (module, ast.unparse(statement))
+        for module, path in MODULES.items()
+        for method in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(method, ast.FunctionDef) and method.name == "_repr_html_"
+        for statement in ast.walk(method)
+        if isinstance(statement, ast.Import | ast.ImportFrom)
+    }
+    assert displays == {
+        (f"arborand.{room}", f"from arborand.pictures.notebook import {function}")
+        for room, function in (
+            ("best", "best_trees_html"),
+            ("distributions", "distribution_html"),
+            ("without_replacement", "draws_html"),
+        )
+    }
 
 
 @pytest.mark.parametrize("module", [name for name in MODULES if name.startswith("arborand.cli")])
