@@ -142,15 +142,31 @@ def check_size(size: int | tuple[int, ...] | None) -> tuple[int, ...]:
     return shape
 
 
+def _check_number(value: object, name: str) -> float:
+    """Let a real number through, but no bool."""
+    if isinstance(value, (bool, np.bool_)) or not isinstance(
+        value, int | float | np.integer | np.floating
+    ):
+        raise TypeError(f"{name} must be a number, not {type(value).__name__} ({value!r})")
+    return float(value)
+
+
 def check_order(order: object) -> float:
     """Let the order of a Renyi entropy through."""
-    if isinstance(order, (bool, np.bool_)) or not isinstance(
-        order, int | float | np.integer | np.floating
-    ):
-        raise TypeError(f"order must be a number, not {type(order).__name__} ({order!r})")
-    if not order >= 0:
+    number = _check_number(order, "order")
+    if not number >= 0:
         raise ValueError(f"order is {order}: Renyi entropies have orders from 0 to infinity")
-    return float(order)
+    return number
+
+
+def check_work(max_work: object) -> float:
+    """Let a limit on the work of elimination through."""
+    number = _check_number(max_work, "max_work")
+    if not number >= 0:
+        raise ValueError(
+            f"max_work is {max_work}: it is the most updates that elimination may take, 0 or more"
+        )
+    return number
 
 
 def check_workers(workers: object) -> int:

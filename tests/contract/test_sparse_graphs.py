@@ -20,6 +20,8 @@ from arborand import (
     WalkTooLongError,
 )
 from arborand.sparse_graphs.drawing import Budgets
+from arborand.sparse_graphs.edges import check_endpoints
+from tests.other_threads import write_at_every_line
 from tests.processes import interrupt
 
 
@@ -186,7 +188,129 @@ def test_the_callers_arrays_are_left_alone():
     assert trees.log_partition() == pytest.approx(np.log(2))
 
 
+@pytest.mark.parametrize("dtype", [np.int32, np.int64])
+def test_what_another_thread_writes_to_edges_is_checked_or_not_read(dtype):
+    heads, dependents = np.array([0, 1], dtype=dtype), np.array([1, 2], dtype=dtype)
+
+    def read():
+        return check_endpoints(heads, dependents, 3)
+
+    def write():
+        heads[0] = dependents[1] = 1000
+
+    def restore():
+        heads[:], dependents[:] = [0, 1], [1, 2]
+
+    outcomes = list(write_at_every_line(read, write, restore))
+    assert len(outcomes) > 10
+    for outcome in outcomes:
+        if isinstance(outcome, InvalidWeightsError):
+            assert "is 1000: nodes are counted from 0 to 2" in str(outcome)
+        else:
+            assert max(outcome[0].max(), outcome[1].max()) < 3
+
+
+def test_what_another_thread_writes_to_trees_is_checked_or_not_read(square):
+    heads = np.zeros(4, dtype=np.int32)
+
+    def restore():
+        heads[:] = [-1, 0, 1, 2]
+
+    for call in (square.log_prob, square.to_networkx):
+
+        def read(call=call):
+            return call(heads)
+
+        def write():
+            heads[2] = 1000
+
+        outcomes = list(write_at_every_line(read, write, restore))
+        assert len(outcomes) > 10
+        for outcome in outcomes:
+            if isinstance(outcome, Exception):
+                assert str(outcome).startswith("heads[2] is 1000: a head is a node, 0 to 3")
+            elif call == square.log_prob:
+                assert outcome == pytest.approx(np.log(0.25))
+
+
+def test_what_another_thread_writes_to_a_symmetric_matrix_is_checked_or_not_read():
+    matrix = scipy.sparse.coo_array(([2.0, 2.0], ([0, 1], [1, 0])), shape=(2, 2))
+
+    def read():
+        return SparseSpanningTrees.from_scipy(matrix, directed=False)
+
+    def write():
+        matrix.data[0] = 5.0
+
+    def restore():
+        matrix.data[0] = 2.0
+
+    for outcome in write_at_every_line(read, write, restore):
+        if isinstance(outcome, Exception):
+            assert "matrix[0, 1] is 5.0 where matrix[1, 0] is 2.0" in str(outcome)
+        else:
+            assert outcome._graph.edges.weights.tolist() == [2.0, 2.0]
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "error", "words"),
+    [
+        (
+            "heads",
+            [0, 7, 2],
+            InvalidWeightsError,
+            r"heads\[1\] is 7: nodes are counted from 0 to 2",
+        ),
+        ("heads", [0.5, 1, 2], TypeError, "heads must be integers"),
+        ("dependents", [1, 2], InvalidWeightsError, "heads has 3 entries where dependents has 2"),
+        ("weights", [1.0, -2.0, 3.0], InvalidWeightsError, r"weights\[1\] is -2.0"),
+        ("log_killing", [0.0, 0.0], InvalidWeightsError, r"log_killing has shape \(2,\)"),
+        ("log_killing", [np.nan, 0.0, 0.0], InvalidWeightsError, r"log_killing\[0\] is nan"),
+        ("nodes", range(2), InvalidWeightsError, r"heads\[2\] is 2: nodes are counted from 0 to 1"),
+        ("goes_both_ways", False, InvalidWeightsError, r"matrix\[0, 1\] is 1.0 where"),
+    ],
+)
+def test_what_was_pickled_is_checked_like_any_other_input(field, value, error, words):
+    trees = SparseSpanningTrees.from_edges(
+        [0, 1, 2], [1, 2, 0], [1.0, 2.0, 3.0], directed=False, killing=1.0
+    )
+    again = pickle.loads(pickle.dumps(trees))
+    assert not again._graph.edges.heads.flags.writeable
+    assert not again._graph.edges.log_killing.flags.writeable
+    damaged = trees._graph.edges
+    object.__setattr__(damaged, field, np.array(value) if isinstance(value, list) else value)
+    with pytest.raises(error, match=words):
+        pickle.loads(pickle.dumps(trees))
+
+
+def test_pickled_roots_and_keys_are_checked():
+    trees = SparseSpanningTrees.from_networkx(nx.path_graph(3), root=1)
+    trees._graph.root = 5
+    with pytest.raises(InvalidWeightsError, match="root is 5: nodes are counted from 0 to 2"):
+        pickle.loads(pickle.dumps(trees))
+    trees._graph.root = "x"
+    with pytest.raises(TypeError, match="root must be an integer"):
+        pickle.loads(pickle.dumps(trees))
+    trees._graph.root = None
+    trees._keys.pop()
+    with pytest.raises(InvalidWeightsError, match="1 keys name 2 edges"):
+        pickle.loads(pickle.dumps(trees))
+
+
 # ---- where it comes from
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.uint16, np.uint32, np.uint64, np.int8])
+def test_nodes_may_be_counted_in_any_integers(dtype):
+    heads, dependents = np.array([0, 1], dtype=dtype), np.array([1, 2], dtype=dtype)
+    trees = SparseSpanningTrees.from_edges(heads, dependents, root=0)
+    assert trees.sample(rng=0).tolist() == [-1, 0, 1]
+    assert trees.log_prob(np.array([0, 0, 1], dtype=np.int64) - [1, 0, 0]) == 0.0
+    if dtype == np.uint64:
+        with pytest.raises(InvalidWeightsError, match=r"heads\[1\] is 18446744073709551615"):
+            SparseSpanningTrees.from_edges(
+                np.array([0, 2**64 - 1], dtype=dtype), dependents, root=0, num_nodes=3
+            )
 
 
 def test_scipy_matrices_of_any_format():
@@ -363,6 +487,8 @@ def test_bad_edges_are_named(arguments, settings, error, words):
 def test_the_class_is_made_by_its_sources():
     with pytest.raises(TypeError, match="from_edges, from_scipy, from_networkx or from_dense"):
         SparseSpanningTrees()
+    with pytest.raises(TypeError, match=r"graph must be a NetworkX graph, not list; .* from_edges"):
+        SparseSpanningTrees.from_networkx([1])
     with pytest.raises(TypeError, match=r"from_weights"):
         SparseSpanningTrees.from_scipy(np.eye(2))
     with pytest.raises(InvalidWeightsError, match="expected a square"):
@@ -453,6 +579,26 @@ def test_what_has_no_meaning_is_refused(square):
     directed = SparseSpanningTrees.from_edges([0, 1], [1, 2], root=0)
     with pytest.raises(TypeError, match="undirected"):
         directed.edge_marginals()
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda trees, **limit: trees.log_partition(**limit),
+        lambda trees, **limit: trees.log_prob([-1, 0, 1, 2], **limit),
+        lambda trees, **limit: trees.expected_walk_steps(**limit),
+        lambda trees, **limit: trees.edge_marginals(**limit),
+        lambda trees, **limit: trees.sample(**limit),
+        lambda trees, **limit: trees.sample_edges(**limit),
+    ],
+)
+def test_a_limit_on_work_is_a_number(square, ask):
+    with pytest.raises(TypeError, match=r"max_work must be a number, not str \('x'\)"):
+        ask(square, max_work="x")
+    for wrong in (-1.0, float("nan")):
+        with pytest.raises(ValueError, match=f"max_work is {wrong}: it is the most updates"):
+            ask(square, max_work=wrong)
+    ask(square, max_work=np.inf)
 
 
 # ---- it ends, or says why not

@@ -12,6 +12,7 @@ from arborand.arguments import (
     check_index,
     check_integer,
     check_size,
+    check_work,
     check_workers,
     explain_arguments,
 )
@@ -312,7 +313,7 @@ class SparseSpanningTrees:
         >>> round(square.log_partition(), 6)
         1.386294
         """
-        return self._graph.eliminate(max_work).log_partition
+        return self._graph.eliminate(check_work(max_work)).log_partition
 
     def log_prob(self, heads: ArrayLike, *, max_work: float = MAX_WORK) -> NDArray[np.float64]:
         """Compute the log-probability of trees.
@@ -341,7 +342,7 @@ class SparseSpanningTrees:
         >>> float(np.exp(square.log_prob([-1, 0, 1, 2])).round(6))
         0.25
         """
-        array = np.asarray(heads)
+        array = np.array(heads)  # a copy: another thread may write to the caller's
         if array.dtype.kind not in "iu":
             raise TypeError(f"heads must be integers, but their dtype is {array.dtype}")
         if array.ndim < 1 or array.shape[-1] != self.num_nodes:
@@ -349,13 +350,8 @@ class SparseSpanningTrees:
                 f"heads has shape {array.shape}: expected (..., {self.num_nodes}), one entry per "
                 "node"
             )
-        if array.size and (array.max() >= self.num_nodes or array.min() < -1):
-            index = np.argwhere((array >= self.num_nodes) | (array < -1))[0]
-            raise InvalidTreeError(
-                f"heads{index.tolist()} is {array[tuple(index)]}: a head is a node, 0 to "
-                f"{self.num_nodes - 1}, or -1 at a root"
-            )
-        elimination = self._graph.eliminate(max_work)
+        self._check_heads(array)
+        elimination = self._graph.eliminate(check_work(max_work))
         trees = np.ascontiguousarray(array.reshape(-1, self.num_nodes), dtype=np.int32)
         sums = np.empty((len(trees), 2))
         tree, node, finding = self._graph.core.tree_log_weights(
@@ -368,6 +364,14 @@ class SparseSpanningTrees:
         )
         shaped: NDArray[np.float64] = answer.reshape(array.shape[:-1])[()]
         return shaped
+
+    def _check_heads(self, heads: NDArray[np.integer[Any]]) -> None:
+        if heads.size and (heads.max() >= self.num_nodes or heads.min() < -1):
+            index = np.argwhere((heads >= self.num_nodes) | (heads < -1))[0]
+            raise InvalidTreeError(
+                f"heads{index.tolist()} is {heads[tuple(index)]}: a head is a node, 0 to "
+                f"{self.num_nodes - 1}, or -1 at a root"
+            )
 
     def _not_a_tree(self, heads: NDArray[np.int32], tree: int, node: int, finding: int) -> str:
         name = self._graph.edges.name(node)
@@ -394,7 +398,7 @@ class SparseSpanningTrees:
         >>> round(square.expected_walk_steps(), 6)
         5.0
         """
-        return float(self._graph.diagonal(max_work)[0].sum())
+        return float(self._graph.diagonal(check_work(max_work))[0].sum())
 
     def root_marginals(self, *, max_work: float = MAX_WORK) -> NDArray[np.float64]:
         """Compute, for each node, the probability that it hangs on the root.
@@ -415,7 +419,7 @@ class SparseSpanningTrees:
         graph = self._graph
         if graph.root not in (None, graph.walk_root):
             graph = RootedGraph(graph.edges.as_directed(), graph.root)
-        marginals: NDArray[np.float64] = graph.diagonal(max_work)[1]
+        marginals: NDArray[np.float64] = graph.diagonal(check_work(max_work))[1]
         return marginals
 
     def edge_marginals(self, *, max_work: float = MAX_WORK) -> NDArray[np.float64]:
@@ -456,7 +460,7 @@ class SparseSpanningTrees:
         is_edge = (edges.heads != edges.dependents) & (log_weights > -np.inf)
         marginals = np.empty(int(is_edge.sum()))
         rounding = np.empty_like(marginals)
-        elimination = self._graph.eliminate(max_work)
+        elimination = self._graph.eliminate(check_work(max_work))
         elimination.edge_marginals(
             edges.heads[is_edge],
             edges.dependents[is_edge],
@@ -535,7 +539,7 @@ class SparseSpanningTrees:
             workers=check_workers(workers),
             first_draw=check_index(first_draw, "first_draw"),
             max_steps=None if max_steps is None else check_count(max_steps, "max_steps", 0),
-            max_work=max_work,
+            max_work=check_work(max_work),
         )
         return heads.reshape(*shape, self.num_nodes)
 
@@ -574,7 +578,7 @@ class SparseSpanningTrees:
             workers=check_workers(workers),
             first_draw=first_draw,
             max_steps=None if max_steps is None else check_count(max_steps, "max_steps", 0),
-            max_work=max_work,
+            max_work=check_work(max_work),
         )
         edges = np.empty_like(heads)
         draws = np.arange(first_draw, first_draw + len(heads), dtype=np.uint64)
@@ -698,7 +702,7 @@ class SparseSpanningTrees:
         if (heads is None) == (edges is None):
             raise TypeError("pass heads or edges, one of them")
         name, given = ("heads", heads) if edges is None else ("edges", edges)
-        array = np.asarray(given)
+        array = np.array(given)
         if array.shape != (self.num_nodes,):
             raise InvalidTreeError(
                 f"{name} has shape {array.shape}: expected one tree, shape ({self.num_nodes},)"
@@ -706,6 +710,7 @@ class SparseSpanningTrees:
         if array.dtype.kind not in "iu":
             raise TypeError(f"{name} must be integers, but their dtype is {array.dtype}")
         if edges is None:
+            self._check_heads(array)
             found = np.empty((1, self.num_nodes), dtype=np.int32)
             self._graph.core.edges_of(
                 np.ascontiguousarray(array[None], dtype=np.int32),
@@ -746,6 +751,9 @@ def _restore(
     source: Any,
     keys: list[tuple[Any, ...]] | None,
 ) -> SparseSpanningTrees:
-    trees = kind._of(RootedGraph(edges, root))
+    graph = RootedGraph(edges, None if root is None else check_integer(root, "root"))
+    if keys is not None and len(keys) != len(edges.heads):
+        raise InvalidWeightsError(f"{len(keys)} keys name {len(edges.heads)} edges")
+    trees = kind._of(graph)
     trees._source, trees._keys = source, keys
     return trees

@@ -1,7 +1,9 @@
 """The gate for sparse graphs: edges, weights, killing weights and labels become :class:`Edges`.
 
-What passes is copied, frozen and never checked again.  Whether the graph has a tree is asked of the
-core afterwards (``distribution.py``), because only compressed rows can tell quickly.
+What comes in is copied first: another thread may write to the caller's arrays at any time, and what
+is checked must be what is used.  What passes is frozen and never checked again.  Whether the graph
+has a tree is asked of the core afterwards (``rooted_graph.py``), because only compressed rows can
+tell quickly.
 """
 
 from __future__ import annotations
@@ -83,6 +85,40 @@ class Edges:
         """Name a node in a message."""
         return repr(self.nodes[node])
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        given = self.weights, None if self.weights is not None else self.log_weights
+        kind = self.is_undirected, self.goes_both_ways
+        return check_edges, (
+            self.heads,
+            self.dependents,
+            *given,
+            self.nodes,
+            *kind,
+            self.log_killing,
+        )
+
+
+def check_edges(
+    heads: ArrayLike,
+    dependents: ArrayLike,
+    weights: ArrayLike | None,
+    log_weights: ArrayLike | None,
+    nodes: Sequence[Hashable],
+    is_undirected: bool,
+    goes_both_ways: bool,
+    log_killing: ArrayLike | None,
+) -> Edges:
+    """Let a whole graph through: one that was pickled, perhaps by somebody else."""
+    ends = check_endpoints(heads, dependents, len(nodes))
+    values = check_edge_weights(
+        weights, log_weights, len(ends[0]), lambda e: f"the edge {ends[0][e]} -> {ends[1][e]}"
+    )
+    if is_undirected and not goes_both_ways:
+        entries = np.ones(len(ends[0])) if values[0] is None else values[0]
+        check_symmetry(*ends[:2], entries, len(nodes))
+    killing = check_killing(None, log_killing, nodes)
+    return Edges(*ends[:2], *values, nodes, is_undirected, goes_both_ways, killing)
+
 
 def check_endpoints(
     heads: ArrayLike, dependents: ArrayLike, num_nodes: int | None
@@ -90,7 +126,7 @@ def check_endpoints(
     """Let the ends of edges through: nodes from 0 on."""
     ends = {}
     for name, values in (("heads", heads), ("dependents", dependents)):
-        array: NDArray[Any] = np.asarray(values)
+        array: NDArray[Any] = np.array(values)
         if array.size == 0 and array.dtype.kind == "f":
             array = array.astype(np.int64)
         if array.dtype.kind not in "iu":
@@ -108,11 +144,10 @@ def check_endpoints(
             f"heads has {len(ends['heads'])} entries where dependents has "
             f"{len(ends['dependents'])}: each edge has one of both"
         )
-    largest = max((int(array.max(initial=-1)) for array in ends.values()), default=-1)
     if num_nodes is None:
-        num_nodes = largest + 1
-        if num_nodes == 0:
+        if len(ends["heads"]) == 0:
             raise InvalidWeightsError("there are no edges: say how many nodes, with num_nodes=")
+        num_nodes = max(0, *(int(array.max()) for array in ends.values())) + 1
     num_nodes = check_count(num_nodes, "num_nodes", 1)
     for name, array in ends.items():
         bad = (array < 0) | (array >= num_nodes)
@@ -126,7 +161,36 @@ def check_endpoints(
         raise InvalidWeightsError(
             f"the graph has {num_nodes} nodes: at most {MOST - 1} are supported"
         )
-    return ends["heads"].astype(np.int32), ends["dependents"].astype(np.int32), num_nodes
+    small = [array.astype(np.int32, copy=False) for array in ends.values()]
+    return small[0], small[1], num_nodes
+
+
+def check_symmetry(
+    heads: NDArray[np.int32],
+    dependents: NDArray[np.int32],
+    weights: NDArray[np.float64],
+    num_nodes: int,
+) -> None:
+    """Raise an error unless the sum of the entries is the same in both directions."""
+    # Entries of one place in the order of their weights, so that equal ones have equal sums.
+    order = np.lexsort((weights, dependents, heads))
+    place = heads[order].astype(np.int64) * num_nodes + dependents[order]
+    first = np.flatnonzero(np.diff(place, prepend=-1))
+    if not len(first):
+        return
+    sums = np.add.reduceat(weights[order], first)
+    place = place[first]
+    mirrored = place % num_nodes * num_nodes + place // num_nodes
+    found = np.minimum(np.searchsorted(place, mirrored), len(place) - 1)
+    others = np.where(place[found] == mirrored, sums[found], 0.0)
+    if (sums != others).any():
+        at = int(np.argmax(sums != others))
+        head, dependent = divmod(int(place[at]), num_nodes)
+        raise InvalidWeightsError(
+            f"matrix[{head}, {dependent}] is {sums[at]} where matrix[{dependent}, {head}] is "
+            f"{others[at]}: an undirected graph has a symmetric matrix; pass (matrix + matrix.T) "
+            "/ 2, or directed=True"
+        )
 
 
 def check_edge_weights(

@@ -13,6 +13,7 @@ from arborand.sparse_graphs.edges import (
     check_edge_weights,
     check_endpoints,
     check_killing,
+    check_symmetry,
 )
 
 if TYPE_CHECKING:
@@ -30,16 +31,6 @@ def read_scipy(matrix: Any, *, directed: bool, killing: ArrayLike | None) -> Edg
         raise InvalidWeightsError(
             f"matrix has shape {matrix.shape}: expected a square, [head, dependent]"
         )
-    if not directed:
-        rows = matrix.tocsr()
-        asymmetric = (rows != rows.T).tocoo()
-        if asymmetric.nnz:
-            head, dependent = int(asymmetric.coords[0][0]), int(asymmetric.coords[1][0])
-            raise InvalidWeightsError(
-                f"matrix[{head}, {dependent}] is {rows[head, dependent]} where "
-                f"matrix[{dependent}, {head}] is {rows[dependent, head]}: an undirected graph "
-                "has a symmetric matrix; pass (matrix + matrix.T) / 2, or directed=True"
-            )
     entries = matrix.tocoo()
     heads, dependents, num_nodes = check_endpoints(
         entries.coords[0], entries.coords[1], matrix.shape[0]
@@ -51,6 +42,8 @@ def read_scipy(matrix: Any, *, directed: bool, killing: ArrayLike | None) -> Edg
         lambda e: f"the edge {heads[e]} -> {dependents[e]}",
         name="matrix.data",
     )
+    if not directed and values[0] is not None:
+        check_symmetry(heads, dependents, values[0], num_nodes)
     nodes = range(num_nodes)
     return Edges(
         heads,
@@ -70,6 +63,11 @@ def read_networkx(
     killing: str | Mapping[Hashable, float] | float | None,
 ) -> tuple[Edges, list[tuple[Any, ...]]]:
     """Read a NetworkX graph: its edges, and their keys in ``graph.edges``."""
+    if not all(hasattr(graph, name) for name in ("edges", "is_directed", "is_multigraph")):
+        raise TypeError(
+            f"graph must be a NetworkX graph, not {type(graph).__name__}; arrays of edges go to "
+            "from_edges, sparse matrices to from_scipy"
+        )
     nodes = list(graph)
     if not nodes:
         raise InvalidWeightsError("graph has no nodes: a tree has at least one")
