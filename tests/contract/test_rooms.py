@@ -24,7 +24,7 @@ MODULES = {
 def imports_of(module):
     """List the modules of arborand, and the packages of others, that a module imports at run time.
 
-    Imports inside functions count.  Imports for type checkers do not, nor do those of `_repr_html_`,
+    Imports inside functions count.  Those for type checkers do not, nor do those of `_repr_html_`,
     which a test of their own looks at.
     """
     tree = ast.parse(MODULES[module].read_text(encoding="utf-8"))
