@@ -9,7 +9,7 @@
 #include <stdexcept>
 #include <vector>
 
-#include "python/helpers.hpp"
+#include "python/thread_pool.hpp"
 #include "types/interrupt.hpp"
 #include "types/prepared.hpp"
 #include "types/remembered.hpp"
@@ -81,27 +81,28 @@ Outcome for_each(Index count, int workers, bool (*poll)(void*), void* context, c
         }
     };
 
-    const unsigned num_forks = Helpers::of_process().num_forks();
+    const unsigned num_forks = ThreadPool::of_process().num_forks();
     std::atomic<int> num_working{1};
     const auto help = [&] { work(num_working.fetch_add(1)); };
-    Helpers::Some helpers = Helpers::of_process().take(static_cast<std::size_t>(workers - 1));
-    for (const std::unique_ptr<Helper>& helper : helpers) {
-        helper->give([](const void* self) { (*static_cast<decltype(&help)>(self))(); }, &help);
+    ThreadPool::Threads threads =
+        ThreadPool::of_process().take(static_cast<std::size_t>(workers - 1));
+    for (const std::unique_ptr<PooledThread>& thread : threads) {
+        thread->give([](const void* self) { (*static_cast<decltype(&help)>(self))(); }, &help);
     }
     work(0);
     // The caller's thread goes on listening while others finish what they have begun.
     const Interrupt listening{&stop, poll, context};
-    const auto is_child = [&] { return Helpers::of_process().num_forks() != num_forks; };
-    for (const std::unique_ptr<Helper>& helper : helpers) {
-        if (helper->is_done_soon()) continue;
-        while (!is_child() && !helper->is_done_within(std::chrono::milliseconds(20))) {
+    const auto is_child = [&] { return ThreadPool::of_process().num_forks() != num_forks; };
+    for (const std::unique_ptr<PooledThread>& thread : threads) {
+        if (thread->is_done_soon()) continue;
+        while (!is_child() && !thread->is_done_within(std::chrono::milliseconds(20))) {
             listening.requested();
         }
     }
     if (!is_child()) {
-        Helpers::of_process().give_back(std::move(helpers));
+        ThreadPool::of_process().give_back(std::move(threads));
     } else {  // `poll` has forked: here the threads are gone, and so is what they had begun
-        for (std::unique_ptr<Helper>& helper : helpers) static_cast<void>(helper.release());
+        for (std::unique_ptr<PooledThread>& thread : threads) static_cast<void>(thread.release());
         if (!stop.load()) {
             throw std::runtime_error(
                 "a signal handler forked the process during a call with several workers, and the "

@@ -10,6 +10,7 @@
 
 #include "numbers/floating_point_guard.hpp"
 #include "python/calls.hpp"
+#include "python/registration.hpp"
 #include "sparse/ancestral.hpp"
 #include "sparse/compressed_rows.hpp"
 #include "sparse/elimination.hpp"
@@ -485,7 +486,7 @@ class Elimination {
 
 }  // namespace
 
-void bind_sparse(nb::module_& m) {
+void register_sparse(nb::module_& m) {
     // A graph that lives until the interpreter ends, in a notebook or a test, is no leak.
     nb::set_leak_warnings(false);
     nb::class_<SparseGraph>(m, "SparseGraph", "A sparse graph in compressed rows.")

@@ -1,12 +1,12 @@
 // Threads that wait for work from call to call: starting one, or waking one that sleeps, takes as
 // long as the work on several sentences.
 //
-// A thread that has worked looks for new work as long as the work took, but not for longer than a
-// millisecond, and sleeps then.  So no more than half of its time is spent looking.  Who gave the
-// work, and has done its own part, waits for the end in the same way.
+// A thread that has finished its work looks for more for as long as that work took, a millisecond
+// at most, and then sleeps.  So it spends at most half of its time looking.  The thread that handed
+// out the work does its own part, and then waits for the others in the same way.
 //
-// Those that wait are ended before a fork and at the end of the process: none survives into a fork.
-// Those that work are not there in a child, which must not wait for them.
+// Idle threads are ended before a fork and at the end of the process.  Threads at work when the
+// process forks do not exist in the child, which must not wait for them.
 #pragma once
 
 #include <algorithm>
@@ -64,18 +64,18 @@ class Standing {
 #endif
 };
 
-class Helper {
+class PooledThread {
   public:
     using Clock = std::chrono::steady_clock;
     using Work = void (*)(const void* context);
 
-    explicit Helper(const Standing& makers) : standing(makers), thread_([this] { live(); }) {}
-    ~Helper() {
+    explicit PooledThread(const Standing& makers) : standing(makers), thread_([this] { live(); }) {}
+    ~PooledThread() {
         give(nullptr, nullptr);
         thread_.join();
     }
-    Helper(const Helper&) = delete;
-    Helper& operator=(const Helper&) = delete;
+    PooledThread(const PooledThread&) = delete;
+    PooledThread& operator=(const PooledThread&) = delete;
 
     const Standing standing;
 
@@ -90,7 +90,7 @@ class Helper {
         changed_.notify_one();
     }
 
-    // Wait until the work is done, without falling asleep: it often is sooner than one wakes up.
+    // Wait a little for the work to be done, without falling asleep: waking up often takes longer.
     bool is_done_soon() const {
         const Clock::time_point start = Clock::now();
         const Clock::duration patience = patience_after(start - given_);
@@ -98,7 +98,7 @@ class Helper {
         return !has_work_;
     }
 
-    // Wait until the work is done, for so long at most; tell whether it is.
+    // Sleep until the work is done, or the time is up; tell whether it is done.
     bool is_done_within(std::chrono::milliseconds time) {
         std::unique_lock<std::mutex> lock(mutex_);
         return changed_.wait_for(lock, time, [this] { return !has_work_; });
@@ -106,7 +106,7 @@ class Helper {
 
   private:
     void live() noexcept {
-        std::fesetenv(FE_DFL_ENV);  // not that of whoever came first
+        std::fesetenv(FE_DFL_ENV);  // not that of its maker
         leave_signals_to_others();
         Clock::duration patience{0};
         for (;;) {
@@ -151,7 +151,7 @@ class Helper {
     }
 
     std::mutex mutex_;
-    // Either the helper waits for it, or who gave it work: never both.
+    // Either this thread waits for it or the one that gave it work, never both.
     std::condition_variable changed_;
     std::atomic<bool> has_work_{false};
     Work work_ = nullptr;
@@ -160,20 +160,21 @@ class Helper {
     std::thread thread_;  // last: it uses all the others
 };
 
-// Those of the process that have nothing to do.
-class Helpers {
+// The idle threads of the process.
+class ThreadPool {
   public:
-    using Some = std::vector<std::unique_ptr<Helper>>;
+    using Threads = std::vector<std::unique_ptr<PooledThread>>;
 
-    static Helpers& of_process() {
-        static Helpers* const helpers = new Helpers;  // never destroyed: threads may outlive main()
-        return *helpers;
+    static ThreadPool& of_process() {
+        static ThreadPool* const pool =
+            new ThreadPool;  // never destroyed: threads may outlive main()
+        return *pool;
     }
 
-    // As many as can be had, at most `count`; all with the standing of who takes them.
-    Some take(std::size_t count) {
+    // At most `count` threads, fewer if no more can be made; all with the standing of the caller.
+    Threads take(std::size_t count) {
         const Standing standing = Standing::of_this_thread();
-        Some taken;
+        Threads taken;
         taken.reserve(count);
         {
             const std::lock_guard<std::mutex> lock(mutex_);
@@ -183,18 +184,18 @@ class Helpers {
             }
         }
         try {
-            while (taken.size() < count) taken.push_back(std::make_unique<Helper>(standing));
+            while (taken.size() < count) taken.push_back(std::make_unique<PooledThread>(standing));
         } catch (...) {
             // No more threads, or no memory for one: those that are there do the work.
         }
         return taken;
     }
 
-    // More than there are processors are not kept: the newest end.
-    void give_back(Some some) {
+    // No more are kept than there are processors: the newest end.
+    void give_back(Threads threads) {
         const std::lock_guard<std::mutex> lock(mutex_);
-        for (std::unique_ptr<Helper>& helper : some) {
-            if (idle_.size() < most_idle_) idle_.push_back(std::move(helper));
+        for (std::unique_ptr<PooledThread>& thread : threads) {
+            if (idle_.size() < most_idle_) idle_.push_back(std::move(thread));
         }
     }
 
@@ -202,7 +203,7 @@ class Helpers {
     unsigned num_forks() const { return num_forks_; }
 
   private:
-    Helpers() : most_idle_(std::max(1U, std::thread::hardware_concurrency())) {
+    ThreadPool() : most_idle_(std::max(1U, std::thread::hardware_concurrency())) {
         idle_.reserve(most_idle_);
 #if !defined(_WIN32)
         pthread_atfork([] { of_process().end_idle_and_lock(); }, [] { of_process().unlock(); },
@@ -224,13 +225,13 @@ class Helpers {
     void unlock() { mutex_.unlock(); }
 
     std::mutex mutex_;
-    Some idle_;
+    Threads idle_;
     std::atomic<unsigned> num_forks_{0};
     const std::size_t most_idle_;
 };
 
-// Made when the library is loaded: a fork while another thread makes them would leave a child with
-// half of them.
-inline Helpers& helpers_of_process = Helpers::of_process();
+// Made when the library is loaded: a fork while another thread makes it would leave the child with
+// half a pool.
+inline ThreadPool& pool_of_process = ThreadPool::of_process();
 
 }  // namespace arborand
