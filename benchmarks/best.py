@@ -87,7 +87,6 @@ def _against_log_partition(report: Report, settings: Settings) -> None:
                         str(ratio),
                     ]
                 )
-                report.raw[f"{scores}, {kind}, {n}"] = found.times
         report.worst(
             f"best tree of {scores} scores, 40 to 60 words: time over that of log Z",
             ratios,
@@ -156,7 +155,6 @@ def _against_peers(report: Report, settings: Settings) -> None:
             ratio = "" if who == ours else str(found.ratio(who, ours))
             time = duration(found.median(who))
             table.rows.append([who, kind.split()[0], scores, time, ratio])
-        report.raw[f"peers, {name}, {scores}"] = found.times
 
 
 def _best_of(distributions: list[Any]) -> Any:
@@ -250,7 +248,6 @@ def _several(report: Report, settings: Settings) -> None:
                         str(found.ratio(str(k), "best tree")),
                     ]
                 )
-            report.raw[f"several, {scores}, {n}"] = found.times
             if n != 20:
                 continue
             micro = [1e6 * seconds for seconds in found.times["100"]]
@@ -303,7 +300,7 @@ def _workers(report: Report, settings: Settings) -> None:
     ready = DependencyTrees(batch)._graphs
     expected = exact_best(batch, single_root=True)
     check = partial(same_objection, expected=expected)
-    speed, details, found = compare_workers(
+    speed, details = compare_workers(
         lambda workers: DependencyTrees._of(ready).best_tree(workers=workers),
         settings,
         check=check,
@@ -315,4 +312,3 @@ def _workers(report: Report, settings: Settings) -> None:
         1.7,
         at_most=False,
     )
-    report.raw["workers"] = found.times

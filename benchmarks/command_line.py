@@ -20,7 +20,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -84,7 +84,6 @@ def run(settings: Settings) -> Report:
                     duration(float(np.median([one.disk for one in rounds]))),
                 ]
             )
-            report.raw[corpus.name] = [asdict(one) for one in rounds]
     # What every run costs, whatever its size, weighs least in the largest corpus.
     largest = max(shares, key=lambda name: shares[name][0])
     report.claim(
@@ -96,7 +95,6 @@ def run(settings: Settings) -> Report:
     )
     start_up = [_start_up() for _ in range(3)]
     report.facts["start-up"] = duration(min(start_up))
-    report.raw["start-up"] = start_up
     return report
 
 

@@ -20,7 +20,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -147,7 +147,6 @@ def _outside(report: Report, settings: Settings, made: _Corpus) -> None:
         whole = float(np.median([one.processor for one in rounds])) / status.num_sentences
         size = f"{status.num_sentences // count:,}"
         table.rows.append([size, _micro(core), _micro(whole - core), str(share)])
-        report.raw[f"outside, shards of {size}"] = [asdict(one) for one in rounds]
     out = made.folder / "trees"
     num_bytes = sum(path.stat().st_size for path in out.glob("*.parquet")) / status.num_sentences
     score_bytes = made.num_bytes * count / status.num_sentences
@@ -181,7 +180,6 @@ def _workers(report: Report, settings: Settings, made: _Corpus) -> None:
         one = _seconds(lambda: made.run(count, workers=1))
         two = _seconds(lambda: made.run(count, workers=2))
         ratios.append(one / two)
-    report.raw["workers"] = ratios
     report.claim(text, median_interval(ratios), 1.7, at_most=False)
 
 
@@ -216,7 +214,6 @@ def _memory(report: Report, settings: Settings, made: _Corpus) -> None:
     for count in (2, 8):
         options = ("-k", _NUM_TREES, "--seed", 1, "-o", f"{made.folder}/memory-{count}/")
         peaks.append(_command("sample", made.shards(count), *options).memory)
-    report.raw["peaks in MB"] = peaks
     report.facts["peak memory of `sample`"] = f"{peaks[1]:.0f} MB"
     report.claim(
         "peak memory for a corpus four times as large",
@@ -241,7 +238,6 @@ def _continued(report: Report, settings: Settings, folder: Path) -> None:
     for number in (1, 7, 13):
         (out / "_arborand" / f"part-{number:05}.parquet.done").unlink()
         ended.append(_command("logz", shards, "-o", f"{out}/"))
-    report.raw["going on"] = [asdict(one), *map(asdict, ended)]
     report.facts["a job of one part"] = f"{significant(one.elapsed)} s"
     per_part = (min(job.processor for job in ended) - one.processor) / count
     report.facts["processor time of a finished part"] = f"{significant(1e3 * per_part)} ms"
@@ -287,6 +283,5 @@ def _ray(report: Report, settings: Settings, made: _Corpus) -> None:
         ]
     finally:
         ray.shutdown()
-    report.raw["ray"] = {"start": start, "seconds per part there and here": rounds}
     cost = [100.0 * (there / here - 1.0 + start / _LONG) for there, here in rounds]
     report.claim(text, median_interval(cost), 10.0, at_most=True)

@@ -9,24 +9,22 @@ The pages mark places ::
     <!-- begin figure peers: arc_marginals -->...<!-- end -->
     <!-- begin fact sampling: memory of 1000 x 1000 -->...<!-- end -->
     <!-- begin machine sampling -->...<!-- end -->
-    <!-- begin link sampling: draws -->...<!-- end -->              to the page with all tables
 
-and what stands between the marks is replaced by what ``benchmarks/results/<name>.json`` says.  A
-cell is named by its table, by the cells that its row begins with, and by its column.  All tables of
-a benchmark are in ``benchmarks/results/<name>.md``, which is made from the same file.  What was
-never measured stays as it is.
+and what stands between the marks is replaced by what ``benchmarks/results/<name>.md`` says, the
+page with all tables of a benchmark.  A cell is named by its table, by the cells that its row begins
+with, and by its column.  What was never measured stays as it is.
 """
 
 from __future__ import annotations
 
-import json
 import re
 from pathlib import Path
-from typing import Any
+from typing import TypeVar
 
 from benchmarks.measure import ROOT
-from benchmarks.report import Claim, markdown_table, read_claims, results_page, run_line
+from benchmarks.report import BOUNDS, FACTS
 
+_Found = TypeVar("_Found")
 PAGE = ROOT / "docs" / "how_fast.md"
 PAGES = (PAGE, ROOT / "docs" / "corpora.md")
 _MARK = re.compile(
@@ -36,10 +34,7 @@ _MARK = re.compile(
 
 
 def update(results: Path) -> None:
-    """Rewrite the pages, and those with all tables, from the results that are there."""
-    for file in results.glob("*.json"):
-        document = json.loads(file.read_text(encoding="utf-8"))
-        file.with_suffix(".md").write_text(results_page(document), encoding="utf-8")
+    """Rewrite the pages from the results that are there."""
     for page in PAGES:
         text = page.read_text(encoding="utf-8")
         page.write_text(inserted(text, results), encoding="utf-8")
@@ -56,68 +51,81 @@ def _replacement(match: re.Match[str], results: Path) -> str:
         return f"{begin}{_kept(results)}{end}"
     if what == "missed":
         return f"{begin}\n\n{_missed(results)}\n\n{end}"
-    file = results / f"{name}.json"
+    file = results / f"{name}.md"
     if not file.exists():
         return match[0]
-    found: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
-    if what == "link":
-        return f"{begin}[{which}](../benchmarks/results/{name}.md){end}"
-    if what == "fact":
-        return f"{begin}{found['facts'][which]}{end}"
+    found = file.read_text(encoding="utf-8")
+    if what in ("table", "figure"):
+        block = _table(found, which) if what == "table" else _figure(found, which)
+        return f"{begin}\n\n{block}\n\n{end}"
     if what == "machine":
-        return f"{begin}{run_line(found['quick'], found['machine'])}{end}"
-    if what == "cell":
-        return f"{begin}{_cell(found, which)}{end}"
-    blocks = {"table": _table, "figure": _figure}
-    return f"{begin}\n\n{blocks[what](found, which)}\n\n{end}"
+        words = _only(re.findall(r"^A (?:full|quick) run.*$", found, re.MULTILINE), name)
+    elif what == "fact":
+        words = dict(_rows(_section(found, FACTS)[1]))[which]
+    else:
+        words = _cell(found, which)
+    return f"{begin}{words}{end}"
 
 
-def _all_claims(results: Path) -> list[Claim]:
-    documents = (json.loads(file.read_text("utf-8")) for file in sorted(results.glob("*.json")))
-    return [claim for document in documents for claim in read_claims(document)]
+def _sections(found: str) -> list[tuple[str, str]]:
+    """List what stands under the headings of a page of results: heading, text."""
+    parts = re.split(r"^## (.*)\n\n", found, flags=re.MULTILINE)[1:]
+    return [(title, text.strip()) for title, text in zip(parts[::2], parts[1::2], strict=True)]
+
+
+def _section(found: str, beginning: str) -> tuple[str, str]:
+    """Give the section whose heading begins like this."""
+    return _only([one for one in _sections(found) if one[0].startswith(beginning)], beginning)
+
+
+def _rows(text: str) -> list[list[str]]:
+    """Read the one table of a section; first what its columns are called."""
+    lines = [line[2:-2].split(" | ") for line in text.splitlines() if line.startswith("| ")]
+    return [[cell.strip() for cell in line] for line in lines]
+
+
+def _all_claims(results: Path) -> list[list[str]]:
+    pages = (file.read_text(encoding="utf-8") for file in sorted(results.glob("*.md")))
+    sections = (text for page in pages for title, text in _sections(page) if title == BOUNDS)
+    return [row for text in sections for row in _rows(text)[1:]]
 
 
 def _kept(results: Path) -> str:
-    verdicts = [claim.verdict for claim in _all_claims(results)]
+    verdicts = [row[-1] for row in _all_claims(results)]
     return f"{sum(verdict.startswith('kept') for verdict in verdicts)} of {len(verdicts)}"
 
 
 def _missed(results: Path) -> str:
     missed = [
-        f"- {claim.text}: {claim.measured}, should be {claim.required}."
-        for claim in _all_claims(results)
-        if "missed" in claim.verdict
+        f"- {claim}: {measured}, should be {bound}."
+        for claim, bound, measured, verdict in _all_claims(results)
+        if "missed" in verdict
     ]
     return "\n".join(missed or ["- None."])
 
 
-def _cell(found: dict[str, Any], which: str) -> str:
+def _cell(found: str, which: str) -> str:
     title, *beginning, column = which.split("; ")
-    table = _only([one for one in found["tables"] if one["title"].startswith(title)], title)
-    if column not in table["columns"]:
+    columns, *rows = _rows(_section(found, title)[1])
+    if column not in columns:
         raise ValueError(f"{title!r} has no column {column!r}")
-    rows = [row for row in table["rows"] if row[: len(beginning)] == beginning]
-    if len(rows) != 1:
-        raise ValueError(f"{len(rows)} rows of {title!r} begin with {beginning}: expected one")
-    cell: str = rows[0][table["columns"].index(column)]
-    return cell
+    chosen = [row for row in rows if row[: len(beginning)] == beginning]
+    if len(chosen) != 1:
+        raise ValueError(f"{len(chosen)} rows of {title!r} begin with {beginning}: expected one")
+    return chosen[0][columns.index(column)]
 
 
-def _table(found: dict[str, Any], which: str) -> str:
-    table = _only([one for one in found["tables"] if one["title"].startswith(which)], which)
-    parts = [f"**{table['title']}**"]
-    if table["note"]:
-        parts.append(table["note"])
-    parts.append("\n".join(markdown_table(table["columns"], table["rows"])))
-    return "\n\n".join(parts)
+def _table(found: str, which: str) -> str:
+    title, text = _section(found, which)
+    return f"**{title}**\n\n{text}"
 
 
-def _figure(found: dict[str, Any], which: str) -> str:
-    figure = _only([one for one in found["figures"] if one["file"] == which], which)
-    return f"![{figure['caption']}](../benchmarks/results/{which}.svg)"
+def _figure(found: str, which: str) -> str:
+    caption = _only(re.findall(rf"^!\[(.*)\]\({which}\.svg\)$", found, re.MULTILINE), which)
+    return f"![{caption}](../benchmarks/results/{which}.svg)"
 
 
-def _only(found: list[dict[str, Any]], which: str) -> dict[str, Any]:
+def _only(found: list[_Found], which: str) -> _Found:
     if len(found) != 1:
-        raise ValueError(f"{len(found)} results are called {which!r}: how_fast.md asks for one")
+        raise ValueError(f"{len(found)} results are called {which!r}: a page asks for one")
     return found[0]

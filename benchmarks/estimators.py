@@ -22,7 +22,7 @@ Nothing is timed, and all seeds are fixed.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -251,12 +251,6 @@ def run(settings: Settings) -> Report:
                 **found,
             }
             add_table(report, one, by_name)
-            report.raw[one.title] = {
-                "mean": one.mean,
-                "deviation": one.deviation,
-                "evaluations": list(NUM_EVALUATIONS),
-                "curves": {name: asdict(found) for name, found in by_name.items()},
-            }
             cases.append(one)
             curves.append(by_name)
     draw_picture(report, cases, curves)

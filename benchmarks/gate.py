@@ -37,7 +37,6 @@ def run(settings: Settings) -> Report:
         ratios[f"{count} graph{'s' if count > 1 else ''} of {num_words} words"] = ratio
         times = [duration(found.median(side)) for side in ("constructor", "from_weights")]
         table.rows.append([str(count), str(num_words), *times, str(ratio)])
-        report.raw[f"{count}, {num_words}"] = found.times
     report.worst(
         "a distribution from weights: time over that of one from scores", ratios, 2.0, at_most=True
     )

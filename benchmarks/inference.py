@@ -187,7 +187,6 @@ def _tables(report: Report, measured: dict[str, dict[str, dict[int, Comparison]]
                         str(found.ratio(ours, theirs)),
                     ]
                 )
-                report.raw[f"{question}, {kind}, {n}"] = found.times
 
 
 def _claims(report: Report, measured: dict[str, dict[str, dict[int, Comparison]]]) -> None:
@@ -255,7 +254,6 @@ def _four_at_once(report: Report, settings: Settings) -> None:
         for question in ratios:
             found = compare(sides[question], settings)
             ratios[question][f"{words} words"] = found.ratio("4", "3")
-            report.raw[f"{question}, four at once, {words}"] = found.times
         table.rows.append(
             [words, *(str(ratios[question][f"{words} words"]) for question in ratios)]
         )
@@ -296,7 +294,7 @@ def _workers(report: Report, settings: Settings) -> None:
         ),
     }
     for question, (work, expected) in works.items():
-        speed, details, found = compare_workers(
+        speed, details = compare_workers(
             work,
             settings,
             check=_close_to(expected, 1e-8),
@@ -309,4 +307,3 @@ def _workers(report: Report, settings: Settings) -> None:
             1.7,
             at_most=False,
         )
-        report.raw[f"{question}, workers"] = found.times

@@ -74,7 +74,6 @@ def add_latency(report: Report, here: Mapping[str, Adapter]) -> None:
                 memory(weight.get("peak")),
             ]
         )
-        report.raw[f"latency, {name}"] = {"runs": runs, "memory": weight}
 
 
 def _version(adapter: Adapter) -> str:

@@ -223,7 +223,7 @@ def compare_workers(
     *,
     check: Callable[[Any], str | None],
     same_check: Callable[[Any], str | None],
-) -> tuple[Ratio, str, Comparison]:
+) -> tuple[Ratio, str]:
     """Time a work with one worker and with two, by the clock, after checking each's answer.
 
     Two busy cores are at the mercy of whatever else the machine does, and the clock counts all of
@@ -237,8 +237,6 @@ def compare_workers(
         Of two workers over one.
     details : str
         The same of the fastest rounds, and of the bare loops.
-    found : Comparison
-        The times.
     """
     sides = {
         "1": Side(partial(work, 1), check),
@@ -250,7 +248,7 @@ def compare_workers(
     fastest = min(found.times["1"]) / min(found.times["2"])
     bare = found.ratio("bare loops, 1", "bare loops, 2")
     details = f"fastest rounds {significant(fastest)}; bare loops on two threads {bare}"
-    return found.ratio("1", "2"), details, found
+    return found.ratio("1", "2"), details
 
 
 def _bare_loops(num_threads: int) -> None:

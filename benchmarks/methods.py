@@ -75,7 +75,6 @@ def _costs(report: Report, settings: Settings) -> Costs:
                         prepare,
                         max(many - prepare, 1e-9) / _many(method),
                     )
-    report.raw["method costs"] = {", ".join(map(str, key)): value for key, value in costs.items()}
     return costs
 
 
@@ -93,7 +92,7 @@ def _crossover_table(report: Report, costs: Costs) -> None:
         ("words", "flat", "random", "peaked", "one draw: `wilson` / `wilson_reject`"),
         "`wilson` computes the root's marginals first, in O(n^3); `wilson_reject` does not, but "
         "walks until a single arc leaves the root.  The last column is the most that can be gained "
-        "by choosing well, on the random graphs.  `colbourn` and spanning trees: see the raw data; "
+        "by choosing well, on the random graphs.  "
         f"{_colbourn(costs)}",
     )
     for n in sorted({n for kind, _, n in costs if kind == "dependency"}):

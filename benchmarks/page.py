@@ -74,9 +74,6 @@ def run(settings: Settings) -> Report:
     )
     for (text, bound), value in zip(claims, measured, strict=True):
         report.claim(text, value, bound, at_most=True)
-    report.raw["clicks"] = clicks
-    report.raw["first views"] = views
-    report.raw["megabytes"] = megabytes
     return report
 
 

@@ -28,8 +28,8 @@ from benchmarks.answers import (
 )
 from benchmarks.graphs import Floats, read_sentences
 from benchmarks.latency import add_latency
-from benchmarks.measure import Settings, significant
-from benchmarks.race import SLOWER, Finding, Peers, fill, guarded, measure, raw
+from benchmarks.measure import Settings
+from benchmarks.race import SLOWER, Finding, Peers, fill, guarded, measure
 from benchmarks.report import Report
 
 TITLE = "Against other libraries"
@@ -92,7 +92,6 @@ def _draws(report: Report, peers: Peers) -> None:
             jobs = _jobs(peers, method, n if method == "uniform_spanning_tree" else scores)
             findings = measure(peers, work, jobs, check)
             fill(table, str(n), findings, peers)
-            report.raw[f"{work}, {n}"] = raw(findings)
             for name, finding in findings.items():
                 if finding.seconds is not None:
                     curves.setdefault(name, {})[n] = finding.seconds
@@ -224,7 +223,6 @@ def _distinct(report: Report, peers: Peers) -> None:
         # Who is too slow for one graph may have time for another: each is a work of its own.
         findings = measure(peers, f"{work}, {family}, {n} words", jobs, check, law=work)
         fill(table, case, findings, peers)
-        report.raw[f"{work}, {case}"] = raw(findings)
         if (family, n) == ("peaked", 10):
             for name, finding in findings.items():
                 if finding.seconds is not None:
@@ -254,7 +252,6 @@ def _numbers(report: Report, peers: Peers) -> None:
             lengths = np.full(len(batch), n, dtype=np.int32)
             findings = _measure_numbers(peers, work, method, batch, lengths)
             fill(table, str(n), findings, peers)
-            report.raw[f"{work}, {n}"] = raw(findings)
             for name, finding in findings.items():
                 if finding.seconds is not None:
                     curves.setdefault(name, {})[n] = finding.seconds
@@ -270,7 +267,6 @@ def _numbers(report: Report, peers: Peers) -> None:
         jobs = _jobs(peers, "undirected_log_partition", scores)
         findings = measure(peers, "log Z, undirected", jobs, check)
         fill(table, str(n), findings, peers)
-        report.raw[f"log Z, undirected, {n}"] = raw(findings)
 
 
 def _measure_numbers(
@@ -304,7 +300,6 @@ def _corpora(report: Report, peers: Peers) -> None:
             work = f"{question}, {corpus.name} ({len(batch)})"
             findings = _measure_numbers(peers, work, method, batch, lengths)
             fill(table, work, findings, peers)
-            report.raw[f"corpus, {work}"] = raw(findings)
 
 
 def _wrong(report: Report, peers: Peers) -> None:
@@ -319,5 +314,7 @@ def _wrong(report: Report, peers: Peers) -> None:
         who = ONE_TREE.name if name == "one tree" else peers.here[name].name
         table.rows.append([who, work, evidence])
     report.facts["absent peers"] = ", ".join(peers.absent) or "none"
-    report.facts["faster"] = "\n\n" + "\n".join(peers.faster or ["- Nowhere."]) + "\n\n"
-    report.facts["number of wrong answers"] = significant(len(peers.wrong))
+    faster = report.table(
+        "Where others are faster", ("who", "at what", "words", "their time over ours")
+    )
+    faster.rows += peers.faster

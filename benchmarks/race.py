@@ -6,7 +6,7 @@ import contextlib
 import signal
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
 from benchmarks.adapters import Adapter, Job
@@ -28,7 +28,7 @@ class Peers:
     absent: list[str] = field(default_factory=list)
     wrong: dict[tuple[str, str], str] = field(default_factory=dict)  # (peer, work) -> evidence
     slow: set[tuple[str, str]] = field(default_factory=set)  # did not end: larger sizes are skipped
-    faster: list[str] = field(default_factory=list)  # where a peer beats arborand, for sure
+    faster: list[list[str]] = field(default_factory=list)  # where a peer beats arborand, for sure
 
     @property
     def limit(self) -> float:
@@ -135,19 +135,7 @@ def fill(table: Table, size: str, findings: dict[str, Finding], peers: Peers) ->
         # A call that draws one tree is fairly compared with one that draws one tree.
         fair = finding.slower.get(ours[-1])
         if fair is not None and fair.high is not None and fair.high < 1:
-            peers.faster.append(f"- {adapter.name}, {table.title}, {size}: {fair} of our time.")
-
-
-def raw(findings: dict[str, Finding]) -> dict[str, Any]:
-    """Give the times, or why there are none, and the ratios, for the JSON file."""
-    return {
-        name: {
-            "seconds": finding.seconds,
-            "times slower than": {ours: asdict(ratio) for ours, ratio in finding.slower.items()},
-            "remark": finding.remark.strip(),
-        }
-        for name, finding in findings.items()
-    }
+            peers.faster.append([adapter.name, table.title, size, str(fair)])
 
 
 def guarded(peers: Peers, check: Callable[[], str | None]) -> str | None:

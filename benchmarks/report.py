@@ -1,20 +1,17 @@
-"""What a benchmark found: claims with verdicts, tables, figures; as Markdown and as JSON."""
+"""What a benchmark found: claims with verdicts, tables, figures; as a page in Markdown."""
 
 from __future__ import annotations
 
 import contextlib
 import datetime
 import importlib.metadata
-import json
 import os
 import platform
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 from benchmarks.measure import Ratio, Settings, significant
 
@@ -33,6 +30,11 @@ _PACKAGES = (
     "treesample",
     "synjax",
 )
+
+
+# Headings of the two tables that every page may have.
+BOUNDS = "Bounds"
+FACTS = "Single figures"
 
 
 @dataclass(frozen=True)
@@ -113,8 +115,7 @@ class Report:
     claims: list[Claim] = field(default_factory=list)
     tables: list[Table] = field(default_factory=list)
     figures: list[tuple[str, str]] = field(default_factory=list)  # file stem, caption
-    facts: dict[str, Any] = field(default_factory=dict)  # numbers that prose refers to
-    raw: dict[str, Any] = field(default_factory=dict)
+    facts: dict[str, str] = field(default_factory=dict)  # numbers that prose refers to
 
     def claim(self, text: str, measured: Ratio, bound: float, *, at_most: bool) -> None:
         """Add a claim."""
@@ -141,7 +142,7 @@ class Report:
 
     @contextlib.contextmanager
     def figure(self, stem: str, caption: str) -> Iterator[Any]:
-        """Draw a figure on the axes that this gives; it is written as PNG and SVG."""
+        """Draw a figure on the axes that this gives; it is written as SVG."""
         with self.panels(stem, caption, figsize=(8.4, 4.4)) as (figure, axes):
             yield axes
             axes.grid(visible=True, which="major", alpha=0.3)
@@ -161,81 +162,37 @@ class Report:
             figure, axes = plt.subplots(*shape, layout="constrained", **options)
             yield figure, axes
             self.settings.results.mkdir(parents=True, exist_ok=True)
-            figure.savefig(
-                self.settings.results / f"{stem}.png", dpi=120, metadata={"Software": None}
-            )
             figure.savefig(self.settings.results / f"{stem}.svg", metadata={"Date": None})
             plt.close(figure)
         self.figures.append((stem, caption))
 
     def write(self, machine: Mapping[str, Any]) -> None:
-        """Write ``<name>.json`` and, made from it, ``<name>.md`` into the folder of results."""
+        """Write ``<name>.md`` into the folder of results."""
         folder = self.settings.results
         folder.mkdir(parents=True, exist_ok=True)
-        document = _rounded(
-            {
-                "name": self.name,
-                "title": self.title,
-                "quick": self.settings.quick,
-                "machine": machine,
-                "note": self.note,
-                "claims": [{**asdict(claim), "verdict": claim.verdict} for claim in self.claims],
-                "facts": self.facts,
-                "tables": [asdict(table) for table in self.tables],
-                "figures": [{"file": stem, "caption": caption} for stem, caption in self.figures],
-                "raw": self.raw,
-            }
-        )
-        text = json.dumps(document, indent=1, ensure_ascii=False)
-        (folder / f"{self.name}.json").write_text(text + "\n", encoding="utf-8")
-        (folder / f"{self.name}.md").write_text(results_page(document), encoding="utf-8")
+        (folder / f"{self.name}.md").write_text(self.page(machine), encoding="utf-8")
 
-
-def results_page(document: Mapping[str, Any]) -> str:
-    """Write everything that a benchmark found, as stored, as a page in Markdown."""
-    parts = [
-        f"# {document['title']}",
-        "These are all numbers of one benchmark. [How fast is it?](../../docs/how_fast.md) says "
-        "what they mean and how they were measured.",
-        run_line(document["quick"], document["machine"]),
-    ]
-    if document["note"]:
-        parts.append(document["note"])
-    if document["claims"]:
-        parts += ["## Bounds", "\n".join(claims_table(read_claims(document)))]
-    for table in document["tables"]:
-        parts += [f"## {table['title']}", table["note"]]
-        parts.append("\n".join(markdown_table(table["columns"], table["rows"])))
-    if document["figures"]:
-        parts.append("## Figures")
-    parts += [f"![{one['caption']}]({one['file']}.svg)" for one in document["figures"]]
-    return "\n\n".join(part for part in parts if part) + "\n"
-
-
-def read_claims(document: Mapping[str, Any]) -> list[Claim]:
-    """Give the claims of a benchmark, as stored."""
-    return [
-        Claim(
-            one["text"],
-            None if one["measured"] is None else Ratio(**one["measured"]),
-            one["bound"],
-            one["at_most"],
-            one.get("skipped", ""),
-        )
-        for one in document["claims"]
-    ]
-
-
-def _rounded(value: Any) -> Any:
-    """Keep five digits of every number, for JSON: more are noise, and take room."""
-    if isinstance(value, Mapping):
-        return {str(key): _rounded(one) for key, one in value.items()}
-    if isinstance(value, list | tuple):
-        return [_rounded(one) for one in value]
-    if isinstance(value, float | np.floating):
-        # JSON has no word for what is not finite.
-        return float(f"{value:.5g}") if np.isfinite(value) else None
-    return value
+    def page(self, machine: Mapping[str, Any]) -> str:
+        """Write everything that was found; `benchmarks.documentation` reads it."""
+        parts = [
+            f"# {self.title}",
+            "These are all numbers of one benchmark. [How fast is it?](../../docs/how_fast.md) "
+            "says what they mean and how they were measured.",
+            run_line(self.settings.quick, machine),
+            self.note,
+        ]
+        if self.claims:
+            parts += [f"## {BOUNDS}", "\n".join(claims_table(self.claims))]
+        if self.facts:
+            rows = list(map(list, self.facts.items()))
+            parts += [f"## {FACTS}", "\n".join(markdown_table(("what", "measured"), rows))]
+        for table in self.tables:
+            parts += [f"## {table.title}", table.note]
+            parts.append("\n".join(markdown_table(table.columns, table.rows)))
+        if self.figures:
+            parts.append("## Figures")
+        parts += [f"![{caption}]({stem}.svg)" for stem, caption in self.figures]
+        return "\n\n".join(part for part in parts if part) + "\n"
 
 
 def claims_table(claims: Sequence[Claim]) -> list[str]:

@@ -120,7 +120,6 @@ def _floor(report: Report, settings: Settings) -> None:
             )
     report.worst("a walk step over the bare loop", step_ratios, 2.0, at_most=True)
     report.worst("a whole draw over its steps", draw_ratios, 1.5, at_most=True)
-    report.raw["floor"] = lines
 
 
 def _reference(report: Report, settings: Settings) -> None:
@@ -173,7 +172,6 @@ def _reference(report: Report, settings: Settings) -> None:
                     str(faster),
                 ]
             )
-            report.raw[f"reference, {n}, {method}, {kind}"] = found.times
     report.worst("draws by walks, times faster than `paper/reference`", walks, 500.0, at_most=False)
 
 
@@ -284,7 +282,6 @@ def _first_tree(report: Report, settings: Settings) -> None:
                     str(found.ratio("tree", "log Z")),
                 ]
             )
-            report.raw[f"first tree, {n}, {kind}"] = found.times
     report.worst("time to the first tree of a fresh graph over log Z", ratios, 3.0, at_most=True)
 
 
@@ -309,7 +306,7 @@ def _workers(report: Report, settings: Settings) -> None:
         def draw(workers: int, trees: DependencyTrees = trees, num_draws: int = num_draws) -> Any:
             return trees.sample(num_draws, rng=1, workers=workers)
 
-        speed, details, found = compare_workers(
+        speed, details = compare_workers(
             draw,
             settings,
             check=partial(batch_objection, batch=batch, num_draws=num_draws, single_root=True),
@@ -318,7 +315,6 @@ def _workers(report: Report, settings: Settings) -> None:
         report.claim(
             f"speed of two workers over one: {name} ({details})", speed, 1.7, at_most=False
         )
-        report.raw[f"workers, {name}"] = found.times
 
 
 def _ancestral(report: Report, settings: Settings) -> None:
@@ -360,7 +356,6 @@ def _ancestral(report: Report, settings: Settings) -> None:
                     str(found.ratio("draw", "marginals")),
                 ]
             )
-            report.raw[f"colbourn, {n}, {kind}"] = found.times
     report.worst("a `colbourn` draw over all marginals", ratios, 3.0, at_most=True)
 
 
@@ -388,4 +383,3 @@ def _memory(report: Report) -> None:
         copies = (peak - found["heads"]) / found["weights"]
         report.claim(text, Ratio(copies), 6.0, at_most=True)
     report.facts["memory of 1000 x 1000"] = memory(peak)
-    report.raw["memory"] = found

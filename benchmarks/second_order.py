@@ -42,7 +42,6 @@ def run(settings: Settings) -> Report:
             ratio = found.ratio("covariances", "marginals")
             ratios[f"{n} words, {kind}"] = ratio
             table.rows.append(_row(n, kind, found, ratio))
-            report.raw[f"{kind}, {n}"] = found.times
     report.worst(
         "covariances of all arcs: time over that of the marginals", ratios, 3.0, at_most=True
     )

@@ -78,7 +78,6 @@ def _masks(report: Report, settings: Settings, sentences: Sentences) -> None:
         ratios[question] = both.ratio("-1e9", "-inf")
         times = (duration(both.median(name) / len(plain)) for name in made)
         table.rows.append([question, *times, str(ratios[question])])
-        report.raw[f"masks, {question}"] = both.times
     report.worst(
         "a third of the arcs masked: time over that without them", ratios, 1.1, at_most=True
     )
@@ -89,7 +88,6 @@ def _masks(report: Report, settings: Settings, sentences: Sentences) -> None:
         same = _of_one_length(plain, lengths)
         both = compare({name: Side(partial(ask, d)) for name, d in same.items()}, settings)
         rows[question] = both.ratio("padding masked", "padding missing")
-        report.raw[f"padding, {question}"] = both.times
     report.worst(
         "padding words masked: time over that of padding words with free scores",
         rows,
@@ -144,7 +142,6 @@ def _temperatures(report: Report, settings: Settings, chosen: list[Sentences]) -
         ratios[sentences.name] = found.ratio("x 8", "x 1")
         times = (duration(found.median(name)) for name in sides)
         table.rows.append([sentences.name, *times, str(ratios[sentences.name])])
-        report.raw[f"temperatures, {sentences.name}"] = found.times
     report.worst(
         "scores times 8: time of a draw over that of the scores", ratios, 2.0, at_most=True
     )

@@ -42,7 +42,6 @@ def run(settings: Settings) -> Report:
         ratio = found.ratio("ours", "determinants")
         times = (duration(found.median(name)) for name in ("ours", "determinants"))
         table.rows.append([loss, *times, str(ratio)])
-        report.raw[loss] = found.times
         report.claim(
             f"{loss} and its gradient: time over that by determinants", ratio, bound, at_most=True
         )
@@ -125,7 +124,6 @@ def _add_peers(report: Report, settings: Settings, scores: Any) -> None:
             continue
         ratio = found.ratio("ours", name)
         table.rows.append([name, duration(found.median(name)), str(ratio)])
-        report.raw[name] = found.times
         report.claim(text, ratio, 0.5, at_most=True)
 
 
@@ -187,7 +185,6 @@ def _add_fixed_cost(report: Report, settings: Settings) -> None:
     found = compare({"one call": Side(call, None, 1)}, settings)
     table = report.table("Constructor and log_partition() of one sentence", ("words", "time"))
     table.rows.append(["5", duration(found.median("one call"))])
-    report.raw["one call"] = found.times
     micro = median_interval([seconds * 1e6 for seconds in found.times["one call"]])
     text = "constructor and log_partition() of a sentence of 5 words: microseconds"
     report.claim(text, micro, 60, at_most=True)
@@ -199,11 +196,10 @@ def _add_workers(report: Report, settings: Settings, scores: Any) -> None:
     def check(found: Any) -> str | None:
         return same_objection(found, expected=alone)
 
-    speed_up, details, found = compare_workers(
+    speed_up, details = compare_workers(
         lambda workers: _ours("log_partition", scores, workers),
         settings,
         check=check,
         same_check=check,
     )
-    report.raw["workers"] = found.times
     report.claim(f"two workers: times faster than one ({details})", speed_up, 1.7, at_most=False)

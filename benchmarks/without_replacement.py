@@ -27,7 +27,6 @@ from benchmarks.measure import (
     duration,
     in_fresh_process,
     median_interval,
-    memory,
     significant,
     slope,
 )
@@ -123,7 +122,6 @@ def _with_replacement(report: Report, settings: Settings) -> None:
                     2.0,
                     at_most=True,
                 )
-            report.raw[f"with replacement, {n}, {k}, {family}"] = found.times
 
 
 def _repeated(scores: graphs.Floats, k: int) -> Heads:
@@ -177,7 +175,6 @@ def _reference(report: Report, settings: Settings) -> None:
                     bound,
                     at_most=False,
                 )
-            report.raw[f"reference, {n}, {k}, {family}"] = found.times
 
 
 def _growth(report: Report, settings: Settings) -> None:
@@ -231,7 +228,6 @@ def _growth(report: Report, settings: Settings) -> None:
         axes.loglog(list(theirs), list(theirs.values()), marker="s", color="C1", label=label)
         axes.set_xlabel("k")
         axes.set_ylabel("seconds")
-    report.raw["growth"] = {"arborand": medians, "reference.swor": theirs}
 
 
 _MEMORY_PROGRAM = """
@@ -257,8 +253,6 @@ def _memory(report: Report, settings: Settings) -> None:
     else:
         report.claim(text, Ratio(more / less / (large / small)), 1.2, at_most=True)
         report.facts["memory a distinct tree and word"] = f"{significant(more / large / 10)} bytes"
-    report.facts["memory of the most distinct trees"] = memory(more)
-    report.raw["memory"] = found
 
 
 def _corpus(report: Report, settings: Settings, corpora: list[Sentences]) -> None:
@@ -284,7 +278,6 @@ def _corpus(report: Report, settings: Settings, corpora: list[Sentences]) -> Non
                 significant(num_trees / elapsed),
             ]
         )
-        report.raw[f"corpus, {corpus.name}"] = {"trees": num_trees, "seconds": elapsed}
 
 
 def _ours_of_all(matrices: list[graphs.Floats], k: int) -> list[Heads]:
