@@ -245,7 +245,7 @@ def without_end():
 @pytest.mark.parametrize(
     ("matrix", "message"),
     [
-        (np.zeros((14, 14)), "log_weights has 13 words: an illustration is legible up to 12"),
+        (np.zeros((14, 14)), "log_weights has 13 words: illustrations show at most 12"),
         (without_trees(), "log_weights has no spanning tree"),
         (with_nan(), "log_weights[0, 1] is nan"),
         (without_end(), "log_weights leads to walks of more than 300 steps"),

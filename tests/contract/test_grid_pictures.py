@@ -64,7 +64,7 @@ def test_a_walk_on_a_grid_goes_to_neighbours_and_leaves_a_path(seed):
     assert (remaining[0], remaining[-1]) == (0, 23)
     assert len(set(remaining)) == len(remaining)
     for cycle in picture.walk.cycles:
-        loop = picture._loop(cycle)
+        loop = picture.walk.loop(cycle)
         assert loop[0] == loop[-1]
         assert len(set(loop[:-1])) == len(loop) - 1
         assert all(frozenset(step) in neighbours for step in pairwise(loop))
@@ -72,7 +72,7 @@ def test_a_walk_on_a_grid_goes_to_neighbours_and_leaves_a_path(seed):
 
 def test_the_pictures_of_a_walk_show_every_loop_and_every_step():
     picture = grid_walk(5, 5, rng=0)
-    loops = [picture._loop(cycle) for cycle in picture.walk.cycles]
+    loops = [picture.walk.loop(cycle) for cycle in picture.walk.cycles]
     assert loops
     ElementTree.fromstring(picture.svg)
     assert picture.svg.count('class="erased"') == sum(len(loop) > 3 for loop in loops)

@@ -727,7 +727,7 @@ def test_panels_show_candidates_dashed_and_drawn_arcs_solid():
 @pytest.mark.parametrize("draw", [loop_erased_walk, conditioning_steps])
 def test_illustrations_refuse_what_cannot_be_drawn(draw):
     extra = {} if draw is loop_erased_walk else {"single_root": False}
-    with pytest.raises(ValueError, match=r"log_weights has 13 words: .* up to 12"):
+    with pytest.raises(ValueError, match=r"log_weights has 13 words: .* at most 12"):
         draw(np.zeros((14, 14)), rng=0, **extra)
     with pytest.raises(ValueError, match="labels has 2 names where log_weights has 3 words"):
         draw(np.zeros((4, 4)), rng=0, labels=["a", "b"], **extra)

@@ -13,7 +13,7 @@ from arborand.cli import options
 from arborand.cli.messages import by_reason, list_skipped, note, progress, say_written
 from arborand.cli.streams import check_streams
 from arborand.corpus.choosing import Choice, Order, parse_condition
-from arborand.corpus.comparing import compare_corpus
+from arborand.corpus.comparing import compare_corpus, gold_heads
 from arborand.corpus.folders import write_output
 from arborand.corpus.provenance import as_comment, provenance
 from arborand.corpus.reading import open_corpus
@@ -23,9 +23,12 @@ from arborand.methods import DEFAULT_WITHOUT_REPLACEMENT
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from arborand.corpus.computing import Setting
     from arborand.corpus.reading import Corpus
     from arborand.evaluation import Summary
+    from arborand.formats.conllu import Annotation
     from arborand.formats.sentences import Sentences
+    from arborand.pictures import Picture
 
 _DIAGRAMS = ("svg", "png", "pdf")
 
@@ -103,9 +106,8 @@ def show(
 
       [cyan]arborand show scores.npz --conllu corpus.conllu --sent-id s-3 -o s-3.pdf[/cyan]
     """
-    from arborand.pictures import Picture, arc_diagram, page
+    from arborand.pictures import arc_diagram, page
     from arborand.pictures.figures import check_figures, figure
-    from arborand.pictures.sentences import picture_of
 
     check_streams(scores, reading.conllu, output)
     kind = "html" if output == "-" else Path(output).suffix.lower().removeprefix(".")
@@ -140,7 +142,7 @@ def show(
         def pictures() -> Iterator[Picture]:
             for run in chosen:
                 try:
-                    yield picture_of(run, reading.setting, num_draws, seed)
+                    yield _picture_of(run, reading.setting, num_draws, seed)
                 except (ArborandError, MemoryError) as error:
                     fault(run, error)
 
@@ -186,6 +188,40 @@ def show(
         write_output(output, parts)
     say_written(output)
     list_skipped(skipped)
+
+
+def _picture_of(sentence: Sentences, setting: Setting, num_draws: int, seed: int) -> Picture:
+    """Gather what a picture shows of a run of one sentence.
+
+    Raises
+    ------
+    SentenceError
+        If the sentence cannot be used.
+    """
+    from arborand.pictures import Picture
+
+    sentence.check_usable()
+    distribution = setting.distribution(sentence)[0]
+    draws = distribution.sample_without_replacement(num_draws, rng=seed, first_graph=sentence.first)
+    annotation = sentence.annotations[0] if sentence.annotations else None
+    gold = gold_heads(sentence)
+    return Picture(
+        distribution=distribution,
+        tokens=sentence.tokens[0] or [str(i) for i in range(1, int(sentence.lengths[0]) + 1)],
+        sent_id=sentence.sent_ids[0],
+        draws=draws,
+        marginals=distribution.arc_marginals(),
+        text=annotation.comment("text") if annotation else None,
+        gold_heads=None if gold is None or setting.keep_heads else gold.tolist(),
+        parts_of_speech=_column(annotation, "UPOS"),
+        relations=_column(annotation, "DEPREL"),
+    )
+
+
+def _column(annotation: Annotation | None, name: str) -> list[str] | None:
+    """Read a column of a CoNLL-U file, if anything is in it."""
+    values = [] if annotation is None else annotation.column(name)
+    return values if any(value != "_" for value in values) else None
 
 
 def _choice(

@@ -1,13 +1,12 @@
 """Pictures: trees and marginals, as SVG and HTML in plain strings."""
 
 from arborand.pictures.arcs import arc_diagram
-from arborand.pictures.calibration import calibration_plot
-from arborand.pictures.comparison import evaluation_page
-from arborand.pictures.coverage import coverage_plot
+from arborand.pictures.evaluation import evaluation_page
 from arborand.pictures.figures import FigureError, figure
 from arborand.pictures.mazes import maze
 from arborand.pictures.notebook import distribution_html, draws_html
 from arborand.pictures.page import Picture, page
+from arborand.pictures.plots import calibration_plot, coverage_plot
 from arborand.pictures.terminal import arc_text
 
 __all__ = [

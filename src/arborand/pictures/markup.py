@@ -1,7 +1,9 @@
-"""Text for markup: escaping, numbers as people read them, and how wide a word will be."""
+"""What all pictures are written with: safe text, numbers as people read them, widths of words."""
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import html
 import math
 import re
@@ -155,6 +157,26 @@ def distinct_names(tokens: Sequence[str]) -> list[str]:
     ]
 
 
-def asset(name: str) -> str:
-    """Read a style sheet or script that lies beside this module."""
-    return files(__package__).joinpath(name).read_text(encoding="utf-8")
+def document_head(title: str, style: str, script: str) -> str:
+    """Begin a document in which nothing but this script runs and nothing is loaded.
+
+    The policy names the script by its digest, so that none other runs, whatever the words of a
+    sentence contain.
+    """
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    policy = (
+        f"default-src 'none'; img-src data:; style-src 'unsafe-inline'; "
+        f"script-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
+    )
+    return (
+        '<!doctype html><html lang="en"><head><meta charset="utf-8">'
+        f'<meta http-equiv="Content-Security-Policy" content="{policy}">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        '<meta name="color-scheme" content="light dark"><link rel="icon" href="data:,">'
+        f"<title>{escape(title)}</title><style>{style}</style></head><body>"
+    )
+
+
+def asset(name: str, package: str = "arborand.pictures") -> str:
+    """Read a style sheet or script that lies beside the modules of a package."""
+    return files(package).joinpath(name).read_text(encoding="utf-8")

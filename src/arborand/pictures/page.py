@@ -27,11 +27,11 @@ from arborand.pictures.arcs import (
     select_arcs,
     slots,
 )
-from arborand.pictures.comparison import comparison
-from arborand.pictures.document import head
+from arborand.pictures.evaluation import evaluation_section
 from arborand.pictures.markup import (
     asset,
     distinct_names,
+    document_head,
     escape,
     is_right_to_left,
     large_number,
@@ -186,12 +186,12 @@ def page(
     how much of the mass so many of them cover.
     """
     script = '"use strict";\n' + "".join(map(asset, _SCRIPTS))
-    yield head(title, asset("theme.css") + asset("page.css"), script)
+    yield document_head(title, asset("theme.css") + asset("page.css"), script)
     chosen = f'<p class="selection">{escape(selection)}</p>' if selection else ""
     repeated = f' data-command="{escape(command)}"' if command else ""
     yield f"<header><h1>{escape(title)}</h1>{chosen}{_LEGEND}</header><main{repeated}>"
     if evaluation is not None:
-        yield comparison(evaluation, num_sentences)
+        yield evaluation_section(evaluation, num_sentences)
     for number, picture in enumerate(pictures, start=1):
         yield _section(picture, number, num_trees, explore=explore)
     yield "</main><footer><p>Drawn by arborand.</p>"

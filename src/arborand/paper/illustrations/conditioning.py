@@ -1,9 +1,9 @@
 """The ancestral sampler step by step, as in the paper's figure of graphs (a) to (e).
 
-Each word's head is drawn in turn, given the heads drawn before.  A panel shows the graph before one
-such draw: dashed, the candidates with their conditional probabilities; solid, what was drawn;
-faint, the arcs that some tree can still have.  Arcs that no tree with the drawn ones can have
-(they would close a cycle, or be a second root arc) are gone, which the paper leaves in.
+The head of each word is drawn in turn, given the heads drawn before.  A panel shows the graph
+before one such draw.  Candidates are dashed, with their conditional probabilities; arcs already
+drawn are solid; arcs of later words are faint.  Unlike in the paper, arcs that are no longer
+possible, because they would close a cycle or be a second root arc, are left out.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from arborand.distributions import DependencyTrees, SpanningTrees
+from arborand.paper.illustrations.graph_drawing import GraphDrawing, Line, check_labels, quoted
+from arborand.paper.illustrations.steps import Step, steps_page
 from arborand.pictures.arcs import FONT_FAMILY, GREY
-from arborand.pictures.graphs import GraphDrawing, Line, check_labels, quoted
 from arborand.pictures.markup import brief_percent, escape, percent, text_width
-from arborand.pictures.steps import Step, steps_page
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 _SUBSCRIPTS = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
 _ROW_WIDTH = 1500
 _CAPTION_ROOM = 34
-_CROWDED = 7  # from so many nodes on, candidates of less than 1 % are not labelled
+_CROWDED = 7  # with more nodes, candidates of less than 1 % get no label
 _KEY = (
     "Dashed: the candidates, with their probabilities given what was drawn before. Solid: drawn. "
     "Faint: still possible."
@@ -39,7 +39,7 @@ _KEY = (
 
 @dataclass(frozen=True, eq=False)
 class ConditioningPicture:
-    """A draw of the ancestral sampler, to be looked at.
+    """A draw of the ancestral sampler and its pictures.
 
     Attributes
     ----------
@@ -48,9 +48,9 @@ class ConditioningPicture:
     heads : ndarray of int32, shape (n + 1,)
         The tree drawn.
     marginals : ndarray of float64, shape (n + 1, n + 1, n + 1)
-        ``marginals[k]``: the probabilities of all arcs given the heads of words 1 to k.
+        ``marginals[k]`` are the arc probabilities given the heads of words 1 to k.
     log_prob : float
-        The log-probability of the tree: the sum of those of its conditional draws.
+        The log-probability of the tree, the sum of those of its heads given the heads before.
     """
 
     labels: tuple[str, ...]
@@ -71,7 +71,7 @@ class ConditioningPicture:
         drawing = GraphDrawing(self.labels)
         count = len(self.heads)
         across = max(1, min(count, int(_ROW_WIDTH // drawing.width)))
-        across = math.ceil(count / math.ceil(count / across))  # rows as even as can be
+        across = math.ceil(count / math.ceil(count / across))  # rows of about the same length
         width = max(across * drawing.width, text_width(_KEY, 13) + 24)
         panel_height = drawing.height + _CAPTION_ROOM
         height = math.ceil(count / across) * panel_height + 28
@@ -98,7 +98,7 @@ class ConditioningPicture:
 
     @property
     def html(self) -> str:
-        """A page that goes through the panels one by one."""
+        """A page that shows the panels one at a time."""
         drawing = GraphDrawing(self.labels)
         steps = []
         for k in range(len(self.heads)):
@@ -176,14 +176,14 @@ def conditioning_steps(
     single_root: bool,
     labels: Sequence[str] | None = None,
 ) -> ConditioningPicture:
-    """Draw a tree with the ancestral sampler and keep every conditional distribution on the way.
+    """Draw a tree with the ancestral sampler, and keep the conditional distribution of each step.
 
     Parameters
     ----------
     log_weights : array_like, shape (n + 1, n + 1)
         Of a small graph, up to 12 words.
     rng : int, numpy.random.Generator, numpy.random.SeedSequence or None
-        The source of randomness: the tree is that of ``sample(method="colbourn", rng=rng)``.
+        The source of randomness.  The tree is that of ``sample(method="colbourn", rng=rng)``.
     single_root : bool
         True for dependency trees, False for spanning trees.
     labels : sequence of str, optional
@@ -192,7 +192,7 @@ def conditioning_steps(
     Returns
     -------
     ConditioningPicture
-        With an ``svg`` of all steps side by side, and ``html`` to go through them.
+        With an ``svg`` of all steps side by side, and ``html`` that shows one at a time.
 
     Examples
     --------

@@ -1,7 +1,6 @@
-"""Walks of Wilson's algorithm (the paper's Fig. 2), with everything that happens on them.
+"""Walks of Wilson's algorithm (the paper's Fig. 2), with all their steps and erased cycles.
 
-The tree is the one that overwriting pointers gives; here the walk itself is kept too, and with it
-the cycles that overwriting erases.
+The algorithm overwrites pointers and so forgets both.  The tree is the same.
 """
 
 from __future__ import annotations
@@ -9,9 +8,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
+
+    from arborand.randomness import Seed
 
 MOST_STEPS = 300
 
@@ -23,12 +25,12 @@ class Walk:
     Attributes
     ----------
     path : tuple of int
-        The nodes in the order of their visits; only the last was in the tree before.
+        The nodes in the order of their visits.  Only the last was already in the tree.
     chances : tuple of float
         The probability of each step.
     cycles : tuple of (int, int)
-        For each erased cycle its first and last position in `path`: what follows a node up to its
-        next visit.  Cycles lie side by side or in one another.
+        The first and last position in `path` of each erased cycle: from the step after a visit to
+        the next visit of the same node.  Cycles are disjoint or nested.
     """
 
     path: tuple[int, ...]
@@ -36,7 +38,7 @@ class Walk:
     cycles: tuple[tuple[int, int], ...]
 
     def kept(self, length: int | None = None) -> list[int]:
-        """List the positions of the path (or of its beginning) that no cycle erased so far."""
+        """List the positions that are not erased after the first `length` nodes, or after all."""
         length = len(self.path) if length is None else length
         closed = [(begin, end) for begin, end in self.cycles if end < length]
         return [
@@ -45,10 +47,23 @@ class Walk:
             if not any(begin <= position <= end for begin, end in closed)
         ]
 
+    def loop(self, cycle: tuple[int, int]) -> list[int]:
+        """List the nodes of an erased cycle, closed, without the cycles inside it."""
+        begin, end = cycle
+        positions = [position for position in self.kept(end) if position >= begin]
+        return [self.path[end], *(self.path[position] for position in positions), self.path[end]]
+
     @property
     def remaining(self) -> tuple[int, ...]:
-        """The nodes of what remains: a path from the walk's first node to the tree."""
+        """The nodes of the loop-erased path, from the walk's first node to the tree."""
         return tuple(self.path[position] for position in self.kept())
+
+
+def random_generator(rng: Seed) -> np.random.Generator:
+    """Return a generator as it is, and make one from any other source of randomness."""
+    if isinstance(rng, np.random.Generator):
+        return rng
+    return np.random.Generator(np.random.Philox(rng))
 
 
 def walk_to_tree(
@@ -58,19 +73,19 @@ def walk_to_tree(
     rng: np.random.Generator,
     taken: int,
 ) -> Walk:
-    """Walk from a word until the tree is met, and find the cycles in the order of their closing.
+    """Walk from a word to the tree; list cycles in the order in which they close.
 
     `taken` is the number of steps of earlier walks.
     """
     path = [start]
     chances: list[float] = []
     cycles: list[tuple[int, int]] = []
-    latest = {start: 0}  # of the nodes on the path as erased so far, the position of the last visit
+    latest = {start: 0}  # the last position of each node that is not erased
     while path[-1] not in members:
         if taken + len(chances) == MOST_STEPS:
             raise ValueError(
-                f"log_weights leads to walks of more than {MOST_STEPS} steps, too long for a "
-                "picture: use another rng, or larger weights of arcs from the root"
+                f"log_weights leads to walks of more than {MOST_STEPS} steps, too many for a "
+                "picture: use another rng, or give arcs from the root larger weights"
             )
         here = path[-1]
         there = int(rng.choice(len(transitions), p=transitions[:, here]))

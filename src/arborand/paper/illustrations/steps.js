@@ -1,5 +1,5 @@
 "use strict";
-// Shows one step at a time of a page on which, without this script, all follow one another.
+// Show one step at a time.  Without this script, the page shows all of them.
 (() => {
   const steps = [...document.querySelectorAll(".step")];
   const make = (name, properties) => Object.assign(document.createElement(name), properties);
@@ -25,7 +25,7 @@
     position = Math.max(0, Math.min(to, steps.length - 1));
     steps.forEach((step, i) => (step.hidden = i !== position));
     slider.value = position + 1;
-    // A button that is switched off loses the focus; hand it to its neighbour.
+    // A disabled button loses the focus: move it to a neighbour.
     const atEnd = position === steps.length - 1;
     if (position === 0 && [first, back].includes(document.activeElement)) next.focus();
     if (atEnd && document.activeElement === next) back.focus();
@@ -56,7 +56,7 @@
   });
   document.addEventListener("keydown", (event) => {
     if (event.altKey || event.ctrlKey || event.metaKey || event.shiftKey) return;
-    if (document.activeElement === slider) return; // it has these keys already
+    if (document.activeElement === slider) return; // the slider handles these keys itself
     const moves = { ArrowRight: position + 1, ArrowLeft: position - 1, Home: 0, End: steps.length };
     if (!(event.key in moves)) return;
     event.preventDefault();

@@ -15,9 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from arborand.distributions import SpanningTrees
-from arborand.paper.illustrations.walks import Walk, walk_to_tree
-from arborand.pictures.arcs import FONT_FAMILY, GREY, VERMILION
-from arborand.pictures.graphs import (
+from arborand.paper.illustrations.graph_drawing import (
     GraphDrawing,
     Line,
     Place,
@@ -26,8 +24,10 @@ from arborand.pictures.graphs import (
     check_labels,
     quoted,
 )
+from arborand.paper.illustrations.steps import Step, steps_page
+from arborand.paper.illustrations.walks import Walk, random_generator, walk_to_tree
+from arborand.pictures.arcs import FONT_FAMILY, GREY, VERMILION
 from arborand.pictures.markup import escape, percent, shorten, text_width
-from arborand.pictures.steps import Step, steps_page
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -43,7 +43,7 @@ _HEADING_ROOM = 24.0
 
 @dataclass(frozen=True, eq=False)
 class WalkPicture:
-    """A run of Wilson's algorithm, to be looked at.
+    """A run of Wilson's algorithm and its pictures.
 
     Attributes
     ----------
@@ -51,7 +51,7 @@ class WalkPicture:
         The names of all nodes, the root's first.
     walks : tuple of Walk
     heads : ndarray of int32, shape (n + 1,)
-        The tree that the remaining paths make up.
+        The tree that the loop-erased paths form.
     log_prob : float
         Its log-probability.
     transitions : ndarray of float64, shape (n + 1, n + 1)
@@ -96,7 +96,7 @@ class WalkPicture:
 
     @property
     def html(self) -> str:
-        """A page that goes through the run step by step."""
+        """A page that shows the run one step at a time."""
         return steps_page(
             "Loop-erased random walks",
             "Wilson's algorithm draws a spanning tree: walks from dependent to head until they "
@@ -135,8 +135,7 @@ class WalkPicture:
                     said = f"A walk begins at {name(walk.path[0])}. {said}"
                 closing = [cycle for cycle in walk.cycles if cycle[1] == length - 1]
                 if closing:
-                    # The node before the cycle's first position is the one it comes back to.
-                    loop = self._loop(walk, closing[0])
+                    loop = walk.loop(closing[0])
                     said += (
                         f" It has been at {name(there)} before: the cycle "
                         f"{' → '.join(map(name, loop))} is erased."
@@ -162,19 +161,13 @@ class WalkPicture:
         positions = walk.kept(length)
         lines += [Line(walk.path[a], walk.path[b], "walked") for a, b in pairwise(positions)]
         if closing:
-            loop = self._loop(walk, closing[0])
+            loop = walk.loop(closing[0])
             lines += [Line(a, b, "erased") for a, b in pairwise(loop)]
         row, width, height = self._row(walk, length)
         strip = _svg("strip", said, width, height, row)
         current = walk.path[length - 1]
         graph = drawing.svg(lines, label=said, filled=members, current=current)
         return Step(strip + graph, said)
-
-    def _loop(self, walk: Walk, cycle: tuple[int, int]) -> list[int]:
-        """List the nodes of an erased cycle, without the smaller ones inside, closed."""
-        begin, end = cycle
-        before = walk.kept(end)
-        return [walk.path[end], *(walk.path[p] for p in before if p >= begin), walk.path[end]]
 
     def _members(self, index: int) -> set[int]:
         """Return the nodes of the tree before a walk."""
@@ -193,7 +186,7 @@ class WalkPicture:
     # ---- a walk as a row of nodes
 
     def _row(self, walk: Walk, length: int) -> tuple[str, float, float]:
-        """Draw the beginning of a walk as a row, over several lines if need be."""
+        """Draw the first `length` nodes of a walk in a row, broken into lines where it is long."""
         names = [shorten(self.labels[node]) for node in walk.path[:length]]
         halves = [max(14.0, text_width(name, 15) / 2 + 7) for name in names]
         places: list[Place] = []
@@ -214,7 +207,7 @@ class WalkPicture:
             begin_x = before.x + before.half_width + 2
             if before.y == after.y:
                 end_x, end_y = after.x - after.half_width - 3, after.y
-            else:  # the last of a line: the arrow is repeated before the next one
+            else:  # at a line break the arrow is drawn twice: after this node, before the next
                 end_x, end_y = begin_x + 22, before.y
                 left = after.x - after.half_width
                 parts.append(arrow(_straight(left - 24, left - 3, after.y), "walked"))
@@ -243,7 +236,8 @@ def loop_erased_walk(
     Returns
     -------
     WalkPicture
-        With an ``svg`` of all walks and what remains of them, and ``html`` to go through the steps.
+        With an ``svg`` of all walks and what remains of them, and ``html`` that shows one step at a
+        time.
 
     Raises
     ------
@@ -263,14 +257,12 @@ def loop_erased_walk(
         )
     num_words = int(distribution.lengths)
     names = check_labels(labels, num_words)
-    generator = (
-        rng if isinstance(rng, np.random.Generator) else np.random.Generator(np.random.Philox(rng))
-    )
     columns = distribution.log_weights[:, 1:]
     transitions = np.zeros((num_words + 1, num_words + 1))
     transitions[:, 1:] = np.exp(columns - columns.max(axis=0))
     transitions[:, 1:] /= transitions[:, 1:].sum(axis=0)
     heads = np.full(num_words + 1, -1, dtype=np.int32)
+    generator = random_generator(rng)
     members = {0}
     walks: list[Walk] = []
     for start in range(1, num_words + 1):
@@ -313,7 +305,7 @@ def _straight(
 
 
 def _shades(places: Sequence[Place], depth: int) -> list[str]:
-    """Shade an erased cycle, line by line; inner cycles in lower shades."""
+    """Shade an erased cycle, line by line.  Shades of inner cycles are less high."""
     half = max(24.0 - 3.0 * depth, 17.0)
     return [
         f'<rect class="cycle" x="{line[0].x - line[0].half_width - 8:.1f}" '

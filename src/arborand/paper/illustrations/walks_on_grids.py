@@ -1,8 +1,8 @@
-"""A loop-erased walk on a grid, step by step: the picture that teachers draw on the board.
+"""A loop-erased walk on a grid, step by step.
 
-The walk goes from the first cell to the last, to any neighbour with the same chance.  Where it
-comes back to a cell that it has left, the loop is erased.  What remains is a path, and the first
-branch of a uniform spanning tree.
+The walk goes from the first cell to the last, to any neighbour with the same probability.  When it
+returns to a cell, the loop is erased.  What remains is a path, the first branch of a uniform
+spanning tree.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from arborand.arguments import check_count
-from arborand.paper.illustrations.walks import MOST_STEPS, Walk, walk_to_tree
+from arborand.paper.illustrations.steps import Step, steps_page
+from arborand.paper.illustrations.walks import Walk, random_generator, walk_to_tree
 from arborand.pictures.arcs import GREY, VERMILION
 from arborand.pictures.mazes import grid_edges
-from arborand.pictures.steps import Step, steps_page
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -29,13 +29,13 @@ _PANELS_PER_ROW = 4
 
 @dataclass(frozen=True)
 class GridWalk:
-    """A walk on a grid, to be looked at.
+    """A walk on a grid and its pictures.
 
     Attributes
     ----------
     rows, columns : int
     walk : Walk
-        Its nodes are counted row by row.
+        Its nodes are numbered row by row.
     """
 
     rows: int
@@ -45,7 +45,7 @@ class GridWalk:
     @property
     def svg(self) -> str:
         """The walk as each loop of more than two steps closes, and at its end, in one SVG."""
-        loops = [cycle for cycle in self.walk.cycles if len(self._loop(cycle)) > 3]
+        loops = [cycle for cycle in self.walk.cycles if len(self.walk.loop(cycle)) > 3]
         panels = [self._panel(cycle[1] + 1, cycle) for cycle in loops]
         panels.append(self._panel(len(self.walk.path), None))
         width, height = self._size()
@@ -60,7 +60,7 @@ class GridWalk:
 
     @property
     def html(self) -> str:
-        """A page that goes through the walk one step at a time."""
+        """A page that shows the walk one step at a time."""
         closing = {end: (begin, end) for begin, end in self.walk.cycles}
         steps = []
         for length in range(1, len(self.walk.path) + 1):
@@ -68,7 +68,9 @@ class GridWalk:
             if length == len(self.walk.path):
                 caption = "The walk has arrived. The path that remains joins the tree."
             elif cycle:
-                caption = f"A loop of {len(self._loop(cycle)) - 1} steps has closed: it is erased."
+                caption = (
+                    f"A loop of {len(self.walk.loop(cycle)) - 1} steps has closed: it is erased."
+                )
             else:
                 caption = f"{length - 1} steps." if length > 1 else "The walk begins."
             steps.append(Step(self._document(*self._size(), self._panel(length, cycle)), caption))
@@ -90,9 +92,9 @@ class GridWalk:
         )
 
     def _panel(self, length: int, cycle: tuple[int, int] | None) -> str:
-        """Draw the grid, what remains of the beginning of the walk, and a loop that has closed."""
+        """Draw the grid, what is left of the first nodes, and the loop that just closed."""
         path = self.walk.path
-        erased = [] if cycle is None else self._loop(cycle)
+        erased = [] if cycle is None else self.walk.loop(cycle)
         kept = [path[i] for i in self._kept_before(length, cycle)]
         dots = "".join(
             f'<circle cx="{x:g}" cy="{y:g}" r="3" fill="{GREY}"/>'
@@ -111,22 +113,12 @@ class GridWalk:
             + f'<circle cx="{here[0]:g}" cy="{here[1]:g}" r="6" fill="{VERMILION}"/>'
         )
 
-    def _loop(self, cycle: tuple[int, int]) -> list[int]:
-        """List the nodes of a loop, from where it begins back to there; inner loops are gone."""
-        begin, end = cycle
-        inner = [other for other in self.walk.cycles if begin <= other[0] and other[1] < end]
-        positions = [
-            i for i in range(begin, end) if not any(first <= i <= last for first, last in inner)
-        ]
-        path = self.walk.path
-        return [path[end], *(path[i] for i in positions), path[end]]
-
     def _kept_before(self, length: int, cycle: tuple[int, int] | None) -> list[int]:
-        """List the positions that are left, those of a loop that closes just now taken out."""
+        """List the positions that are left, without those of the loop that just closed."""
         positions = self.walk.kept(length)
         if cycle is None:
             return positions
-        # The loop's first node stays: the walk is back there.
+        # The walk is back at the node where the loop began, which stays.
         return [i for i in positions if i < cycle[0] - 1] + [cycle[0] - 1]
 
     def _place(self, node: int) -> tuple[float, float]:
@@ -150,12 +142,12 @@ def grid_walk(rows: int, columns: int, *, rng: Seed) -> GridWalk:
     rows, columns : int
         At least 2 and at most 12.
     rng : int, numpy.random.Generator, numpy.random.SeedSequence or None
-        The source of randomness.  Walks of more than 300 steps are drawn again.
+        The source of randomness.  Walks of more than 300 steps are rejected.
 
     Returns
     -------
     GridWalk
-        With an ``svg`` of the erased loops and ``html`` to go through the steps.
+        With an ``svg`` of the erased loops, and ``html`` that shows one step at a time.
 
     Examples
     --------
@@ -173,13 +165,10 @@ def grid_walk(rows: int, columns: int, *, rng: Seed) -> GridWalk:
     for one, other in (grid_edges(rows, columns), grid_edges(rows, columns)[::-1]):
         transitions[one, other] = 1.0
     transitions /= transitions.sum(axis=0)
-    generator = (
-        rng if isinstance(rng, np.random.Generator) else np.random.Generator(np.random.Philox(rng))
-    )
+    generator = random_generator(rng)
     while True:
         try:
             walk = walk_to_tree(transitions, 0, {num_nodes - 1}, generator, 0)
-        except ValueError:  # more than MOST_STEPS
+        except ValueError:  # too many steps for a picture
             continue
-        if len(walk.chances) <= MOST_STEPS:
-            return GridWalk(rows, columns, walk)
+        return GridWalk(rows, columns, walk)

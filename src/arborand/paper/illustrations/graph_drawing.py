@@ -11,7 +11,7 @@ from arborand.pictures.markup import escape, shorten, text_width
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-MOST_WORDS = 12  # of more, n (n - 1) arcs are a tangle
+MOST_WORDS = 12  # the n (n - 1) arcs of more words cannot be told apart
 _SIZE = 15
 _LABEL_SIZE = 12
 _HALF_HEIGHT = 14.0
@@ -38,12 +38,12 @@ class Line(NamedTuple):
 
 
 def quoted(label: str) -> str:
-    """Set a word apart from the sentence around it; numbers and the root need no quotes."""
+    """Put a word in quotes; numbers and the root need none."""
     return label if label.isdecimal() or label == "root" else f"“{label}”"
 
 
 class Place(NamedTuple):
-    """Where a node stands, and half the width of its capsule."""
+    """The centre of a node, and half its width."""
 
     x: float
     y: float
@@ -54,15 +54,15 @@ def check_labels(labels: Sequence[str] | None, num_words: int) -> tuple[str, ...
     """Return the names of all nodes, the root's first."""
     if num_words > MOST_WORDS:
         raise ValueError(
-            f"log_weights has {num_words} words: an illustration is legible up to {MOST_WORDS}; "
-            "use a smaller graph"
+            f"log_weights has {num_words} words: illustrations show at most {MOST_WORDS}; use a "
+            "smaller graph"
         )
     if labels is None:
         return ("root", *map(str, range(1, num_words + 1)))
     if len(labels) != num_words:
         raise ValueError(
-            f"labels has {len(labels)} names where log_weights has {num_words} words: give one for "
-            "each word, and none for the root"
+            f"labels has {len(labels)} names where log_weights has {num_words} words: pass one per "
+            "word, and none for the root"
         )
     return ("root", *labels)
 
@@ -91,7 +91,7 @@ class GraphDrawing:
     def svg(
         self, lines: Iterable[Line], *, label: str, filled: Iterable[int] = (), current: int = -1
     ) -> str:
-        """Draw the graph by itself."""
+        """Draw the graph as a picture of its own."""
         body = self.body(lines, filled=filled, current=current)
         return (
             f'<svg class="graph" xmlns="http://www.w3.org/2000/svg" role="img" '
@@ -101,7 +101,7 @@ class GraphDrawing:
         )
 
     def body(self, lines: Iterable[Line], *, filled: Iterable[int] = (), current: int = -1) -> str:
-        """Draw the graph, to be put into a larger picture; `current` is the node of the moment."""
+        """Draw the graph as part of a larger picture, with the node `current` highlighted."""
         order = list(_LINES)
         lines = sorted(lines, key=lambda line: order.index(line.kind))
         curves = [self._curve(line.begin, line.end) for line in lines]
@@ -127,7 +127,7 @@ class GraphDrawing:
     def _labels(
         self, lines: Sequence[Line], curves: Sequence[tuple[Point, Point, Point]]
     ) -> list[str]:
-        """Write on the arrows, the strongest first, where no node and no other label is."""
+        """Write on the arrows, the strongest first, where nodes and labels overlap least."""
         taken = [(place.x, place.y, place.half_width, _HALF_HEIGHT) for place in self._places]
         parts = []
         for line, curve in zip(reversed(lines), reversed(curves), strict=True):
@@ -156,8 +156,8 @@ class GraphDrawing:
     def _bend(self, first: Place, last: Place) -> float:
         """Return how far to the left the arrow between two words bends, as a share of its length.
 
-        Arrows to and fro bend to different sides and keep clear of the root in the middle: where
-        they cannot on one side of it, both take the outer side, one farther out than the other.
+        Two opposite arrows bend to different sides.  Both keep clear of the root in the middle.  If
+        one of them cannot, both bend outwards, one farther than the other.
         """
         dx, dy = last.x - first.x, last.y - first.y
         length = math.hypot(dx, dy)
@@ -220,7 +220,7 @@ def _at(points: Sequence[Point], t: float) -> Point:
 def _part(points: tuple[Point, Point, Point], t0: float, t1: float) -> tuple[Point, Point, Point]:
     """Cut a quadratic curve to the part between two of its parameters."""
     (x0, y0), (x1, y1), (x2, y2) = points
-    a, b, c = (1 - t0) * (1 - t1), t0 + t1 - 2 * t0 * t1, t0 * t1  # the blossom at (t0, t1)
+    a, b, c = (1 - t0) * (1 - t1), t0 + t1 - 2 * t0 * t1, t0 * t1  # the polar form at (t0, t1)
     control = (a * x0 + b * x1 + c * x2, a * y0 + b * y1 + c * y2)
     return _at(points, t0), control, _at(points, t1)
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from arborand.pictures.calibration import calibration_plot
-from arborand.pictures.document import head
-from arborand.pictures.markup import asset, escape, percent
+from arborand.pictures.markup import asset, document_head, escape, percent
+from arborand.pictures.plots import calibration_plot
 
 if TYPE_CHECKING:
     from arborand.evaluation import Calibration, Summary
@@ -41,14 +40,16 @@ def evaluation_page(summary: Summary, *, title: str, num_sentences: int | None =
     (1, 1)
     """
     return (
-        f"{head(title, asset('theme.css') + asset('page.css'), '')}"
+        f"{document_head(title, asset('theme.css') + asset('page.css'), '')}"
         f"<header><h1>{escape(title)}</h1></header>"
-        f"<main>{comparison(summary, num_sentences, is_open=True)}</main>"
+        f"<main>{evaluation_section(summary, num_sentences, is_open=True)}</main>"
         "<footer><p>Compared by arborand.</p></footer></body></html>\n"
     )
 
 
-def comparison(summary: Summary, num_sentences: int | None, *, is_open: bool = False) -> str:
+def evaluation_section(
+    summary: Summary, num_sentences: int | None, *, is_open: bool = False
+) -> str:
     """Write the section of a page that compares a corpus with its gold trees.
 
     Parameters
