@@ -19,15 +19,19 @@ CORE = HERE.parents[1] / "src" / "core"
 TIMEOUT = 120  # seconds: only reached by a program that hangs
 
 
+def compiled(name, tmp_path_factory, *options):
+    target = tmp_path_factory.mktemp("threads") / name
+    compiler = os.environ.get("CXX", "c++")
+    usual = ["-std=c++17", "-O1", "-Wall", "-Wextra", "-Werror", "-pthread", f"-I{CORE}"]
+    command = [compiler, *usual, *options, str(HERE / f"{name}.cpp"), "-o", str(target)]
+    subprocess.run(command, check=True, timeout=TIMEOUT)
+    return target
+
+
 @pytest.fixture(scope="module")
 def program(tmp_path_factory):
     """Compile threads.cpp."""
-    target = tmp_path_factory.mktemp("threads") / "threads"
-    compiler = os.environ.get("CXX", "c++")
-    options = ["-std=c++17", "-O1", "-Wall", "-Wextra", "-Werror", "-pthread", f"-I{CORE}"]
-    command = [compiler, *options, str(HERE / "threads.cpp"), "-o", str(target)]
-    subprocess.run(command, check=True, timeout=TIMEOUT)
-    return target
+    return compiled("threads", tmp_path_factory)
 
 
 def outcome(program, *case):
@@ -99,6 +103,10 @@ def test_a_child_does_not_wait_for_threads_that_it_does_not_have(program, case):
     assert outcome(program, case) == "ok"
 
 
+def test_a_thread_that_would_be_ended_stays_while_others_use_its_stack(program):
+    assert outcome(program, "the_caller_is_ended") == "ok"
+
+
 @LINUX
 def test_threads_run_where_their_caller_may_run_now(program):
     assert outcome(program, "standing") == "ok"
@@ -144,6 +152,39 @@ def test_a_program_may_end_while_a_daemon_thread_works(workers):
     """
     for _ in range(3):
         assert run_script(script) == 1  # which minds how it ended
+
+
+@pytest.fixture(scope="module")
+def slow_exit(tmp_path_factory):
+    """Compile slow_exit.cpp."""
+    return compiled("slow_exit", tmp_path_factory, "-shared", "-fPIC")
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_thread_may_look_for_signals_after_the_interpreter_has_ended(slow_exit, workers):
+    # The thread is held in the middle of its work while Python ends. Let go, it looks for signals
+    # at once, and the process is there for another while.
+    script = f"""
+        import ctypes, threading, time
+        import numpy as np
+        from arborand import DependencyTrees
+        large = DependencyTrees(np.zeros((100, 301, 301)))
+        hold = ctypes.PyDLL({str(slow_exit)!r}).hold_until_the_end
+        hold.argtypes = [ctypes.c_ulong]
+        is_begun = threading.Event()
+
+        def work():
+            is_begun.set()
+            large.arc_marginals(workers={workers})
+
+        worker = threading.Thread(target=work, daemon=True)
+        worker.start()
+        is_begun.wait()
+        time.sleep(0.2)
+        print(int(worker.is_alive()), flush=True)
+        hold(worker.ident)  # who calls has the GIL, so the worker is without
+    """
+    assert run_script(script) == 1  # which minds how it ended
 
 
 LARGE = 300  # words

@@ -269,6 +269,36 @@ const char* a_fork_by_a_handler(bool raises) {
     return status == 0 ? outcome : "the child failed";
 }
 
+// The thread of a call is ended while it asks for signals, as Python does at its end.  Others still
+// work, with what is on its stack.
+const char* the_caller_is_ended() {
+    static std::atomic<bool> is_gone{false}, is_asked{false}, may_end{false};
+    static std::atomic<int> others_at_work{0};
+    struct Farewell {
+        ~Farewell() { is_gone = true; }
+    };
+    std::thread([] {
+        static thread_local Farewell farewell;  // destroyed with the thread, on every system
+        static_cast<void>(farewell);
+        const std::thread::id caller = std::this_thread::get_id();
+        const auto poll = [](void*) {
+            if (others_at_work < num_workers - 1) return false;
+            is_asked = true;
+            outlive([] { pthread_exit(nullptr); });
+            return false;
+        };
+        outcome_of(num_workers, poll, nullptr, [&](Index, Workspace&, const Interrupt& interrupt) {
+            if (std::this_thread::get_id() != caller) ++others_at_work;
+            return wait_for([&] { return interrupt.requested() || may_end; }) ? Status::ok
+                                                                              : Status::no_tree;
+        });
+    }).detach();
+    if (!wait_for([] { return is_asked.load(); })) return "it does not ask";
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    may_end = true;
+    return is_gone ? "it is gone" : "ok";
+}
+
 // Threads that have nothing to do take no processor's time, but for a moment, however long the work
 // before took.
 const char* rest_after_a_call() {
@@ -372,6 +402,7 @@ int main(int, char** arguments) {
     if (what == "a_fork_during_a_call") outcome = a_fork_during_a_call();
     if (what == "a_handler_forks") outcome = a_fork_by_a_handler(false);
     if (what == "a_handler_forks_and_raises") outcome = a_fork_by_a_handler(true);
+    if (what == "the_caller_is_ended") outcome = the_caller_is_ended();
 #if defined(__linux__)
     if (what == "standing") outcome = standing();
 #endif

@@ -9,7 +9,6 @@
 #include <new>
 #include <stdexcept>
 #include <string>
-#include <thread>
 
 #include "python/parallel.hpp"
 
@@ -23,35 +22,36 @@ using Array = nb::ndarray<Number, nb::ndim<Dimensions>, nb::c_contig, nb::device
 template <class Number>
 using Contiguous = nb::ndarray<Number, nb::c_contig, nb::device::cpu>;
 
-// Wait for the GIL, by what `take` calls.  When the interpreter ends, a thread that waits for it is
-// ended, before Python 3.14, by unwinding its stack: threads that help still use what is there.
-// Such a thread waits for the end of the process instead.
-template <class Take>
-auto wait_for_gil(const Take& take) {
-    try {
-        return take();
-    } catch (...) {
-        for (;;) std::this_thread::sleep_for(std::chrono::hours(1));
-    }
-}
-
 // For its lifetime other threads of Python may run.
 class GilReleased {
   public:
     GilReleased() : state_(PyEval_SaveThread()) {}
-    ~GilReleased() {
-        wait_for_gil([this] { PyEval_RestoreThread(state_); });
-    }
+    ~GilReleased() { take(); }
     GilReleased(const GilReleased&) = delete;
     GilReleased& operator=(const GilReleased&) = delete;
 
+    // Call body() with the GIL, taken with the state that releasing it gave.  PyGILState_Ensure
+    // would look for a state, and crash where it finds none: when the interpreter is gone.
+    template <class Body>
+    void interrupted_by(const Body& body) {
+        take();
+        body();
+        state_ = PyEval_SaveThread();
+    }
+
   private:
+    // When the interpreter ends, a thread that asks for the GIL is ended (hangs, from Python 3.14).
+    void take() {
+        outlive([this] { PyEval_RestoreThread(state_); });
+    }
+
     PyThreadState* state_;
 };
 
 // Looks for Ctrl-C at most twenty times a second, because that needs the GIL.
 class SignalPoll {
   public:
+    explicit SignalPoll(GilReleased& released) : released_(released) {}
     static bool poll(void* self) { return static_cast<SignalPoll*>(self)->check(); }
     bool raised() const { return raised_; }
 
@@ -62,17 +62,18 @@ class SignalPoll {
         const Clock::time_point now = Clock::now();
         if (now - last_ < std::chrono::milliseconds(50)) return false;
         last_ = now;
-        const PyGILState_STATE state = wait_for_gil([] { return PyGILState_Ensure(); });
-        // Handlers are Python code, which may do anything to the environment that the work relies
-        // on.
-        std::fenv_t environment;
-        std::fegetenv(&environment);
-        raised_ = raised_ || PyErr_CheckSignals() != 0;
-        std::fesetenv(&environment);
-        PyGILState_Release(state);
+        released_.interrupted_by([this] {
+            // Handlers are Python code, which may do anything to the environment that the work
+            // relies on.
+            std::fenv_t environment;
+            std::fegetenv(&environment);
+            raised_ = raised_ || PyErr_CheckSignals() != 0;
+            std::fesetenv(&environment);
+        });
         return raised_;
     }
 
+    GilReleased& released_;
     Clock::time_point last_ = Clock::now();
     bool raised_ = false;
 };
@@ -80,13 +81,15 @@ class SignalPoll {
 // Run body(index, workspace, interrupt) for all pieces without the GIL; raise what went wrong.
 template <class Body>
 void run(Index count, int workers, const Body& body) {
-    SignalPoll signals;
     Outcome outcome;
+    bool raised = false;
     {
-        const GilReleased released;
+        GilReleased released;
+        SignalPoll signals(released);
         outcome = for_each(count, workers, &SignalPoll::poll, &signals, body);
+        raised = signals.raised();
     }
-    if (signals.raised()) throw nb::python_error();
+    if (raised) throw nb::python_error();
     if (outcome.status == Status::no_memory) throw std::bad_alloc();
     if (outcome.status != Status::ok) {
         throw std::runtime_error("the core could not solve a graph (status " +

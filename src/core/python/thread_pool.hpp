@@ -25,6 +25,7 @@
 #if !defined(_WIN32)
 #include <pthread.h>
 #include <signal.h>
+#include <unistd.h>
 #endif
 #if defined(__linux__)
 #include <sched.h>
@@ -63,6 +64,25 @@ class Standing {
     int niceness_;
 #endif
 };
+
+// Call body(), which throws nothing but may end this thread (pthread_exit).  If it does, the thread
+// waits for the end of the process instead: others may use its stack, and what is on it must not be
+// destroyed without the GIL.
+template <class Body>
+void outlive(const Body& body) {
+#if defined(_WIN32)
+    body();
+#else
+    // glibc unwinds the stack of a thread that ends.  musl and macOS only call these handlers.
+    pthread_cleanup_push(
+        [](void*) {
+            for (;;) pause();
+        },
+        nullptr);
+    body();
+    pthread_cleanup_pop(0);
+#endif
+}
 
 class PooledThread {
   public:
