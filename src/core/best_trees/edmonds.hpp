@@ -92,7 +92,7 @@ struct BestHeads {
                 const FourDoubles x = load(row + b * vector_length);
                 const FourIntegers better = x > best[b];
                 best[b] = select(better, x, best[b]);
-                from[b] = better ? here : from[b];
+                from[b] = select(better, here, from[b]);
             }
         }
         for (Index b = 0; b < blocks; ++b) {

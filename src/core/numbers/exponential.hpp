@@ -47,10 +47,9 @@ inline Real reduced_exp(Real r) {
     return 1.0 + reduced_expm1(r);
 }
 
-inline double as_power_of_two(double shifted) { return double_of((bits_of(shifted) + 1023) << 52); }
-
-inline FourDoubles as_power_of_two(FourDoubles shifted) {
-    return reinterpret_cast<FourDoubles>((reinterpret_cast<FourIntegers>(shifted) + 1023) << 52);
+template <class Real>
+inline Real as_power_of_two(Real shifted) {
+    return double_of((bits_of(shifted) + 1023) << 52);
 }
 
 }  // namespace exponential_detail

@@ -64,15 +64,10 @@ constexpr double smallest_normal = 2.2250738585072014e-308;
 // table.
 constexpr std::uint64_t to_rows = 0x3FF0000000000000 - logarithm_table::first_bits;
 
-inline FourUnsigned bits_of(FourDoubles x) { return reinterpret_cast<FourUnsigned>(x); }
-inline std::uint64_t bits_of(double x) { return ARBORAND_ISA::bits_of(x); }
-inline FourDoubles double_of(FourUnsigned bits) { return reinterpret_cast<FourDoubles>(bits); }
-inline double double_of(std::uint64_t bits) { return ARBORAND_ISA::double_of(bits); }
-
 // The row of the table for the double at `x`.  It depends on the upper half of its bits alone.
 inline const LogarithmRow& row_of(const double* x) {
     constexpr std::uint32_t upper_to_rows = to_rows >> 32;
-    const std::uint32_t upper = static_cast<std::uint32_t>(ARBORAND_ISA::bits_of(*x) >> 32);
+    const std::uint32_t upper = static_cast<std::uint32_t>(bits_of(*x) >> 32);
     return logarithm_table::rows[((upper + upper_to_rows) >> 12) & 255];
 }
 

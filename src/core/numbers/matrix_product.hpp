@@ -54,14 +54,12 @@ void set_to_product(Scalar* c, Index c_stride, Addend<Scalar> d, Strided<Scalar>
 
 namespace product_detail {
 
-// Of a few wide vectors: as many running sums as hide how long an addition takes, in rows that are
-// as wide as can be, because an element of A is then read for many of B.
+// As many running sums as hide how long an addition takes, in rows that are as wide as can be,
+// because an element of A is then read for many of B.
 template <int Vectors>
-constexpr int tile_rows = Vectors > 4   ? 1
-                          : Vectors > 2 ? 2
-                                        : 4;
+constexpr int tile_rows = running_sums / Vectors < 4 ? running_sums / Vectors : 4;
 constexpr Index tile_columns = 8;
-constexpr int widest = 8;  // in vectors
+constexpr int widest = running_sums;  // in vectors
 // As many rows of B of that width as leave room for the rest in a 32 KiB cache.
 constexpr Index shallow = 48;
 // A packed sliver of B (depth x 8 doubles) fills half of a 32 KiB cache; the rows of A used with it

@@ -38,14 +38,14 @@ ARBORAND_INLINE void in_blocks(Index rows, Index columns, const Block& block,
 // Store the columns of a block, each in a place of its own.
 ARBORAND_INLINE void store_columns(double* to_0, double* to_1, double* to_2, double* to_3,
                                    const FourDoubles* row) {
-    const FourDoubles even_above = __builtin_shufflevector(row[0], row[1], 0, 4, 2, 6);
-    const FourDoubles odd_above = __builtin_shufflevector(row[0], row[1], 1, 5, 3, 7);
-    const FourDoubles even_below = __builtin_shufflevector(row[2], row[3], 0, 4, 2, 6);
-    const FourDoubles odd_below = __builtin_shufflevector(row[2], row[3], 1, 5, 3, 7);
-    store(to_0, __builtin_shufflevector(even_above, even_below, 0, 1, 4, 5));
-    store(to_1, __builtin_shufflevector(odd_above, odd_below, 0, 1, 4, 5));
-    store(to_2, __builtin_shufflevector(even_above, even_below, 2, 3, 6, 7));
-    store(to_3, __builtin_shufflevector(odd_above, odd_below, 2, 3, 6, 7));
+    const FourDoubles even_above = shuffle<0, 4, 2, 6>(row[0], row[1]);
+    const FourDoubles odd_above = shuffle<1, 5, 3, 7>(row[0], row[1]);
+    const FourDoubles even_below = shuffle<0, 4, 2, 6>(row[2], row[3]);
+    const FourDoubles odd_below = shuffle<1, 5, 3, 7>(row[2], row[3]);
+    store(to_0, shuffle<0, 1, 4, 5>(even_above, even_below));
+    store(to_1, shuffle<0, 1, 4, 5>(odd_above, odd_below));
+    store(to_2, shuffle<2, 3, 6, 7>(even_above, even_below));
+    store(to_3, shuffle<2, 3, 6, 7>(odd_above, odd_below));
 }
 
 // Store the columns of a block as rows.

@@ -93,8 +93,7 @@ inline OfFourGraphs sum(const OfFourGraphs* x, Index count) {
 
 namespace four_graphs_product_detail {
 
-// As in matrix_product.hpp: as many running sums as hide how long an addition takes.
-constexpr int tile_rows = 2, tile_columns = 4;
+constexpr int tile_rows = 2, tile_columns = running_sums / tile_rows;
 
 template <int Rows, int Columns>
 inline void tile(OfFourGraphs* c, Index c_stride, Addend<OfFourGraphs> d, Strided<OfFourGraphs> a,

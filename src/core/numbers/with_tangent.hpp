@@ -115,7 +115,8 @@ struct TangentOf<double> {
 
 namespace tangent_product_detail {
 
-constexpr Index depth_block = 128;  // two packed slivers of 8 columns: 16 KiB
+constexpr Index depth_block = 128;           // two packed slivers of 8 columns: 16 KiB
+constexpr int tile_rows = running_sums / 4;  // of two vectors, with their tangents
 
 template <int Rows, int Vectors>
 inline void tile(DoubleWithTangent* c, Index c_stride, Strided<DoubleWithTangent> a,
@@ -125,8 +126,8 @@ inline void tile(DoubleWithTangent* c, Index c_stride, Strided<DoubleWithTangent
         for (int v = 0; v < Vectors; ++v) {
             const double* from = &c[i * c_stride + vector_length * v].value;
             const FourDoubles first = load(from), second = load(from + vector_length);
-            value[i][v] = __builtin_shufflevector(first, second, 0, 2, 4, 6);
-            tangent[i][v] = __builtin_shufflevector(first, second, 1, 3, 5, 7);
+            value[i][v] = shuffle<0, 2, 4, 6>(first, second);
+            tangent[i][v] = shuffle<1, 3, 5, 7>(first, second);
         }
     }
     for (Index k = 0; k < depth; ++k) {
@@ -147,9 +148,8 @@ inline void tile(DoubleWithTangent* c, Index c_stride, Strided<DoubleWithTangent
     for (int i = 0; i < Rows; ++i) {
         for (int v = 0; v < Vectors; ++v) {
             double* to = &c[i * c_stride + vector_length * v].value;
-            store(to, __builtin_shufflevector(value[i][v], tangent[i][v], 0, 4, 1, 5));
-            store(to + vector_length,
-                  __builtin_shufflevector(value[i][v], tangent[i][v], 2, 6, 3, 7));
+            store(to, shuffle<0, 4, 1, 5>(value[i][v], tangent[i][v]));
+            store(to + vector_length, shuffle<2, 6, 3, 7>(value[i][v], tangent[i][v]));
         }
     }
 }
@@ -166,9 +166,9 @@ inline void strip(DoubleWithTangent* c, Index c_stride, Strided<DoubleWithTangen
         }
     }
     Index i = 0;
-    for (; i + 2 <= rows; i += 2) {
-        tile<2, Vectors>(c + i * c_stride, c_stride, {a.data + i * a.row, a.row, a.column}, values,
-                         tangents, depth);
+    for (; i + tile_rows <= rows; i += tile_rows) {
+        tile<tile_rows, Vectors>(c + i * c_stride, c_stride, {a.data + i * a.row, a.row, a.column},
+                                 values, tangents, depth);
     }
     if (i < rows) {
         tile<1, Vectors>(c + i * c_stride, c_stride, {a.data + i * a.row, a.row, a.column}, values,
@@ -192,9 +192,9 @@ inline void few_rows(DoubleWithTangent* c, Index c_stride, Strided<DoubleWithTan
                 const double* from = &b[k * b_stride + j].value;
                 const FourDoubles x = load(from), y = load(from + vector_length);
                 first += factor.value * x;
-                first += tangent * __builtin_shufflevector(x, x, 0, 0, 2, 2);
+                first += tangent * shuffle<0, 0, 2, 2>(x, x);
                 second += factor.value * y;
-                second += tangent * __builtin_shufflevector(y, y, 0, 0, 2, 2);
+                second += tangent * shuffle<0, 0, 2, 2>(y, y);
             }
             store(to, first);
             store(to + vector_length, second);
