@@ -73,7 +73,7 @@ def draws_of(distribution, single_root):
     """Draw by every method, with and without replacement."""
     found = {}
     for method in WITH_REPLACEMENT:
-        if method.single_root_only and not single_root:
+        if method.only is not None and not single_root:
             continue
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", BiasedSamplerWarning)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from arborand import sampling, without_replacement
+from arborand.kinds import TreeKind
 from arborand.randomness import stream_key
 from arborand.sampling import Counts
 from arborand.validation import Graphs, check_log_weights
@@ -24,7 +25,7 @@ ENDLESS = 2**62
 def copies(log_weights: FloatArray, num_copies: int, *, single_root: bool) -> Graphs:
     """Make a batch of one graph many times over: independent repeats of one experiment."""
     batch = np.broadcast_to(log_weights, (num_copies, *log_weights.shape))
-    return check_log_weights(batch, None, single_root=single_root)
+    return check_log_weights(batch, None, kind=TreeKind(single_root))
 
 
 def draw(
@@ -40,7 +41,7 @@ def draw(
 ) -> tuple[HeadsArray, Counts]:
     """Draw trees with replacement, and count what it took."""
     return sampling.sample(
-        check_log_weights(log_weights, None, single_root=single_root),
+        check_log_weights(log_weights, None, kind=TreeKind(single_root)),
         num_draws,
         method=method,
         key=stream_key(seed),

@@ -34,6 +34,7 @@ import numpy as np
 from scipy import stats
 
 from arborand import DependencyTrees, SpanningTrees, sampling
+from arborand.kinds import TreeKind
 from arborand.randomness import stream_key
 from arborand.validation import check_log_weights
 from verification import power
@@ -329,7 +330,7 @@ def _in_chunks(
     graph: Graph, single_root: bool, method: str, num_draws: int, seed: int
 ) -> Iterator[HeadsArray]:
     """Make the draws of one call bit by bit: draw i does not depend on how they are split."""
-    graphs = check_log_weights(graph.log_weights, None, single_root=single_root)
+    graphs = check_log_weights(graph.log_weights, None, kind=TreeKind(single_root))
     for first in range(0, num_draws, _CHUNK):
         size = min(_CHUNK, num_draws - first)
         heads, _ = sampling.sample(

@@ -70,7 +70,7 @@ class BestTree:
 def best_tree(graphs: Graphs, *, workers: int = 1) -> NDArray[np.int32]:
     """Find the best tree of every graph: heads of shape (*batch_shape, m)."""
     heads = np.empty((*graphs.batch_shape, graphs.size), np.int32)
-    _core.best_tree(graphs.log_weights, graphs.lengths, graphs.single_root, workers, CAUTION, heads)
+    _core.best_tree(graphs.log_weights, graphs.lengths, graphs.kind, workers, CAUTION, heads)
     return heads
 
 
@@ -89,7 +89,7 @@ def best_trees(
     _core.best_trees(
         graphs.log_weights,
         graphs.lengths,
-        graphs.single_root,
+        graphs.kind,
         workers,
         CAUTION,
         rows,
@@ -110,7 +110,7 @@ def iterate_best_trees(graphs: Graphs, normaliser: Normaliser) -> Iterator[BestT
     sequences = [
         in_portions(
             _core.BestIterator(
-                graphs.log_weights[i : i + 1], graphs.lengths[i : i + 1], graphs.single_root
+                graphs.log_weights[i : i + 1], graphs.lengths[i : i + 1], graphs.kind
             ).find,
             graphs.size,
             0,

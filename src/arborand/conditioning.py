@@ -114,10 +114,10 @@ def check_allowed(allowed: ArrayLike | None, graphs: Graphs) -> NDArray[np.bool_
 def condition(graphs: Graphs, asked: Condition) -> Graphs:
     """Restrict graphs to the trees that meet a condition, or say what stands against it."""
     log_weights = _what_is_left(graphs, asked)
-    finding, graph, _, _ = _core.inspect(log_weights, graphs.lengths, graphs.single_root)
+    finding, graph, _, _ = _core.inspect(log_weights, graphs.lengths, graphs.kind)
     if finding:
         raise _contradiction(graphs, asked, log_weights[graph], graph)
-    return Graphs(log_weights, graphs.lengths, graphs.batch_shape, graphs.single_root)
+    return Graphs(log_weights, graphs.lengths, graphs.batch_shape, graphs.kind)
 
 
 def log_evidence(
@@ -128,12 +128,10 @@ def log_evidence(
     possible = np.empty(len(log_weights), dtype=bool)
     for graph in range(len(log_weights)):
         one = slice(graph, graph + 1)
-        possible[graph] = not _core.inspect(
-            log_weights[one], graphs.lengths[one], graphs.single_root
-        )[0]
+        possible[graph] = not _core.inspect(log_weights[one], graphs.lengths[one], graphs.kind)[0]
     log_weights[~possible] = graphs.log_weights[~possible]
     left = inference.normalise(
-        Graphs(log_weights, graphs.lengths, graphs.batch_shape, graphs.single_root), workers
+        Graphs(log_weights, graphs.lengths, graphs.batch_shape, graphs.kind), workers
     )
     answer = np.full(len(log_weights), -np.inf)
     for graph in map(int, np.flatnonzero(possible)):
@@ -217,7 +215,7 @@ def _contradiction(
             shown = " -> ".join(map(str, [*cycle, cycle[0]]))
             return error(f"{names} the cycle {shown}", tuple(cycle))
     roots = sorted(dependent for dependent, (head, _) in head_of.items() if head == 0)
-    if graphs.single_root and len(roots) > 1:
+    if graphs.kind.has_single_root and len(roots) > 1:
         count = "two" if len(roots) == 2 else str(len(roots))
         arcs = " and ".join(f"0 -> {dependent}" for dependent in roots)
         reason = f"{names} {count} root arcs, {arcs}; a dependency tree has one"

@@ -33,6 +33,7 @@ from arborand.arguments import (
 from arborand.conditioning import Condition, check_allowed, check_heads
 from arborand.distinct import FailingForGood
 from arborand.expectations import check_arc_values
+from arborand.kinds import TreeKind
 from arborand.methods import WITH_REPLACEMENT, WITHOUT_REPLACEMENT, check_method
 from arborand.randomness import stream_key
 from arborand.trees import check_tree_heads, check_trees, not_a_tree
@@ -59,7 +60,7 @@ _CALLER = 3
 class TreeDistribution:
     """What :class:`SpanningTrees` and :class:`DependencyTrees` have in common."""
 
-    _single_root: ClassVar[bool]
+    _kind: ClassVar[TreeKind]
     _graphs: Graphs
 
     def __init__(
@@ -72,7 +73,7 @@ class TreeDistribution:
         self._graphs = check_log_weights(
             log_weights,
             lengths,
-            single_root=self._single_root,
+            kind=self._kind,
             orientation=orientation,
             stacklevel=_CALLER,
         )
@@ -102,9 +103,7 @@ class TreeDistribution:
         >>> float(np.exp(d.log_partition()).round(6))
         13.0
         """
-        return cls._of(
-            check_weights(weights, lengths, single_root=cls._single_root, orientation=orientation)
-        )
+        return cls._of(check_weights(weights, lengths, kind=cls._kind, orientation=orientation))
 
     @classmethod
     def _of(cls, graphs: Graphs) -> Self:
@@ -149,7 +148,7 @@ class TreeDistribution:
                 graphs.log_weights[chosen].reshape(-1, graphs.size, graphs.size),
                 graphs.lengths[chosen].reshape(-1),
                 np.shape(chosen),
-                graphs.single_root,
+                graphs.kind,
             )
         )
 
@@ -872,7 +871,7 @@ class TreeDistribution:
         >>> len(draws), bool(draws.exhausted), float(np.exp(draws.log_prob).sum().round(6))
         (2, True, 1.0)
         """
-        check_method(method, WITHOUT_REPLACEMENT, single_root=self._single_root, stacklevel=_CALLER)
+        check_method(method, WITHOUT_REPLACEMENT, kind=self._kind, stacklevel=_CALLER)
         return without_replacement.sample_without_replacement(
             self._graphs,
             check_count(k, "k", 0),
@@ -897,7 +896,7 @@ class TreeDistribution:
         >>> sorted(draw.heads.tolist() for draw in d.iterate_without_replacement(rng=0))
         [[-1, 0, 0], [-1, 0, 1], [-1, 2, 0]]
         """
-        check_method(method, WITHOUT_REPLACEMENT, single_root=self._single_root, stacklevel=_CALLER)
+        check_method(method, WITHOUT_REPLACEMENT, kind=self._kind, stacklevel=_CALLER)
         return FailingForGood(
             without_replacement.iterate_without_replacement(
                 self._graphs,
@@ -1126,9 +1125,7 @@ class TreeDistribution:
     ) -> NDArray[np.int32]:
         """Draw trees of shape (num_draws, *batch_shape, m)."""
         # A warning is for whoever called the public method that called this one.
-        check_method(
-            method, WITH_REPLACEMENT, single_root=self._single_root, stacklevel=_CALLER + 1
-        )
+        check_method(method, WITH_REPLACEMENT, kind=self._kind, stacklevel=_CALLER + 1)
         heads, _ = sampling.sample(
             self._graphs,
             math.prod(shape),
@@ -1185,7 +1182,7 @@ class SpanningTrees(TreeDistribution):
     6.1698
     """
 
-    _single_root = False
+    _kind = TreeKind.SPANNING
 
     def expected_walk_steps(self, *, workers: int = 1) -> NDArray[np.float64]:
         """Compute how many steps Wilson's walk takes to draw one tree, on average.
@@ -1247,7 +1244,7 @@ class DependencyTrees(TreeDistribution):
     6.1269
     """
 
-    _single_root = True
+    _kind = TreeKind.DEPENDENCY
 
 
 def check_single_graph(distribution: object, name: str) -> None:
@@ -1268,4 +1265,4 @@ def _restore(
     kind: type[TreeDistribution], log_weights: NDArray[np.float64], lengths: NDArray[np.int32]
 ) -> TreeDistribution:
     # Without the warnings of the constructor, which were given once.
-    return kind._of(check_log_weights(log_weights, lengths, single_root=kind._single_root))
+    return kind._of(check_log_weights(log_weights, lengths, kind=kind._kind))

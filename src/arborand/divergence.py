@@ -34,24 +34,24 @@ def kl_divergence(graphs: Graphs, other: Graphs, workers: int = 1) -> NDArray[np
     size = min(graphs.size, other.size)  # padding may differ
     log_weights = graphs.log_weights[:, :size, :size]
     other_weights = np.ascontiguousarray(other.log_weights[:, :size, :size])
-    single_root = graphs.single_root
+    kind = graphs.kind
     is_infinite = np.zeros(len(log_weights), dtype=bool)
-    if other.single_root and not single_root:
+    if other.kind.has_single_root and not kind.has_single_root:
         # Any two root arcs are in a spanning tree together, which is no dependency tree.
         is_infinite = (log_weights[:, 0] > -np.inf).sum(axis=1) > 1
-        single_root = True
+        kind = other.kind
     log_weights = np.array(log_weights)
     forbidden = (log_weights > -np.inf) & (other_weights == -np.inf)
     for graph in np.flatnonzero(forbidden.any(axis=(1, 2)) & ~is_infinite):
         # Harmless only if no tree of ours has the arc.
         is_infinite[graph] = any(
-            has_tree(log_weights[graph], int(graphs.lengths[graph]), single_root, (head, dependent))
+            has_tree(log_weights[graph], int(graphs.lengths[graph]), kind, (head, dependent))
             for head, dependent in np.argwhere(forbidden[graph])
         )
     log_weights[forbidden] = -np.inf
     answer = np.full(len(log_weights), np.inf)
     finite = np.flatnonzero(~is_infinite)
-    ours = replace(graphs, log_weights=log_weights, single_root=single_root)
+    ours = replace(graphs, log_weights=log_weights, kind=kind)
     theirs = replace(other, log_weights=other_weights)
     answer[finite] = _finite(_some(ours, finite), _some(theirs, finite), workers)
     return answer.reshape(graphs.batch_shape)[()]
@@ -73,9 +73,9 @@ def _finite(graphs: Graphs, other: Graphs, workers: int) -> NDArray[np.float64]:
     _core.divergence(
         graphs.log_weights,
         graphs.lengths,
-        graphs.single_root,
+        graphs.kind,
         other.log_weights,
-        other.single_root,
+        other.kind,
         workers,
         carried,
     )
@@ -119,7 +119,7 @@ def _from_scores(graphs: Graphs, other: Graphs) -> tuple[float, float]:
         (float(inference.entropy(graphs)[0]), [scores]),
         (surprise, [scores, -own]),
     ):
-        terms = _terms(chances, values, ours, single_root=graphs.single_root)
+        terms = _terms(chances, values, ours, has_single_root=graphs.kind.has_single_root)
         parts = [ahead, *terms, _SCALE * other_surprise, -_SCALE * taken]
         candidates.append((math.fsum(map(abs, parts)), math.fsum(parts)))
     magnitude, total = min(candidates)
@@ -131,7 +131,7 @@ def _terms(
     values: list[NDArray[np.float64]],
     heads: NDArray[np.int32],
     *,
-    single_root: bool,
+    has_single_root: bool,
 ) -> list[float]:
     """Multiply the chances of all arcs by how far they are behind those of one tree.
 
@@ -140,7 +140,7 @@ def _terms(
     """
     column = np.arange(len(heads))
     kept = [one[heads, column] for one in values]
-    shift = _root_shift(chances, np.sum(values, axis=0), heads) if single_root else 0.0
+    shift = _root_shift(chances, np.sum(values, axis=0), heads) if has_single_root else 0.0
     terms = []
     for i, j in np.argwhere(chances > 0).tolist():
         gap = [one[j] for one in kept] + [-one[i, j] for one in values]

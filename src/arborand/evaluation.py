@@ -359,7 +359,7 @@ def _log_prob(
     is_open = ~given & (node > 0) & (node <= lengths[:, None])
     # Given heads have no cycle if they have none with the root as the head of all open words.
     is_part = np.asarray(is_tree(np.where(is_open, 0, heads), lengths=lengths))
-    if distribution._single_root:
+    if distribution._kind.has_single_root:
         is_part &= (heads == 0).sum(axis=1) <= 1
     is_complete = is_part & ~is_open.any(axis=1)
     shape = (*distribution.batch_shape, heads.shape[1])

@@ -54,7 +54,7 @@ def arc_covariances(
     """Compute the covariance of every arc with the sum of checked values, flat over the batch."""
     answer = np.zeros(graphs.log_weights.shape)
     _core.arc_covariances(
-        graphs.log_weights, graphs.lengths, graphs.single_root, workers, direction, answer
+        graphs.log_weights, graphs.lengths, graphs.kind, workers, direction, answer
     )
     return answer
 
@@ -71,7 +71,7 @@ def arc_cumulants(
     """
     answer = np.zeros(graphs.log_weights.shape)
     _core.arc_cumulants(
-        graphs.log_weights, graphs.lengths, graphs.single_root, workers, direction, other, answer
+        graphs.log_weights, graphs.lengths, graphs.kind, workers, direction, other, answer
     )
     return answer
 
@@ -82,7 +82,7 @@ def entropy_gradient_tangents(
     """Compute the derivative of the entropy's gradient in a direction of the scores."""
     answer = np.zeros(graphs.log_weights.shape)
     _core.entropy_gradient_tangents(
-        graphs.log_weights, graphs.lengths, graphs.single_root, workers, direction, answer
+        graphs.log_weights, graphs.lengths, graphs.kind, workers, direction, answer
     )
     return answer
 
@@ -148,7 +148,7 @@ def joint_marginals(graphs: Graphs) -> NDArray[np.float64]:
             "joint_probability for the arcs you need, or condition() on one and take arc_marginals"
         )
     answer = np.zeros((graphs.size,) * 4)
-    _core.joint_marginals(graphs.log_weights, graphs.lengths, graphs.single_root, answer)
+    _core.joint_marginals(graphs.log_weights, graphs.lengths, graphs.kind, answer)
     return answer
 
 

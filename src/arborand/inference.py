@@ -40,7 +40,7 @@ def normalise(graphs: Graphs, workers: int = 1) -> Normaliser:
     """Compute log Z of every graph, flat over the batch."""
     count = len(graphs.lengths)
     answer = Normaliser(np.empty((count, 4)), np.zeros((count, graphs.size)))
-    _core.log_partition(graphs.log_weights, graphs.lengths, graphs.single_root, workers, *answer)
+    _core.log_partition(graphs.log_weights, graphs.lengths, graphs.kind, workers, *answer)
     return answer
 
 
@@ -81,7 +81,7 @@ def log_prob_if_trees(
         first_bad = _core.log_prob(
             graphs.log_weights,
             graphs.lengths,
-            graphs.single_root,
+            graphs.kind,
             *normaliser,
             part if is_ready else _as_core_integers(part),  # type: ignore[arg-type]
             answer[first : first + len(part)],
@@ -111,7 +111,7 @@ def arc_marginals(
     """
     answer = np.zeros(graphs.log_weights.shape)
     _core.arc_marginals(
-        graphs.log_weights, graphs.lengths, graphs.single_root, workers, answer, one_by_one
+        graphs.log_weights, graphs.lengths, graphs.kind, workers, answer, one_by_one
     )
     return answer.reshape(*graphs.batch_shape, graphs.size, graphs.size)
 
@@ -125,9 +125,7 @@ def root_marginals(
     """
     answer = np.zeros(graphs.log_weights.shape[:2])
     steps = np.empty(len(graphs.lengths))
-    _core.root_marginals(
-        graphs.log_weights, graphs.lengths, graphs.single_root, workers, answer, steps
-    )
+    _core.root_marginals(graphs.log_weights, graphs.lengths, graphs.kind, workers, answer, steps)
     return (
         answer.reshape(*graphs.batch_shape, graphs.size),
         steps.reshape(graphs.batch_shape)[()],
@@ -137,23 +135,21 @@ def root_marginals(
 def entropy(graphs: Graphs, workers: int = 1) -> NDArray[np.float64]:
     """Compute the entropy of every graph's trees, in nats."""
     answer = np.empty(len(graphs.lengths))
-    _core.entropy(graphs.log_weights, graphs.lengths, graphs.single_root, workers, answer)
+    _core.entropy(graphs.log_weights, graphs.lengths, graphs.kind, workers, answer)
     return answer.reshape(graphs.batch_shape)[()]
 
 
 def renyi_entropy(graphs: Graphs, order: float, workers: int = 1) -> NDArray[np.float64]:
     """Compute the Renyi entropy of a finite order above 0, in nats."""
     answer = np.empty(len(graphs.lengths))
-    _core.renyi_entropy(
-        graphs.log_weights, graphs.lengths, graphs.single_root, workers, order, answer
-    )
+    _core.renyi_entropy(graphs.log_weights, graphs.lengths, graphs.kind, workers, order, answer)
     return answer.reshape(graphs.batch_shape)[()]
 
 
 def entropy_gradient(graphs: Graphs, workers: int = 1) -> NDArray[np.float64]:
     """Compute the derivative of the entropy in every score."""
     answer = np.zeros(graphs.log_weights.shape)
-    _core.entropy_gradient(graphs.log_weights, graphs.lengths, graphs.single_root, workers, answer)
+    _core.entropy_gradient(graphs.log_weights, graphs.lengths, graphs.kind, workers, answer)
     return answer.reshape(*graphs.batch_shape, graphs.size, graphs.size)
 
 
@@ -169,7 +165,7 @@ def log_num_trees(graphs: Graphs, workers: int = 1) -> NDArray[np.float64]:
 def mean_hitting_time(graphs: Graphs, workers: int = 1) -> NDArray[np.float64]:
     """Compute the mean hitting time of every graph's walk (see ``TreeDistribution``)."""
     log_weights, lengths = graphs.log_weights, graphs.lengths
-    if not graphs.single_root:
+    if not graphs.kind.has_single_root:
         # The root becomes a word that goes on to any other word with the same chance; a new node 0
         # takes its place, because the core leaves out node 0.
         padded = np.full((len(lengths), graphs.size + 1, graphs.size + 1), -np.inf)

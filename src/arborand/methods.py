@@ -11,6 +11,7 @@ import warnings
 from dataclasses import dataclass
 
 from arborand.errors import BiasedSamplerWarning
+from arborand.kinds import TreeKind
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,15 +24,15 @@ class Method:
         What users pass as ``method=`` or ``--method``.
     summary : str
         What it does.
-    single_root_only : bool
-        Whether it draws dependency trees only.
+    only : TreeKind or None
+        The one kind of tree it draws; None if it draws all.
     is_biased : bool
         Whether its draws do *not* follow the distribution.
     """
 
     name: str
     summary: str
-    single_root_only: bool = False
+    only: TreeKind | None = None
     is_biased: bool = False
 
     def __str__(self) -> str:
@@ -40,7 +41,8 @@ class Method:
     @property
     def restrictions(self) -> str:
         """What sets it apart, in brackets after a space; empty if nothing does."""
-        words = ["dependency trees only"] * self.single_root_only + ["biased"] * self.is_biased
+        words = [] if self.only is None else [f"{self.only.noun}s only"]
+        words += ["biased"] * self.is_biased
         return f" ({', '.join(words)})" if words else ""
 
 
@@ -54,7 +56,7 @@ WITH_REPLACEMENT = (
     Method(
         "wilson_reject",
         "loop-erased random walks, repeated until a single arc leaves the root",
-        single_root_only=True,
+        only=TreeKind.DEPENDENCY,
     ),
     Method(
         "colbourn",
@@ -63,7 +65,7 @@ WITH_REPLACEMENT = (
     Method(
         "wilson_rc",
         "the paper's sampler, which draws the root's child by weight instead of by marginal",
-        single_root_only=True,
+        only=TreeKind.DEPENDENCY,
         is_biased=True,
     ),
 )
@@ -95,7 +97,7 @@ def names(methods: tuple[Method, ...]) -> tuple[str, ...]:
 
 
 def check_method(
-    name: str | None, methods: tuple[Method, ...], *, single_root: bool, stacklevel: int = 2
+    name: str | None, methods: tuple[Method, ...], *, kind: TreeKind, stacklevel: int = 2
 ) -> None:
     """Let a method's name through, or None, with a warning if the method is biased.
 
@@ -103,15 +105,15 @@ def check_method(
     """
     if name is None:
         return
-    allowed = [m for m in methods if single_root or not m.single_root_only]
+    allowed = [m for m in methods if m.only in (None, kind)]
     chosen = next((method for method in allowed if method.name == name), None)
     if chosen is None:
-        kind = "with" if methods is WITH_REPLACEMENT else "without"
+        how = "with" if methods is WITH_REPLACEMENT else "without"
         why = "is no method"
         if name in names(methods):
             why = "only draws dependency trees"
         elif name in names(WITH_REPLACEMENT + WITHOUT_REPLACEMENT):
-            why = f"does not draw {kind} replacement"
+            why = f"does not draw {how} replacement"
         listed = ", ".join(repr(method.name) for method in allowed)
         raise ValueError(f"method {name!r} {why}: use one of {listed}, or None")
     if chosen.is_biased:

@@ -14,6 +14,7 @@ from arborand import _core, methods
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from arborand.kinds import TreeKind
     from arborand.validation import Graphs
 
 
@@ -59,7 +60,7 @@ def sample(
     counts = _core.sample(
         graphs.log_weights,
         graphs.lengths,
-        graphs.single_root,
+        graphs.kind,
         workers,
         _NUMBERS[method or methods.DEFAULT_METHOD],
         *key,
@@ -80,7 +81,7 @@ def sample_scores(
     lengths: NDArray[np.int32],
     num_draws: int,
     *,
-    single_root: bool,
+    kind: TreeKind,
     key: tuple[int, int],
     method: str,
     workers: int = 1,
@@ -94,9 +95,9 @@ def sample_scores(
     alone, as bytes if they fit; with them their log-probabilities.  None if something about a graph
     is wrong or odd, which is for the gate to tell.
     """
-    kind = np.float32 if scores.dtype == np.float32 else np.float64
+    number = np.float32 if scores.dtype == np.float32 else np.float64
     with np.errstate(invalid="ignore"):  # some NaNs complain already when they are copied
-        scores = np.ascontiguousarray(scores, dtype=kind)
+        scores = np.ascontiguousarray(scores, dtype=number)
     # Four times as many fit into a cache, and into a page of a Parquet file.
     narrow = np.uint8 if lengths.max(initial=0) < 256 else np.int32
     heads: NDArray[Any] = np.empty(num_draws * int(lengths.sum()), dtype=narrow)
@@ -104,7 +105,7 @@ def sample_scores(
     is_sound = _core.sample_scores(
         scores,
         lengths,
-        single_root,
+        int(kind),
         workers,
         _NUMBERS[method],
         *key,

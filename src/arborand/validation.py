@@ -22,6 +22,8 @@ from arborand.errors import InvalidWeightsError, NoTreeError, SuspiciousWeightsW
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
+    from arborand.kinds import TreeKind
+
 # What _core.inspect finds wrong; the order of enum class Finding in src/core/python/inspection.hpp.
 _NONE, _NOT_A_NUMBER, _PLUS_INFINITY, _UNREACHABLE, _NO_SINGLE_ROOT, _NEGATIVE = range(6)
 # What it finds odd; the order of enum class Suspicion in src/core/python/suspicion.hpp.
@@ -47,14 +49,14 @@ class Graphs:
         The number of words of each graph.
     batch_shape : tuple of int
         The shape the caller gave; ``()`` for a single graph.
-    single_root : bool
-        Whether the trees are dependency trees.
+    kind : TreeKind
+        Which trees are meant.
     """
 
     log_weights: NDArray[np.float64]
     lengths: NDArray[np.int32]
     batch_shape: tuple[int, ...]
-    single_root: bool
+    kind: TreeKind
 
     def __post_init__(self) -> None:
         # The core relies on what was checked: nobody may be able to change it later, not by
@@ -80,7 +82,7 @@ def check_log_weights(
     log_weights: ArrayLike,
     lengths: ArrayLike | None,
     *,
-    single_root: bool,
+    kind: TreeKind,
     name: str = "log_weights",
     orientation: str = HEAD_DEPENDENT,
     stacklevel: int | None = None,
@@ -91,13 +93,13 @@ def check_log_weights(
     but looks like a mistake.
     """
     if lengths is None and orientation == HEAD_DEPENDENT:
-        graphs = _at_once(log_weights, single_root, are_weights=False)
+        graphs = _at_once(log_weights, kind, are_weights=False)
         if graphs is not None:
             return graphs
     given = Given(_as_array(log_weights, name), name, orientation, True)
     if stacklevel is None:
-        return _check(given, lengths, single_root)[0]
-    graphs, suspicion, graph = _check(given, lengths, single_root, report_oddities=True)
+        return _check(given, lengths, kind)[0]
+    graphs, suspicion, graph = _check(given, lengths, kind, report_oddities=True)
     if suspicion != _NONE or given.array.shape == (3, 3):
         _warn_if_suspicious(given, graphs, suspicion, graph, stacklevel + 1)
     return graphs
@@ -107,20 +109,20 @@ def check_weights(
     weights: ArrayLike,
     lengths: ArrayLike | None,
     *,
-    single_root: bool,
+    kind: TreeKind,
     orientation: str = HEAD_DEPENDENT,
 ) -> Graphs:
     """Let plain weights through the gate, as log-weights."""
     if lengths is None and orientation == HEAD_DEPENDENT:
-        graphs = _at_once(weights, single_root, are_weights=True)
+        graphs = _at_once(weights, kind, are_weights=True)
         if graphs is not None:
             return graphs
     given = Given(_as_array(weights, "weights"), "weights", orientation, False)
-    return _check(given, lengths, single_root)[0]
+    return _check(given, lengths, kind)[0]
 
 
 def has_tree(
-    log_weights: NDArray[np.float64], num_words: int, single_root: bool, arc: tuple[int, int]
+    log_weights: NDArray[np.float64], num_words: int, kind: TreeKind, arc: tuple[int, int]
 ) -> bool:
     """Tell whether any tree of one checked graph contains an arc."""
     head, dependent = arc
@@ -128,20 +130,20 @@ def has_tree(
     conditioned[:, dependent] = -np.inf
     conditioned[head, dependent] = 0.0
     lengths = np.array([num_words], dtype=np.int32)
-    return bool(_core.inspect(conditioned[None], lengths, single_root)[0] == _NONE)
+    return bool(_core.inspect(conditioned[None], lengths, kind)[0] == _NONE)
 
 
-def _at_once(values: ArrayLike, single_root: bool, *, are_weights: bool) -> Graphs | None:
+def _at_once(values: ArrayLike, kind: TreeKind, *, are_weights: bool) -> Graphs | None:
     """Let one graph of float64 through without another look, if there is nothing to say about it.
 
     Most distributions are of one, and small: looking at it takes longer in Python than in the core.
     """
     if type(values) is not np.ndarray:
         return None
-    log_weights = _core.sound_copy(values, single_root, are_weights)
+    log_weights = _core.sound_copy(values, kind, are_weights)
     if log_weights is None:
         return None
-    return Graphs(log_weights, _length_of_one(len(values) - 1), (), single_root)
+    return Graphs(log_weights, _length_of_one(len(values) - 1), (), kind)
 
 
 @dataclass(slots=True)
@@ -240,18 +242,18 @@ def _wrong_shape(array: NDArray[Any], *, are_logarithms: bool) -> str | None:
 
 
 def _check(
-    given: Given, lengths: ArrayLike | None, single_root: bool, *, report_oddities: bool = False
+    given: Given, lengths: ArrayLike | None, kind: TreeKind, *, report_oddities: bool = False
 ) -> tuple[Graphs, int, int]:
     """Check a fresh copy, and freeze it; beside it what is odd, and about which graph."""
     *batch_shape, size, _ = given.array.shape
     flat_lengths = _check_lengths(lengths, given.array.shape)
     if given.are_logarithms:
         flat = given.copy().reshape(-1, size, size)
-        found = _core.inspect(flat, flat_lengths, single_root, report_oddities)
+        found = _core.inspect(flat, flat_lengths, kind, report_oddities)
     else:
         weights = given.in_order().reshape(-1, size, size)
         flat = np.empty(weights.shape)
-        found = _core.inspect_weights(weights, flat, flat_lengths, single_root)
+        found = _core.inspect_weights(weights, flat, flat_lengths, kind)
     finding, graph, head, dependent = found
     if _NONE < finding <= _NEGATIVE:
         index = tuple(int(i) for i in np.unravel_index(graph, batch_shape))
@@ -264,7 +266,7 @@ def _check(
             )
         nodes = int(flat_lengths[graph]) + 1
         raise _no_tree(given, flat[graph, :nodes, :nodes], index, has_lengths=lengths is not None)
-    return Graphs(flat, flat_lengths, tuple(batch_shape), single_root), finding, graph
+    return Graphs(flat, flat_lengths, tuple(batch_shape), kind), finding, graph
 
 
 @functools.lru_cache(maxsize=1024)

@@ -108,7 +108,7 @@ def sample_without_replacement(
     _core.sample_distinct(
         graphs.log_weights,
         graphs.lengths,
-        graphs.single_root,
+        graphs.kind,
         workers,
         *key,
         first_graph,
@@ -143,7 +143,7 @@ def iterate_without_replacement(
             _core.DistinctIterator(
                 graphs.log_weights[i : i + 1],
                 graphs.lengths[i : i + 1],
-                graphs.single_root,
+                graphs.kind,
                 *key,
                 first_graph + i,
                 float(below[i]),

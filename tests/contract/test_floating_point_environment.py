@@ -114,7 +114,7 @@ def test_scores_in_float32_are_converted_as_if_there_were_no_environment(setting
 
     def solved():
         values, gradients = np.empty(20, np.float32), np.empty_like(scores)
-        assert _core.log_partition_of_scores(scores, None, True, workers, values, gradients)
+        assert _core.log_partition_of_scores(scores, None, 1, workers, values, gradients)
         return values.tobytes(), gradients.tobytes()
 
     expected = solved()

@@ -8,7 +8,7 @@ import pytest
 
 from arborand import DependencyTrees, SpanningTrees, methods
 from arborand.cli import options
-from tests.kinds import KINDS, is_single_root
+from tests.kinds import KINDS
 from tests.random_graphs import dense_scores
 
 ROOT = Path(__file__).parents[2]
@@ -29,7 +29,7 @@ def draw(distribution, function, method):
 def test_every_method_draws_the_trees_it_says(kind, function, known):
     distribution = kind(dense_scores(0, 4))
     for method in known:
-        if is_single_root(kind) or not method.single_root_only:
+        if method.only in (None, kind._kind):
             assert len(draw(distribution, function, method.name)) == 3
         else:
             with pytest.raises(ValueError, match=f"'{method.name}' only draws dependency trees"):

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from arborand import BiasedSamplerWarning, DependencyTrees, SpanningTrees, _core, methods, sampling
+from arborand.kinds import TreeKind
 from arborand.randomness import stream_key
 from arborand.trees import is_tree
 from tests.kinds import KINDS, is_single_root
@@ -217,7 +218,7 @@ def test_draws_from_scores_as_they_come_are_those_of_a_padded_batch(kind, method
     flat, lengths, padded = ragged(graphs, dtype)
     options = {"method": method, "first_graph": 7, "first_draw": 3}
     heads, log_prob = sampling.sample_scores(
-        flat, lengths, 5, single_root=is_single_root(kind), key=stream_key(1), workers=workers,
+        flat, lengths, 5, kind=kind._kind, key=stream_key(1), workers=workers,
         **options
     )  # fmt: skip
     distribution = kind(padded, lengths=lengths)
@@ -228,7 +229,7 @@ def test_draws_from_scores_as_they_come_are_those_of_a_padded_batch(kind, method
 
 
 def test_heads_of_long_sentences_do_not_fit_into_bytes():
-    options = {"single_root": True, "key": stream_key(1), "method": "wilson"}
+    options = {"kind": TreeKind.DEPENDENCY, "key": stream_key(1), "method": "wilson"}
     for num_words, dtype in ((255, np.uint8), (256, np.int32)):
         flat, lengths, padded = ragged([dense_scores(0, num_words), dense_scores(1, 2)], "f8")
         heads, _ = sampling.sample_scores(flat, lengths, 3, **options)
@@ -245,7 +246,7 @@ def test_heads_of_long_sentences_do_not_fit_into_bytes():
 )
 def test_what_the_gate_would_speak_about_is_not_drawn_from(wrong):
     graphs = [dense_scores(seed, 4) for seed in range(3)]
-    options = {"single_root": True, "key": stream_key(1), "method": "wilson"}
+    options = {"kind": TreeKind.DEPENDENCY, "key": stream_key(1), "method": "wilson"}
     assert sampling.sample_scores(*ragged(graphs, "f8")[:2], 2, **options) is not None
     graphs[1][:, 2] = wrong
     if wrong == 0.0:
@@ -255,7 +256,7 @@ def test_what_the_gate_would_speak_about_is_not_drawn_from(wrong):
 
 def test_arrays_of_other_sizes_than_the_lengths_ask_for_are_refused():
     flat, lengths, _ = ragged([dense_scores(0, 4), dense_scores(1, 2)], "f8")
-    options = {"single_root": True, "key": stream_key(1), "method": "wilson"}
+    options = {"kind": TreeKind.DEPENDENCY, "key": stream_key(1), "method": "wilson"}
     with pytest.raises(ValueError, match="do not have the sizes that the lengths ask for"):
         sampling.sample_scores(flat[:-1], lengths, 2, **options)
 

@@ -89,7 +89,7 @@ def test_the_number_type_does_not_show(kind, name, method):
 def test_the_number_type_does_not_show_where_all_children_are_as_likely(kind, num_words):
     # Each number type rounds the chances of children in its own way.
     graphs = kind(dense_scores(1, num_words, 0.0))._graphs
-    for method in ("wilson", "wilson_rc") if graphs.single_root else ("wilson",):
+    for method in ("wilson", "wilson_rc") if graphs.kind.has_single_root else ("wilson",):
         options = {"method": method, "key": stream_key(4), "pops": "always"}
         heads, _ = sampling.sample(graphs, 50, **options)
         again, _ = sampling.sample(graphs, 50, trusts_double=False, **options)

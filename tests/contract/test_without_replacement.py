@@ -413,7 +413,7 @@ def count_repeats(distribution, k, *, below, most_repeats=-1):
     num_repeats = _core.sample_distinct(
         graphs.log_weights,
         graphs.lengths,
-        graphs.single_root,
+        graphs.kind,
         1,
         *stream_key(0),
         0,
@@ -565,8 +565,9 @@ def test_ctrl_c_interrupts_the_switch():
     setup = """
         import numpy as np
         from arborand import without_replacement
+        from arborand.kinds import TreeKind
         from arborand.validation import check_log_weights
-        graphs = check_log_weights(np.zeros((301, 301)), None, single_root=False)
+        graphs = check_log_weights(np.zeros((301, 301)), None, kind=TreeKind.SPANNING)
     """
     call = (
         "without_replacement.sample_without_replacement(graphs, 30_001, method='rejection', "

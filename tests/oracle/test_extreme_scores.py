@@ -45,7 +45,7 @@ def with_gradient(compute, distribution):
     graphs = distribution._graphs
     values, gradients = np.empty(len(graphs.lengths)), np.empty(graphs.log_weights.shape)
     scores, lengths = graphs.log_weights, graphs.lengths.astype(np.int64)
-    assert compute(scores, lengths, graphs.single_root, 1, values, gradients)
+    assert compute(scores, lengths, int(graphs.kind), 1, values, gradients)
     return values[0], gradients[0]
 
 

@@ -69,7 +69,7 @@ def assert_same_trees(distribution, num_draws, method, seed, step_budget, **firs
         graphs.log_weights,
         graphs.lengths,
         num_draws,
-        single_root=graphs.single_root,
+        single_root=graphs.kind.has_single_root,
         method=method,
         key=stream_key(seed),
         step_budget=step_budget,
@@ -244,7 +244,7 @@ def assert_same_sequence(distribution, num_trees, *, method, seed=0, first=0, **
         expected = twin.sample_without_replacement(
             single.log_weights[nodes, nodes],
             num_trees,
-            single_root=graphs.single_root,
+            single_root=graphs.kind.has_single_root,
             key=stream_key(seed),
             graph=first + graph,
             switch_below=float(below[graph]),

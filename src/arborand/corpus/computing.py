@@ -23,6 +23,7 @@ from arborand.errors import (
 from arborand.evaluation import Summary, evaluate
 from arborand.formats.characters import visible
 from arborand.formats.rows import Rows
+from arborand.kinds import TreeKind
 from arborand.randomness import stream_key
 from arborand.sampling import sample_scores
 from arborand.validation import HEAD_DEPENDENT
@@ -140,7 +141,7 @@ class Sampling:
                 run.scores,
                 run.lengths,
                 self.num_trees,
-                single_root=self.setting.single_root,
+                kind=TreeKind(self.setting.single_root),
                 key=stream_key(self.seed),
                 method=self.method,
                 workers=self.setting.workers,

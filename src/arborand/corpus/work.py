@@ -10,6 +10,7 @@ from arborand.arguments import check_choice, check_count
 from arborand.corpus import computing
 from arborand.errors import ArborandError
 from arborand.formats import rows as layouts
+from arborand.kinds import TreeKind
 from arborand.methods import (
     DEFAULT_METHOD,
     DEFAULT_WITHOUT_REPLACEMENT,
@@ -128,7 +129,7 @@ def make_work(
     if command == "sample":
         seed = None if seed is None else check_count(seed, "seed", 0)
         methods = WITHOUT_REPLACEMENT if without_replacement else WITH_REPLACEMENT
-        check_method(method, methods, single_root=trees == "dependency")
+        check_method(method, methods, kind=TreeKind[trees.upper()])
     setting = computing.Setting(trees == "dependency", weights, 1, keep_heads, orientation)
     common = {"keep-heads": keep_heads, "trees": trees, "weights": weights}
     if orientation != HEAD_DEPENDENT:

@@ -12,6 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from arborand.kinds import TreeKind
 from arborand.validation import check_log_weights
 
 if TYPE_CHECKING:
@@ -59,12 +60,12 @@ def _without_transforms(tensor: Tensor) -> Tensor:
     return plain
 
 
-def to_graphs(log_weights: Tensor, lengths: Tensor | None, single_root: bool) -> Graphs:
+def to_graphs(log_weights: Tensor, lengths: Tensor | None, kind: int) -> Graphs:
     """Let scores through the gate of the library: errors on values are raised here."""
     return check_log_weights(
         to_array(log_weights),
         None if lengths is None else to_array(lengths),
-        single_root=single_root,
+        kind=TreeKind(kind),
     )
 
 
@@ -72,7 +73,7 @@ def of_scores(
     compute: Callable[..., bool],
     log_weights: Tensor,
     lengths: Tensor | None,
-    single_root: bool,
+    kind: int,
     workers: int,
     *,
     gradient: bool,
@@ -89,13 +90,13 @@ def of_scores(
     is_sound = compute(
         array,
         None if lengths is None else _on_cpu(lengths, torch.int64).numpy(),
-        single_root,
+        kind,
         workers,
         numbers,
         None if slope is None else slope.numpy(),
     )
     if not is_sound:
-        to_graphs(log_weights, lengths, single_root)
+        to_graphs(log_weights, lengths, kind)
         raise RuntimeError("log_weights were changed while they were read")
     value = torch.from_numpy(numbers)
     if not log_weights.is_cpu:

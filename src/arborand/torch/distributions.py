@@ -19,6 +19,7 @@ import arborand
 from arborand.arguments import check_count, check_workers, explain_arguments
 from arborand.enumeration import dependency_trees, spanning_trees
 from arborand.errors import InvalidTreeError, InvalidWeightsError
+from arborand.kinds import TreeKind
 from arborand.methods import WITH_REPLACEMENT, WITHOUT_REPLACEMENT, check_method
 from arborand.torch import operations
 from arborand.torch.border import (
@@ -94,9 +95,9 @@ class _Trees(constraints.Constraint):
     is_discrete = True
     event_dim = 1
 
-    def __init__(self, lengths: Tensor, single_root: bool) -> None:
+    def __init__(self, lengths: Tensor, kind: TreeKind) -> None:
         self._lengths = lengths
-        self._single_root = single_root
+        self._kind = kind
         super().__init__()
 
     def check(self, value: Tensor) -> Tensor:
@@ -104,7 +105,7 @@ class _Trees(constraints.Constraint):
         answer = is_tree(
             to_array(value.expand(*shape, *value.shape[-1:])),
             lengths=to_array(self._lengths.expand(shape)),
-            single_root=self._single_root,
+            single_root=self._kind.has_single_root,
         )
         return torch.as_tensor(answer, device=value.device)
 
@@ -119,7 +120,7 @@ class TreeDistribution(Distribution):
     has_enumerate_support = True
     has_rsample = False
 
-    single_root: ClassVar[bool]
+    _kind: ClassVar[TreeKind]
     log_weights: Tensor
     workers: int
     _lengths: Tensor | None
@@ -139,7 +140,7 @@ class TreeDistribution(Distribution):
         # What torch would check looks at padding as well; the gate, at each use, does not.
         super().__init__(batch_shape, log_weights.shape[-1:], validate_args=False)
         if validate_args:
-            to_graphs(self.log_weights, self._lengths, self.single_root)
+            to_graphs(self.log_weights, self._lengths, self._kind)
 
     # ---- what it is made of
 
@@ -154,7 +155,7 @@ class TreeDistribution(Distribution):
     @constraints.dependent_property(is_discrete=True, event_dim=1)
     def support(self) -> constraints.Constraint:
         """Describe the trees of this kind, whatever their probability."""
-        return _Trees(self.lengths, self.single_root)
+        return _Trees(self.lengths, self._kind)
 
     def expand(self, batch_shape: Sequence[int], _instance: Any = None) -> Self:
         """Repeat the distribution over more batch axes, without copying scores."""
@@ -192,7 +193,7 @@ class TreeDistribution(Distribution):
         >>> round(scores.grad[0].sum().item(), 4)  # one root arc in each tree
         1.0
         """
-        return operations.log_partition(self.log_weights, *self._kind)
+        return operations.log_partition(self.log_weights, *self._arguments)
 
     def arc_marginals(self) -> Tensor:
         """Compute the probability of every arc: that a random tree contains it.
@@ -202,7 +203,7 @@ class TreeDistribution(Distribution):
         Tensor, in the shape of `log_weights`
             ``[head, dependent]``; 0 where there is no arc and in the padding.
         """
-        return operations.arc_marginals(self.log_weights, *self._kind)
+        return operations.arc_marginals(self.log_weights, *self._arguments)
 
     def root_marginals(self) -> Tensor:
         """Compute the probability of every root arc: row 0 of `arc_marginals`."""
@@ -216,7 +217,7 @@ class TreeDistribution(Distribution):
         >>> round(SpanningTrees(torch.zeros(3, 3)).entropy().item(), 4)  # log 3
         1.0986
         """
-        return operations.entropy(self.log_weights, *self._kind)
+        return operations.entropy(self.log_weights, *self._arguments)
 
     def cross_entropy(self, other: TreeDistribution) -> Tensor:
         """Compute the mean of minus the other distribution's log-probability, in nats."""
@@ -254,7 +255,7 @@ class TreeDistribution(Distribution):
         trees = self if batch_shape == self.batch_shape else self.expand(batch_shape)
         heads = value.to(torch.int64).expand(*shape, value.shape[-1])
         flat = heads.reshape(draws.numel(), *batch_shape, value.shape[-1]).movedim(0, -2)
-        answer = operations.log_prob(trees.log_weights, flat, *trees._kind)
+        answer = operations.log_prob(trees.log_weights, flat, *trees._arguments)
         return answer.movedim(-1, 0).reshape(shape)
 
     def expectation(self, arc_values: Tensor) -> Tensor:
@@ -324,7 +325,7 @@ class TreeDistribution(Distribution):
         # Relative to each word's most probable head, arcs of a nearly certain tree count 0: what is
         # left of the sum is in proportion to the mass of the other trees.
         with torch.no_grad():
-            marginals = operations.arc_marginals(self.log_weights, *self._kind)
+            marginals = operations.arc_marginals(self.log_weights, *self._arguments)
         is_read, reference = marginals > 0, marginals.argmax(-2, keepdim=True)
 
         def relative(given: Tensor, name: str) -> Tensor:
@@ -344,7 +345,7 @@ class TreeDistribution(Distribution):
         log Z times the direction.
         """
         values = self._check_values(direction, "direction")
-        return operations.arc_covariances(self.log_weights, values, *self._kind)
+        return operations.arc_covariances(self.log_weights, values, *self._arguments)
 
     @not_compiled
     def condition(
@@ -411,12 +412,12 @@ class TreeDistribution(Distribution):
         >>> d.sample((2,), generator=torch.Generator().manual_seed(0)).shape
         torch.Size([2, 5, 4])
         """
-        check_method(method, WITH_REPLACEMENT, single_root=self.single_root)
+        check_method(method, WITH_REPLACEMENT, kind=self._kind)
         if isinstance(sample_shape, int):
             raise TypeError(f"sample_shape is {sample_shape}: pass a shape, ({sample_shape},)")
         shape = Size(sample_shape)
         heads = operations.sample(
-            self.log_weights, draw_key(generator), *self._kind, shape.numel(), method
+            self.log_weights, draw_key(generator), *self._arguments, shape.numel(), method
         )
         return heads.reshape(*shape, *self.batch_shape, *self.event_shape)
 
@@ -439,9 +440,9 @@ class TreeDistribution(Distribution):
 
         If there are fewer trees, all of them are returned.
         """
-        check_method(method, WITHOUT_REPLACEMENT, single_root=self.single_root)
+        check_method(method, WITHOUT_REPLACEMENT, kind=self._kind)
         draws = sample_without_replacement(
-            to_graphs(self.log_weights, self._lengths, self.single_root),
+            to_graphs(self.log_weights, self._lengths, self._kind),
             check_count(k, "k", 0),
             method=method,
             workers=self.workers,
@@ -489,14 +490,16 @@ class TreeDistribution(Distribution):
             raise NotImplementedError("graphs of different lengths have different trees")
         (num_words,) = lengths
         count = (
-            num_words ** (num_words - 1) if self.single_root else (num_words + 1) ** (num_words - 1)
+            num_words ** (num_words - 1)
+            if self._kind.has_single_root
+            else (num_words + 1) ** (num_words - 1)
         )
         if count > _LARGEST_SUPPORT:
             raise NotImplementedError(
                 f"there are {count:,} trees of {num_words} words, more than {_LARGEST_SUPPORT:,}; "
                 "sample() or sample_without_replacement() them"
             )
-        trees = dependency_trees if self.single_root else spanning_trees
+        trees = dependency_trees if self._kind.has_single_root else spanning_trees
         listed = np.full((count, size), -1)
         listed[:, : num_words + 1] = [
             heads for heads, _ in trees(np.zeros((num_words + 1, num_words + 1)))
@@ -547,15 +550,15 @@ class TreeDistribution(Distribution):
     # ---- how it is done
 
     @property
-    def _kind(self) -> tuple[Tensor | None, bool, int]:
-        return self._lengths, self.single_root, self.workers
+    def _arguments(self) -> tuple[Tensor | None, int, int]:
+        return self._lengths, int(self._kind), self.workers
 
     def _like(self, log_weights: Tensor) -> Self:
         """Make a distribution of the same kind over the same words."""
         return type(self)(log_weights, lengths=self._lengths, workers=self.workers)
 
     def _in_numpy(self) -> arborand.SpanningTrees | arborand.DependencyTrees:
-        kind = arborand.DependencyTrees if self.single_root else arborand.SpanningTrees
+        kind = arborand.DependencyTrees if self._kind.has_single_root else arborand.SpanningTrees
         lengths = None if self._lengths is None else to_array(self._lengths)
         return kind(to_array(self.log_weights), lengths=lengths)
 
@@ -602,7 +605,7 @@ class SpanningTrees(TreeDistribution):
     [16.0, 3.0]
     """
 
-    single_root = False
+    _kind = TreeKind.SPANNING
 
 
 class DependencyTrees(TreeDistribution):
@@ -632,7 +635,7 @@ class DependencyTrees(TreeDistribution):
     [9.0, 2.0]
     """
 
-    single_root = True
+    _kind = TreeKind.DEPENDENCY
 
 
 @register_kl(TreeDistribution, TreeDistribution)  # type: ignore[untyped-decorator]
@@ -654,8 +657,8 @@ def _kl_divergence(p: TreeDistribution, q: TreeDistribution) -> Tensor:
         second,
         lengths,
         other_lengths,
-        p.single_root,
-        q.single_root,
+        int(p._kind),
+        int(q._kind),
         max(p.workers, q.workers),
     )
 

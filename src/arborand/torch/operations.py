@@ -36,6 +36,7 @@ from torch.library import Library, custom_op, infer_schema, register_fake, regis
 
 from arborand import _core, divergence, expectations, inference, sampling
 from arborand.expectations import check_arc_values
+from arborand.kinds import TreeKind
 from arborand.torch.border import (
     answer_dtype,
     key_words,
@@ -69,23 +70,23 @@ if TYPE_CHECKING:
 
 
 def _compute_log_partition(
-    log_weights: Tensor, lengths: Tensor | None, single_root: bool, workers: int
+    log_weights: Tensor, lengths: Tensor | None, kind: int, workers: int
 ) -> Tensor:
     compute = _core.log_partition_of_scores
-    return of_scores(compute, log_weights, lengths, single_root, workers, gradient=False)[0]
+    return of_scores(compute, log_weights, lengths, kind, workers, gradient=False)[0]
 
 
 def _compute_arc_marginals(
-    log_weights: Tensor, lengths: Tensor | None, single_root: bool, workers: int
+    log_weights: Tensor, lengths: Tensor | None, kind: int, workers: int
 ) -> Tensor:
-    graphs = to_graphs(log_weights, lengths, single_root)
+    graphs = to_graphs(log_weights, lengths, kind)
     return to_tensor(inference.arc_marginals(graphs, workers), log_weights)
 
 
 def _compute_arc_covariances(
-    log_weights: Tensor, direction: Tensor, lengths: Tensor | None, single_root: bool, workers: int
+    log_weights: Tensor, direction: Tensor, lengths: Tensor | None, kind: int, workers: int
 ) -> Tensor:
-    graphs = to_graphs(log_weights, lengths, single_root)
+    graphs = to_graphs(log_weights, lengths, kind)
     answer = expectations.arc_covariances(graphs, _direction(direction, graphs), workers)
     return to_tensor(answer.reshape(log_weights.shape), log_weights)
 
@@ -95,10 +96,10 @@ def _compute_arc_cumulants(
     direction: Tensor,
     other: Tensor,
     lengths: Tensor | None,
-    single_root: bool,
+    kind: int,
     workers: int,
 ) -> Tensor:
-    graphs = to_graphs(log_weights, lengths, single_root)
+    graphs = to_graphs(log_weights, lengths, kind)
     answer = expectations.arc_cumulants(
         graphs, _direction(direction, graphs), _direction(other, graphs), workers
     )
@@ -106,35 +107,35 @@ def _compute_arc_cumulants(
 
 
 def _compute_entropy(
-    log_weights: Tensor, lengths: Tensor | None, single_root: bool, workers: int
+    log_weights: Tensor, lengths: Tensor | None, kind: int, workers: int
 ) -> Tensor:
     compute = _core.entropy_of_scores
-    return of_scores(compute, log_weights, lengths, single_root, workers, gradient=False)[0]
+    return of_scores(compute, log_weights, lengths, kind, workers, gradient=False)[0]
 
 
 def _compute_entropy_gradient(
-    log_weights: Tensor, lengths: Tensor | None, single_root: bool, workers: int
+    log_weights: Tensor, lengths: Tensor | None, kind: int, workers: int
 ) -> Tensor:
-    graphs = to_graphs(log_weights, lengths, single_root)
+    graphs = to_graphs(log_weights, lengths, kind)
     return to_tensor(inference.entropy_gradient(graphs, workers), log_weights)
 
 
 def _compute_entropy_gradient_tangents(
-    log_weights: Tensor, direction: Tensor, lengths: Tensor | None, single_root: bool, workers: int
+    log_weights: Tensor, direction: Tensor, lengths: Tensor | None, kind: int, workers: int
 ) -> Tensor:
-    graphs = to_graphs(log_weights, lengths, single_root)
+    graphs = to_graphs(log_weights, lengths, kind)
     answer = expectations.entropy_gradient_tangents(graphs, _direction(direction, graphs), workers)
     return to_tensor(answer.reshape(log_weights.shape), log_weights)
 
 
 def _compute_log_prob(
-    log_weights: Tensor, heads: Tensor, lengths: Tensor | None, single_root: bool, workers: int
+    log_weights: Tensor, heads: Tensor, lengths: Tensor | None, kind: int, workers: int
 ) -> Tensor:
-    graphs = to_graphs(log_weights, lengths, single_root)
+    graphs = to_graphs(log_weights, lengths, kind)
     array = np.moveaxis(to_array(heads), -2, 0)
     trees = check_trees(array, graphs.lengths.reshape(graphs.batch_shape)).astype(np.int32)
     answer = inference.log_prob(graphs, inference.normalise(graphs, workers), trees)
-    if single_root:
+    if TreeKind(kind).has_single_root:
         answer[num_root_arcs(trees) != 1] = -np.inf
     return to_tensor(np.ascontiguousarray(np.moveaxis(answer, 0, -1)), log_weights)
 
@@ -144,12 +145,12 @@ def _compute_kl_divergence(
     other: Tensor,
     lengths: Tensor | None,
     other_lengths: Tensor | None,
-    single_root: bool,
-    other_single_root: bool,
+    kind: int,
+    other_kind: int,
     workers: int,
 ) -> Tensor:
-    graphs = to_graphs(log_weights, lengths, single_root)
-    other_graphs = to_graphs(other, other_lengths, other_single_root)
+    graphs = to_graphs(log_weights, lengths, kind)
+    other_graphs = to_graphs(other, other_lengths, other_kind)
     if not np.array_equal(graphs.lengths, other_graphs.lengths):
         raise ValueError(
             "the two distributions have graphs of other lengths: kl_divergence needs as many words "
@@ -163,12 +164,12 @@ def _compute_sample(
     log_weights: Tensor,
     key: Tensor,
     lengths: Tensor | None,
-    single_root: bool,
+    kind: int,
     workers: int,
     num_draws: int,
     method: str | None,
 ) -> Tensor:
-    graphs = to_graphs(log_weights, lengths, single_root)
+    graphs = to_graphs(log_weights, lengths, kind)
     heads, _ = sampling.sample(
         graphs, num_draws, key=key_words(key), method=method, workers=workers
     )
@@ -223,7 +224,7 @@ def _drawn_trees(
     log_weights: Tensor,
     key: Tensor,
     lengths: Tensor | None,
-    single_root: bool,
+    kind: int,
     workers: int,
     num_draws: int,
     method: str | None,
@@ -707,17 +708,17 @@ class _KullbackLeiblerDivergence(_Operation):
 
     @staticmethod
     def _gradients(ctx: Any) -> tuple[Callable[[], Tensor], Callable[[], Tensor]]:
-        log_weights, other, lengths, _, single_root, other_single_root, workers, _ = _inputs(ctx)
+        log_weights, other, lengths, _, kind, other_kind, workers, _ = _inputs(ctx)
 
         def in_first() -> Tensor:
             # No tree of finite divergence has an arc that only one of the two allows.
             is_arc = (log_weights > -math.inf) & (other > -math.inf)
             first, second = (torch.where(is_arc, scores, 0.0) for scores in (log_weights, other))
-            return arc_covariances(log_weights, first - second, lengths, single_root, workers)
+            return arc_covariances(log_weights, first - second, lengths, kind, workers)
 
         def in_second() -> Tensor:
-            return arc_marginals(other, lengths, other_single_root, workers) - arc_marginals(
-                log_weights, lengths, single_root, workers
+            return arc_marginals(other, lengths, other_kind, workers) - arc_marginals(
+                log_weights, lengths, kind, workers
             )
 
         return in_first, in_second
@@ -767,27 +768,21 @@ _draw = not_compiled(_compute_sample)
 _operators = torch.ops.arborand
 
 
-def log_partition(
-    log_weights: Tensor, lengths: Tensor | None, single_root: bool, workers: int
-) -> Tensor:
+def log_partition(log_weights: Tensor, lengths: Tensor | None, kind: int, workers: int) -> Tensor:
     """Compute log Z of every graph."""
-    arguments = (log_weights, lengths, single_root, workers)
+    arguments = (log_weights, lengths, kind, workers)
     if _awaits_backward(log_weights):
         return _apply_with_gradient(_LogPartitionWithGradient, arguments)
     return _call(_LogPartition, _operators.log_partition, *arguments)
 
 
-def arc_marginals(
-    log_weights: Tensor, lengths: Tensor | None, single_root: bool, workers: int
-) -> Tensor:
+def arc_marginals(log_weights: Tensor, lengths: Tensor | None, kind: int, workers: int) -> Tensor:
     """Compute the probability of every arc."""
-    return _call(
-        _ArcMarginals, _operators.arc_marginals, log_weights, lengths, single_root, workers
-    )
+    return _call(_ArcMarginals, _operators.arc_marginals, log_weights, lengths, kind, workers)
 
 
 def arc_covariances(
-    log_weights: Tensor, direction: Tensor, lengths: Tensor | None, single_root: bool, workers: int
+    log_weights: Tensor, direction: Tensor, lengths: Tensor | None, kind: int, workers: int
 ) -> Tensor:
     """Compute the derivative of all marginals in a direction of the scores."""
     return _call(
@@ -796,7 +791,7 @@ def arc_covariances(
         log_weights,
         direction,
         lengths,
-        single_root,
+        kind,
         workers,
     )
 
@@ -806,7 +801,7 @@ def arc_cumulants(
     direction: Tensor,
     other: Tensor,
     lengths: Tensor | None,
-    single_root: bool,
+    kind: int,
     workers: int,
 ) -> Tensor:
     """Compute the derivative of `arc_covariances` in another direction."""
@@ -817,30 +812,28 @@ def arc_cumulants(
         direction,
         other,
         lengths,
-        single_root,
+        kind,
         workers,
     )
 
 
-def entropy(log_weights: Tensor, lengths: Tensor | None, single_root: bool, workers: int) -> Tensor:
+def entropy(log_weights: Tensor, lengths: Tensor | None, kind: int, workers: int) -> Tensor:
     """Compute the entropy of every graph's trees, in nats."""
-    arguments = (log_weights, lengths, single_root, workers)
+    arguments = (log_weights, lengths, kind, workers)
     if _awaits_backward(log_weights):
         return _apply_with_gradient(_EntropyWithGradient, arguments)
     return _call(_Entropy, _operators.entropy, *arguments)
 
 
 def entropy_gradient(
-    log_weights: Tensor, lengths: Tensor | None, single_root: bool, workers: int
+    log_weights: Tensor, lengths: Tensor | None, kind: int, workers: int
 ) -> Tensor:
     """Compute the derivative of the entropy in every score."""
-    return _call(
-        _EntropyGradient, _operators.entropy_gradient, log_weights, lengths, single_root, workers
-    )
+    return _call(_EntropyGradient, _operators.entropy_gradient, log_weights, lengths, kind, workers)
 
 
 def entropy_gradient_tangents(
-    log_weights: Tensor, direction: Tensor, lengths: Tensor | None, single_root: bool, workers: int
+    log_weights: Tensor, direction: Tensor, lengths: Tensor | None, kind: int, workers: int
 ) -> Tensor:
     """Compute the derivative of `entropy_gradient` in a direction of the scores."""
     return _call(
@@ -849,16 +842,16 @@ def entropy_gradient_tangents(
         log_weights.view_as(log_weights),  # see _are_scores_differentiated
         direction,
         lengths,
-        single_root,
+        kind,
         workers,
     )
 
 
 def log_prob(
-    log_weights: Tensor, heads: Tensor, lengths: Tensor | None, single_root: bool, workers: int
+    log_weights: Tensor, heads: Tensor, lengths: Tensor | None, kind: int, workers: int
 ) -> Tensor:
     """Compute the log-probability of trees of shape (*batch_shape, num_trees, m)."""
-    return _call(_LogProb, _operators.log_prob, log_weights, heads, lengths, single_root, workers)
+    return _call(_LogProb, _operators.log_prob, log_weights, heads, lengths, kind, workers)
 
 
 def checked(numbers: Tensor, is_wrong: Tensor, message: str) -> Tensor:
@@ -871,8 +864,8 @@ def kl_divergence(
     other: Tensor,
     lengths: Tensor | None,
     other_lengths: Tensor | None,
-    single_root: bool,
-    other_single_root: bool,
+    kind: int,
+    other_kind: int,
     workers: int,
 ) -> Tensor:
     """Compute the divergence of every graph's trees from those of another."""
@@ -883,8 +876,8 @@ def kl_divergence(
         other,
         lengths,
         other_lengths,
-        single_root,
-        other_single_root,
+        kind,
+        other_kind,
         workers,
     )
 
@@ -893,13 +886,13 @@ def sample(
     log_weights: Tensor,
     key: Tensor,
     lengths: Tensor | None,
-    single_root: bool,
+    kind: int,
     workers: int,
     num_draws: int,
     method: str | None,
 ) -> Tensor:
     """Draw trees of shape (num_draws, *batch_shape, m); nothing flows back through them."""
-    arguments = (log_weights.detach(), key, lengths, single_root, workers, num_draws, method)
+    arguments = (log_weights.detach(), key, lengths, kind, workers, num_draws, method)
     answer: Tensor
     if torch.compiler.is_compiling() or not _have_values(arguments):
         answer = _sample(*arguments)

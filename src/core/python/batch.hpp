@@ -17,17 +17,17 @@ struct Batch {
     const double* log_weights;
     const std::int32_t* lengths;
     Index count, size;
-    bool single_root;
+    int kind;
 
-    Batch(const LogWeights& log_weights, const Lengths& lengths, bool single_root)
+    Batch(const LogWeights& log_weights, const Lengths& lengths, int kind)
         : log_weights(log_weights.data()),
           lengths(lengths.data()),
           count(static_cast<Index>(log_weights.shape(0))),
           size(static_cast<Index>(log_weights.shape(1))),
-          single_root(single_root) {}
+          kind(kind) {}
 
     Graph operator[](Index g) const {
-        return {log_weights + g * size * size, size, lengths[g], tree_kind(single_root)};
+        return {log_weights + g * size * size, size, lengths[g], static_cast<TreeKind>(kind)};
     }
 
     Groups groups(int workers) const {

@@ -29,10 +29,10 @@ class BestTotals {
 // The best tree of every graph: heads[.., node], whatever the axes of the batch.  Counts of
 // searches: greedy, certified, exact.
 std::tuple<std::int64_t, std::int64_t, std::int64_t> best_tree(LogWeights log_weights,
-                                                               Lengths lengths, bool single_root,
+                                                               Lengths lengths, int kind,
                                                                int workers, double caution,
                                                                Contiguous<std::int32_t> heads) {
-    const Batch batch(log_weights, lengths, single_root);
+    const Batch batch(log_weights, lengths, kind);
     BestTotals totals;
     run(batch.count, workers, [&](Index g, Workspace& workspace, const Interrupt& interrupt) {
         BestCounts counts;
@@ -79,11 +79,11 @@ class BestSequence {
 // The best trees of every graph in order: heads[graph, tree, node]; num_found[graph] tells how many
 // there were.  Counts of searches as above.
 std::tuple<std::int64_t, std::int64_t, std::int64_t> best_trees(LogWeights log_weights,
-                                                                Lengths lengths, bool single_root,
+                                                                Lengths lengths, int kind,
                                                                 int workers, double caution,
                                                                 Array<std::int32_t, 3> heads,
                                                                 Array<std::int64_t, 1> num_found) {
-    const Batch batch(log_weights, lengths, single_root);
+    const Batch batch(log_weights, lengths, kind);
     const Index num_trees = static_cast<Index>(heads.shape(1));
     BestTotals totals;
     run(batch.count, workers, [&](Index g, Workspace&, const Interrupt& interrupt) {
@@ -101,8 +101,8 @@ std::tuple<std::int64_t, std::int64_t, std::int64_t> best_trees(LogWeights log_w
 // The same for one graph, a few trees at a time.
 class BestIterator {
   public:
-    BestIterator(LogWeights log_weights, Lengths lengths, bool single_root)
-        : log_weights_(log_weights), sequence_(Batch(log_weights, lengths, single_root)[0], 1.0) {}
+    BestIterator(LogWeights log_weights, Lengths lengths, int kind)
+        : log_weights_(log_weights), sequence_(Batch(log_weights, lengths, kind)[0], 1.0) {}
 
     // `numbers` is empty: best trees are fetched as draws without replacement are.
     std::int64_t find(Array<std::int32_t, 2> heads, Array<double, 2>) {
@@ -123,15 +123,14 @@ class BestIterator {
 }  // namespace
 
 void register_best_trees(nb::module_& m) {
-    m.def("best_tree", &best_tree, nb::arg("log_weights"), nb::arg("lengths"),
-          nb::arg("single_root"), nb::arg("workers"), nb::arg("caution"), nb::arg("heads"));
-    m.def("best_trees", &best_trees, nb::arg("log_weights"), nb::arg("lengths"),
-          nb::arg("single_root"), nb::arg("workers"), nb::arg("caution"), nb::arg("heads"),
-          nb::arg("num_found"));
+    m.def("best_tree", &best_tree, nb::arg("log_weights"), nb::arg("lengths"), nb::arg("kind"),
+          nb::arg("workers"), nb::arg("caution"), nb::arg("heads"));
+    m.def("best_trees", &best_trees, nb::arg("log_weights"), nb::arg("lengths"), nb::arg("kind"),
+          nb::arg("workers"), nb::arg("caution"), nb::arg("heads"), nb::arg("num_found"));
     nb::class_<BestIterator>(m, "BestIterator",
                              "The trees of one graph from the best one on, a few at a time.")
-        .def(nb::init<LogWeights, Lengths, bool>(), nb::arg("log_weights"), nb::arg("lengths"),
-             nb::arg("single_root"))
+        .def(nb::init<LogWeights, Lengths, int>(), nb::arg("log_weights"), nb::arg("lengths"),
+             nb::arg("kind"))
         .def("find", &BestIterator::find, nb::arg("heads"), nb::arg("numbers"));
 }
 

@@ -50,12 +50,12 @@ Status draw_distinct(const DistinctSequence& sequence, const Graph& graph,
 // Draws without replacement: heads[graph, draw, node] and three numbers each (log-probability, log
 // of the remaining mass, perturbed log-probability); num_drawn[graph] tells how many there were.
 // Returns how many draws of the whole call were in vain.
-std::int64_t sample_distinct(LogWeights log_weights, Lengths lengths, bool single_root, int workers,
+std::int64_t sample_distinct(LogWeights log_weights, Lengths lengths, int kind, int workers,
                              std::uint64_t key0, std::uint64_t key1, std::uint64_t first_graph,
                              Array<const double, 1> switch_below, Index switch_after,
                              Array<std::int32_t, 3> heads, Array<double, 3> numbers,
                              Array<std::int64_t, 1> num_drawn, std::int64_t most_repeats) {
-    const Batch batch(log_weights, lengths, single_root);
+    const Batch batch(log_weights, lengths, kind);
     const Index num_draws = static_cast<Index>(heads.shape(1));
     std::atomic<std::int64_t> num_repeats{0};
     run(batch.count, workers, [&](Index g, Workspace&, const Interrupt& interrupt) {
@@ -76,11 +76,11 @@ std::int64_t sample_distinct(LogWeights log_weights, Lengths lengths, bool singl
 // The same for one graph, a few draws at a time.
 class DistinctIterator {
   public:
-    DistinctIterator(LogWeights log_weights, Lengths lengths, bool single_root, std::uint64_t key0,
+    DistinctIterator(LogWeights log_weights, Lengths lengths, int kind, std::uint64_t key0,
                      std::uint64_t key1, std::uint64_t graph, double switch_below,
                      Index switch_after)
         : log_weights_(log_weights),
-          graph_(Batch(log_weights, lengths, single_root)[0]),
+          graph_(Batch(log_weights, lengths, kind)[0]),
           sequence_(graph_, StreamKey{{key0, key1}}, graph,
                     SwitchRule{switch_below, switch_after, -1}) {}
 
@@ -103,14 +103,14 @@ class DistinctIterator {
 
 void register_distinct_trees(nb::module_& m) {
     m.def("sample_distinct", &sample_distinct, nb::arg("log_weights"), nb::arg("lengths"),
-          nb::arg("single_root"), nb::arg("workers"), nb::arg("key0"), nb::arg("key1"),
+          nb::arg("kind"), nb::arg("workers"), nb::arg("key0"), nb::arg("key1"),
           nb::arg("first_graph"), nb::arg("switch_below"), nb::arg("switch_after"),
           nb::arg("heads"), nb::arg("numbers"), nb::arg("num_drawn"), nb::arg("most_repeats") = -1);
     nb::class_<DistinctIterator>(m, "DistinctIterator",
                                  "Draws without replacement from one graph, a few at a time.")
-        .def(nb::init<LogWeights, Lengths, bool, std::uint64_t, std::uint64_t, std::uint64_t,
-                      double, Index>(),
-             nb::arg("log_weights"), nb::arg("lengths"), nb::arg("single_root"), nb::arg("key0"),
+        .def(nb::init<LogWeights, Lengths, int, std::uint64_t, std::uint64_t, std::uint64_t, double,
+                      Index>(),
+             nb::arg("log_weights"), nb::arg("lengths"), nb::arg("kind"), nb::arg("key0"),
              nb::arg("key1"), nb::arg("graph"), nb::arg("switch_below"), nb::arg("switch_after"))
         .def("draw", &DistinctIterator::draw, nb::arg("heads"), nb::arg("numbers"));
 }

@@ -43,7 +43,7 @@ Inspection clean_logarithms(const double* from, double* to, Index size, Index nu
 // what is found.
 template <class Clean>
 std::tuple<int, Index, Index, Index> inspect_with(const Array<double, 3>& log_weights,
-                                                  const Lengths& lengths, bool single_root,
+                                                  const Lengths& lengths, int kind,
                                                   bool report_oddities, const Clean& clean_graph) {
     const Index count = static_cast<Index>(log_weights.shape(0));
     const Index size = static_cast<Index>(log_weights.shape(1));
@@ -58,7 +58,7 @@ std::tuple<int, Index, Index, Index> inspect_with(const Array<double, 3>& log_we
         bad = g;
         if (first.finding != Finding::none) return Status::ok;
         const bool asks = report_oddities && suspicion == Suspicion::none;
-        const Judgement judgement = judge({data, size, n, tree_kind(single_root)}, asks);
+        const Judgement judgement = judge({data, size, n, static_cast<TreeKind>(kind)}, asks);
         first.finding = judgement.finding;
         if (judgement.suspicion != Suspicion::none) {
             suspicion = judgement.suspicion;
@@ -73,18 +73,18 @@ std::tuple<int, Index, Index, Index> inspect_with(const Array<double, 3>& log_we
 // Clean every graph in place.  A graph with a bad entry is left as it was but for what is never
 // read.
 std::tuple<int, Index, Index, Index> inspect(Array<double, 3> log_weights, Lengths lengths,
-                                             bool single_root, bool report_oddities) {
+                                             int kind, bool report_oddities) {
     return inspect_with(
-        log_weights, lengths, single_root, report_oddities,
+        log_weights, lengths, kind, report_oddities,
         [](Index, double* data, Index size, Index n) { return clean(data, size, n); });
 }
 
 // The same for weights, whose clean logarithms are written to `log_weights`.
 std::tuple<int, Index, Index, Index> inspect_weights(LogWeights weights,
                                                      Array<double, 3> log_weights, Lengths lengths,
-                                                     bool single_root) {
+                                                     int kind) {
     return inspect_with(
-        log_weights, lengths, single_root, false, [&](Index g, double* data, Index size, Index n) {
+        log_weights, lengths, kind, false, [&](Index g, double* data, Index size, Index n) {
             return clean_logarithms(weights.data() + g * size * size, data, size, n);
         });
 }
@@ -103,7 +103,7 @@ nb::ndarray<nb::numpy, const Number> frozen(Contiguous<Number> array) {
 
 // The clean log-weights of a single graph, frozen, as (1, m, m): from an array of float64 in C
 // order, with nothing wrong or odd about it.  None for anything else, which `inspect` is for.
-std::optional<nb::ndarray<nb::numpy, const double>> sound_copy(nb::handle values, bool single_root,
+std::optional<nb::ndarray<nb::numpy, const double>> sound_copy(nb::handle values, int kind,
                                                                bool are_weights) {
     Array<const double, 2> given;
     if (!nb::try_cast(values, given, false)) return std::nullopt;
@@ -123,7 +123,7 @@ std::optional<nb::ndarray<nb::numpy, const double>> sound_copy(nb::handle values
         }
         if (found.finding != Finding::none) return std::nullopt;
         const Judgement judgement =
-            judge({copy.get(), size, size - 1, tree_kind(single_root)}, !are_weights);
+            judge({copy.get(), size, size - 1, static_cast<TreeKind>(kind)}, !are_weights);
         if (judgement.finding != Finding::none || judgement.suspicion != Suspicion::none) {
             return std::nullopt;
         }
@@ -137,12 +137,11 @@ std::optional<nb::ndarray<nb::numpy, const double>> sound_copy(nb::handle values
 
 void register_gate(nb::module_& m) {
     m.def("logarithms", &logarithms, nb::arg("numbers"));
-    m.def("inspect", &inspect, nb::arg("log_weights"), nb::arg("lengths"), nb::arg("single_root"),
+    m.def("inspect", &inspect, nb::arg("log_weights"), nb::arg("lengths"), nb::arg("kind"),
           nb::arg("report_oddities") = false);
     m.def("inspect_weights", &inspect_weights, nb::arg("weights"), nb::arg("log_weights"),
-          nb::arg("lengths"), nb::arg("single_root"));
-    m.def("sound_copy", &sound_copy, nb::arg("values"), nb::arg("single_root"),
-          nb::arg("are_weights"));
+          nb::arg("lengths"), nb::arg("kind"));
+    m.def("sound_copy", &sound_copy, nb::arg("values"), nb::arg("kind"), nb::arg("are_weights"));
     m.def("frozen", &frozen<double>, nb::arg("array"));
     m.def("frozen", &frozen<std::int32_t>, nb::arg("array"));
 }

@@ -31,9 +31,9 @@ Status solve_group(const Graph* graphs, Index count, Scratch& scratch, const Int
 }
 
 // parts[graph]: log Z, and the numbers of PartitionOutput that log_prob needs.
-void log_partition(LogWeights log_weights, Lengths lengths, bool single_root, int workers,
+void log_partition(LogWeights log_weights, Lengths lengths, int kind, int workers,
                    Array<double, 2> parts, Array<double, 2> column_shift) {
-    const Batch batch(log_weights, lengths, single_root);
+    const Batch batch(log_weights, lengths, kind);
     const Groups groups = batch.groups(workers);
     run(groups.count(), workers, [&](Index i, Workspace& workspace, const Interrupt& interrupt) {
         const Group group = groups[i];
@@ -59,10 +59,10 @@ void log_partition(LogWeights log_weights, Lengths lengths, bool single_root, in
 // log Z and marginals, or the entropy and its gradient, of scores as they come (python/scores.hpp).
 template <class Number>
 bool log_partition_of_scores(Contiguous<const Number> scores,
-                             std::optional<Contiguous<const std::int64_t>> lengths,
-                             bool single_root, int workers, Contiguous<Number> values,
+                             std::optional<Contiguous<const std::int64_t>> lengths, int kind,
+                             int workers, Contiguous<Number> values,
                              std::optional<Contiguous<Number>> marginals) {
-    const ScoreBatch<Number> batch{scores, lengths, single_root, values, marginals};
+    const ScoreBatch<Number> batch{scores, lengths, kind, values, marginals};
     const auto solve = [](const Graph* graphs, Index count, Workspace& workspace,
                           const Interrupt& interrupt, double* values, double* const* gradients,
                           Index stride) {
@@ -85,10 +85,9 @@ bool log_partition_of_scores(Contiguous<const Number> scores,
 
 template <class Number>
 bool entropy_of_scores(Contiguous<const Number> scores,
-                       std::optional<Contiguous<const std::int64_t>> lengths, bool single_root,
-                       int workers, Contiguous<Number> values,
-                       std::optional<Contiguous<Number>> gradients) {
-    const ScoreBatch<Number> batch{scores, lengths, single_root, values, gradients};
+                       std::optional<Contiguous<const std::int64_t>> lengths, int kind, int workers,
+                       Contiguous<Number> values, std::optional<Contiguous<Number>> gradients) {
+    const ScoreBatch<Number> batch{scores, lengths, kind, values, gradients};
     const auto solve = [](const Graph* graph, Index, Workspace& workspace,
                           const Interrupt& interrupt, double* value, double* const* gradient,
                           Index stride) {
@@ -103,10 +102,10 @@ bool entropy_of_scores(Contiguous<const Number> scores,
 
 // out[tree, graph] for heads[tree, graph, node].  The index of the first entry of `out` whose heads
 // are no tree, or -1 if all are.
-Index log_prob(LogWeights log_weights, Lengths lengths, bool single_root,
-               Array<const double, 2> parts, Array<double, 2> column_shift,
-               Array<const std::int32_t, 3> heads, Array<double, 2> out) {
-    const Batch batch(log_weights, lengths, single_root);
+Index log_prob(LogWeights log_weights, Lengths lengths, int kind, Array<const double, 2> parts,
+               Array<double, 2> column_shift, Array<const std::int32_t, 3> heads,
+               Array<double, 2> out) {
+    const Batch batch(log_weights, lengths, kind);
     constexpr Index trees_at_once = 1024;
     const Index num_trees = static_cast<Index>(heads.shape(0));
     const Index num_pieces = (num_trees + trees_at_once - 1) / trees_at_once;
@@ -129,9 +128,9 @@ Index log_prob(LogWeights log_weights, Lengths lengths, bool single_root,
     return first_bad;
 }
 
-void arc_marginals(LogWeights log_weights, Lengths lengths, bool single_root, int workers,
+void arc_marginals(LogWeights log_weights, Lengths lengths, int kind, int workers,
                    Array<double, 3> out, bool one_by_one) {
-    const Batch batch(log_weights, lengths, single_root);
+    const Batch batch(log_weights, lengths, kind);
     const Groups groups = one_by_one ? Groups(batch.count) : batch.groups(workers);
     run(groups.count(), workers, [&](Index i, Workspace& workspace, const Interrupt& interrupt) {
         const Group group = groups[i];
@@ -146,26 +145,25 @@ void arc_marginals(LogWeights log_weights, Lengths lengths, bool single_root, in
     });
 }
 
-void root_marginals(LogWeights log_weights, Lengths lengths, bool single_root, int workers,
+void root_marginals(LogWeights log_weights, Lengths lengths, int kind, int workers,
                     Array<double, 2> out, Array<double, 1> expected_steps) {
-    const Batch batch(log_weights, lengths, single_root);
+    const Batch batch(log_weights, lengths, kind);
     run(batch.count, workers, [&](Index g, Workspace& workspace, const Interrupt& interrupt) {
         return kernels->root_marginals(batch[g], workspace.scratch, interrupt,
                                        out.data() + g * batch.size, expected_steps.data() + g);
     });
 }
 
-void entropy(LogWeights log_weights, Lengths lengths, bool single_root, int workers,
-             Array<double, 1> out) {
-    const Batch batch(log_weights, lengths, single_root);
+void entropy(LogWeights log_weights, Lengths lengths, int kind, int workers, Array<double, 1> out) {
+    const Batch batch(log_weights, lengths, kind);
     run(batch.count, workers, [&](Index g, Workspace& workspace, const Interrupt& interrupt) {
         return kernels->entropy(batch[g], workspace.scratch, interrupt, out.data() + g);
     });
 }
 
-void renyi_entropy(LogWeights log_weights, Lengths lengths, bool single_root, int workers,
-                   double order, Array<double, 1> out) {
-    const Batch batch(log_weights, lengths, single_root);
+void renyi_entropy(LogWeights log_weights, Lengths lengths, int kind, int workers, double order,
+                   Array<double, 1> out) {
+    const Batch batch(log_weights, lengths, kind);
     run(batch.count, workers, [&](Index g, Workspace& workspace, const Interrupt& interrupt) {
         return kernels->renyi_entropy(batch[g], workspace.scratch, interrupt, order,
                                       out.data() + g);
@@ -173,19 +171,19 @@ void renyi_entropy(LogWeights log_weights, Lengths lengths, bool single_root, in
 }
 
 // KL(graph || other) for pairs of graphs of the same lengths, and the magnitude of its terms.
-void divergence(LogWeights log_weights, Lengths lengths, bool single_root, LogWeights other,
-                bool other_single_root, int workers, Array<double, 2> out) {
-    const Batch batch(log_weights, lengths, single_root);
-    const Batch other_batch(other, lengths, other_single_root);
+void divergence(LogWeights log_weights, Lengths lengths, int kind, LogWeights other, int other_kind,
+                int workers, Array<double, 2> out) {
+    const Batch batch(log_weights, lengths, kind);
+    const Batch other_batch(other, lengths, other_kind);
     run(batch.count, workers, [&](Index g, Workspace& workspace, const Interrupt& interrupt) {
         return kernels->divergence(batch[g], other_batch[g], workspace.scratch, interrupt,
                                    out.data() + 2 * g);
     });
 }
 
-void arc_covariances(LogWeights log_weights, Lengths lengths, bool single_root, int workers,
+void arc_covariances(LogWeights log_weights, Lengths lengths, int kind, int workers,
                      Array<const double, 3> direction, Array<double, 3> out) {
-    const Batch batch(log_weights, lengths, single_root);
+    const Batch batch(log_weights, lengths, kind);
     const Index area = batch.size * batch.size;
     run(batch.count, workers, [&](Index g, Workspace& workspace, const Interrupt& interrupt) {
         return kernels->arc_covariances(batch[g], workspace.scratch, interrupt,
@@ -194,10 +192,10 @@ void arc_covariances(LogWeights log_weights, Lengths lengths, bool single_root, 
     });
 }
 
-void arc_cumulants(LogWeights log_weights, Lengths lengths, bool single_root, int workers,
+void arc_cumulants(LogWeights log_weights, Lengths lengths, int kind, int workers,
                    Array<const double, 3> direction, Array<const double, 3> other,
                    Array<double, 3> out) {
-    const Batch batch(log_weights, lengths, single_root);
+    const Batch batch(log_weights, lengths, kind);
     const Index area = batch.size * batch.size;
     run(batch.count, workers, [&](Index g, Workspace& workspace, const Interrupt& interrupt) {
         return kernels->arc_cumulants(batch[g], workspace.scratch, interrupt,
@@ -206,10 +204,9 @@ void arc_cumulants(LogWeights log_weights, Lengths lengths, bool single_root, in
     });
 }
 
-void entropy_gradient_tangents(LogWeights log_weights, Lengths lengths, bool single_root,
-                               int workers, Array<const double, 3> direction,
-                               Array<double, 3> out) {
-    const Batch batch(log_weights, lengths, single_root);
+void entropy_gradient_tangents(LogWeights log_weights, Lengths lengths, int kind, int workers,
+                               Array<const double, 3> direction, Array<double, 3> out) {
+    const Batch batch(log_weights, lengths, kind);
     const Index area = batch.size * batch.size;
     run(batch.count, workers, [&](Index g, Workspace& workspace, const Interrupt& interrupt) {
         return kernels->entropy_gradient_tangents(batch[g], workspace.scratch, interrupt,
@@ -218,9 +215,9 @@ void entropy_gradient_tangents(LogWeights log_weights, Lengths lengths, bool sin
     });
 }
 
-void entropy_gradient(LogWeights log_weights, Lengths lengths, bool single_root, int workers,
+void entropy_gradient(LogWeights log_weights, Lengths lengths, int kind, int workers,
                       Array<double, 3> out) {
-    const Batch batch(log_weights, lengths, single_root);
+    const Batch batch(log_weights, lengths, kind);
     run(batch.count, workers, [&](Index g, Workspace& workspace, const Interrupt& interrupt) {
         return kernels->entropy_gradient(batch[g], workspace.scratch, interrupt,
                                          out.data() + g * batch.size * batch.size, batch.size,
@@ -229,9 +226,8 @@ void entropy_gradient(LogWeights log_weights, Lengths lengths, bool single_root,
 }
 
 // The first graph alone; out[i, j, k, l], zeros on entry.
-void joint_marginals(LogWeights log_weights, Lengths lengths, bool single_root,
-                     Array<double, 4> out) {
-    const Batch batch(log_weights, lengths, single_root);
+void joint_marginals(LogWeights log_weights, Lengths lengths, int kind, Array<double, 4> out) {
+    const Batch batch(log_weights, lengths, kind);
     run(1, 1, [&](Index g, Workspace& workspace, const Interrupt& interrupt) {
         return kernels->joint_marginals(batch[g], workspace.scratch, interrupt, out.data(),
                                         batch.size);
@@ -239,7 +235,7 @@ void joint_marginals(LogWeights log_weights, Lengths lengths, bool single_root,
 }
 
 void mean_hitting_time(LogWeights log_weights, Lengths lengths, int workers, Array<double, 1> out) {
-    const Batch batch(log_weights, lengths, true);
+    const Batch batch(log_weights, lengths, static_cast<int>(TreeKind::dependency));
     run(batch.count, workers, [&](Index g, Workspace& workspace, const Interrupt& interrupt) {
         return kernels->mean_hitting_time(batch[g], workspace.scratch, interrupt, out.data() + g);
     });
@@ -249,45 +245,43 @@ void mean_hitting_time(LogWeights log_weights, Lengths lengths, int workers, Arr
 
 void register_inference(nb::module_& m) {
     m.def("log_partition", &log_partition, nb::arg("log_weights"), nb::arg("lengths"),
-          nb::arg("single_root"), nb::arg("workers"), nb::arg("parts"), nb::arg("column_shift"));
+          nb::arg("kind"), nb::arg("workers"), nb::arg("parts"), nb::arg("column_shift"));
     m.def("log_partition_of_scores", &log_partition_of_scores<double>, nb::arg("scores"),
-          nb::arg("lengths").none(), nb::arg("single_root"), nb::arg("workers"), nb::arg("values"),
+          nb::arg("lengths").none(), nb::arg("kind"), nb::arg("workers"), nb::arg("values"),
           nb::arg("marginals").none());
     m.def("log_partition_of_scores", &log_partition_of_scores<float>, nb::arg("scores"),
-          nb::arg("lengths").none(), nb::arg("single_root"), nb::arg("workers"), nb::arg("values"),
+          nb::arg("lengths").none(), nb::arg("kind"), nb::arg("workers"), nb::arg("values"),
           nb::arg("marginals").none());
     m.def("entropy_of_scores", &entropy_of_scores<double>, nb::arg("scores"),
-          nb::arg("lengths").none(), nb::arg("single_root"), nb::arg("workers"), nb::arg("values"),
+          nb::arg("lengths").none(), nb::arg("kind"), nb::arg("workers"), nb::arg("values"),
           nb::arg("gradients").none());
     m.def("entropy_of_scores", &entropy_of_scores<float>, nb::arg("scores"),
-          nb::arg("lengths").none(), nb::arg("single_root"), nb::arg("workers"), nb::arg("values"),
+          nb::arg("lengths").none(), nb::arg("kind"), nb::arg("workers"), nb::arg("values"),
           nb::arg("gradients").none());
-    m.def("log_prob", &log_prob, nb::arg("log_weights"), nb::arg("lengths"), nb::arg("single_root"),
+    m.def("log_prob", &log_prob, nb::arg("log_weights"), nb::arg("lengths"), nb::arg("kind"),
           nb::arg("parts"), nb::arg("column_shift"), nb::arg("heads"), nb::arg("out"));
     m.def("arc_marginals", &arc_marginals, nb::arg("log_weights"), nb::arg("lengths"),
-          nb::arg("single_root"), nb::arg("workers"), nb::arg("out"),
-          nb::arg("one_by_one") = false);
+          nb::arg("kind"), nb::arg("workers"), nb::arg("out"), nb::arg("one_by_one") = false);
     m.def("root_marginals", &root_marginals, nb::arg("log_weights"), nb::arg("lengths"),
-          nb::arg("single_root"), nb::arg("workers"), nb::arg("out"), nb::arg("expected_steps"));
-    m.def("entropy", &entropy, nb::arg("log_weights"), nb::arg("lengths"), nb::arg("single_root"),
+          nb::arg("kind"), nb::arg("workers"), nb::arg("out"), nb::arg("expected_steps"));
+    m.def("entropy", &entropy, nb::arg("log_weights"), nb::arg("lengths"), nb::arg("kind"),
           nb::arg("workers"), nb::arg("out"));
     m.def("renyi_entropy", &renyi_entropy, nb::arg("log_weights"), nb::arg("lengths"),
-          nb::arg("single_root"), nb::arg("workers"), nb::arg("order"), nb::arg("out"));
-    m.def("divergence", &divergence, nb::arg("log_weights"), nb::arg("lengths"),
-          nb::arg("single_root"), nb::arg("other"), nb::arg("other_single_root"),
-          nb::arg("workers"), nb::arg("out"));
+          nb::arg("kind"), nb::arg("workers"), nb::arg("order"), nb::arg("out"));
+    m.def("divergence", &divergence, nb::arg("log_weights"), nb::arg("lengths"), nb::arg("kind"),
+          nb::arg("other"), nb::arg("other_kind"), nb::arg("workers"), nb::arg("out"));
     m.def("arc_covariances", &arc_covariances, nb::arg("log_weights"), nb::arg("lengths"),
-          nb::arg("single_root"), nb::arg("workers"), nb::arg("direction"), nb::arg("out"));
+          nb::arg("kind"), nb::arg("workers"), nb::arg("direction"), nb::arg("out"));
     m.def("arc_cumulants", &arc_cumulants, nb::arg("log_weights"), nb::arg("lengths"),
-          nb::arg("single_root"), nb::arg("workers"), nb::arg("direction"), nb::arg("other"),
+          nb::arg("kind"), nb::arg("workers"), nb::arg("direction"), nb::arg("other"),
           nb::arg("out"));
     m.def("entropy_gradient_tangents", &entropy_gradient_tangents, nb::arg("log_weights"),
-          nb::arg("lengths"), nb::arg("single_root"), nb::arg("workers"), nb::arg("direction"),
+          nb::arg("lengths"), nb::arg("kind"), nb::arg("workers"), nb::arg("direction"),
           nb::arg("out"));
     m.def("entropy_gradient", &entropy_gradient, nb::arg("log_weights"), nb::arg("lengths"),
-          nb::arg("single_root"), nb::arg("workers"), nb::arg("out"));
+          nb::arg("kind"), nb::arg("workers"), nb::arg("out"));
     m.def("joint_marginals", &joint_marginals, nb::arg("log_weights"), nb::arg("lengths"),
-          nb::arg("single_root"), nb::arg("out"));
+          nb::arg("kind"), nb::arg("out"));
     m.def("mean_hitting_time", &mean_hitting_time, nb::arg("log_weights"), nb::arg("lengths"),
           nb::arg("workers"), nb::arg("out"));
 }

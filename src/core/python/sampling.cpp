@@ -16,11 +16,11 @@ namespace {
 // Draw trees: heads[draw, graph, node].  Graph g of the batch reads the streams of graph
 // first_graph + g.  Counts, one row for the whole call: those of SampleCounts.
 std::tuple<std::int64_t, std::int64_t, std::int64_t, std::int64_t> sample(
-    LogWeights log_weights, Lengths lengths, bool single_root, int workers, int method,
-    std::uint64_t key0, std::uint64_t key1, std::uint64_t first_graph, std::uint64_t first_draw,
+    LogWeights log_weights, Lengths lengths, int kind, int workers, int method, std::uint64_t key0,
+    std::uint64_t key1, std::uint64_t first_graph, std::uint64_t first_draw,
     std::int64_t step_budget, Array<std::int32_t, 3> heads, int jumps, int pops, bool remembers,
     bool trusts_double) {
-    const Batch batch(log_weights, lengths, single_root);
+    const Batch batch(log_weights, lengths, kind);
     const Index num_draws = static_cast<Index>(heads.shape(0));
     const Index stride = batch.count * batch.size;
     const StreamKey key{{key0, key1}};
@@ -84,7 +84,7 @@ std::tuple<std::int64_t, std::int64_t, std::int64_t, std::int64_t> sample(
 // of words alone, which must fit into their type.  False: the gate has something to say about some
 // graph; what was written is void.
 template <class Number, class Head>
-bool sample_scores(Array<const Number, 1> scores, Lengths lengths, bool single_root, int workers,
+bool sample_scores(Array<const Number, 1> scores, Lengths lengths, int kind, int workers,
                    int method, std::uint64_t key0, std::uint64_t key1, std::uint64_t first_graph,
                    std::uint64_t first_draw, Array<Head, 1> heads, Array<double, 1> log_prob) {
     const Index count = static_cast<Index>(lengths.shape(0));
@@ -108,7 +108,7 @@ bool sample_scores(Array<const Number, 1> scores, Lengths lengths, bool single_r
         const Index n = lengths.data()[g], size = n + 1;
         const Number* given = scores.data() + first_score[place];
         std::vector<double> numbers(static_cast<std::size_t>(size * size + size));
-        const Graph graph{numbers.data(), size, n, tree_kind(single_root)};
+        const Graph graph{numbers.data(), size, n, static_cast<TreeKind>(kind)};
         Judgement judgement{Finding::not_a_number, Suspicion::none};
         if (copy_clean(given, numbers.data(), size, n, *kernels)) judgement = judge(graph, true);
         if (judgement.finding != Finding::none || judgement.suspicion != Suspicion::none) {
@@ -144,14 +144,14 @@ bool sample_scores(Array<const Number, 1> scores, Lengths lengths, bool single_r
 }  // namespace
 
 void register_sampling(nb::module_& m) {
-    m.def("sample", &sample, nb::arg("log_weights"), nb::arg("lengths"), nb::arg("single_root"),
+    m.def("sample", &sample, nb::arg("log_weights"), nb::arg("lengths"), nb::arg("kind"),
           nb::arg("workers"), nb::arg("method"), nb::arg("key0"), nb::arg("key1"),
           nb::arg("first_graph"), nb::arg("first_draw"), nb::arg("step_budget"), nb::arg("heads"),
           nb::arg("jumps") = 0, nb::arg("pops") = 0, nb::arg("remembers") = true,
           nb::arg("trusts_double") = true);
     const auto bind_sample_scores = [&](auto number, auto head) {
         m.def("sample_scores", &sample_scores<decltype(number), decltype(head)>, nb::arg("scores"),
-              nb::arg("lengths"), nb::arg("single_root"), nb::arg("workers"), nb::arg("method"),
+              nb::arg("lengths"), nb::arg("kind"), nb::arg("workers"), nb::arg("method"),
               nb::arg("key0"), nb::arg("key1"), nb::arg("first_graph"), nb::arg("first_draw"),
               nb::arg("heads"), nb::arg("log_prob"));
     };

@@ -26,7 +26,7 @@ template <class Number>
 struct ScoreBatch {
     Contiguous<const Number> scores;
     std::optional<Contiguous<const std::int64_t>> lengths;
-    bool single_root;
+    int kind;
     Contiguous<Number> values;
     std::optional<Contiguous<Number>> gradients;
 
@@ -99,7 +99,7 @@ bool solve_scores(const ScoreBatch<Number>& batch, const Groups& groups, int wor
         double* solved[graphs_at_once];
         for (Index k = 0; k < group.count; ++k, clean_scores += width * width) {
             const Index place = group.graphs[k] * size * size;
-            graphs[k] = {clean_scores, width, n, tree_kind(batch.single_root)};
+            graphs[k] = {clean_scores, width, n, static_cast<TreeKind>(batch.kind)};
             if (!copy_clean(batch.scores.data() + place, clean_scores, size, n, kernels) ||
                 find_trees(graphs[k]) != Finding::none) {
                 return give_up();

@@ -62,7 +62,7 @@ def test_gradients_of_marginals_are_exact_in_proportion_to_the_marginals(kind, n
     direction = np.random.default_rng(9).normal(size=scores.shape)
     weights = torch.tensor(direction)
     found = gradient(lambda x: (kind(x).arc_marginals() * weights).sum(), scores)
-    marginals, exact = second_order(scores, direction, single_root=kind.single_root)
+    marginals, exact = second_order(scores, direction, single_root=kind._kind.has_single_root)
     for arc in np.ndindex(scores.shape):
         if marginals[arc] > 1e-290:
             error = abs(flint.arb(float(found[arc])) - exact[arc])
@@ -76,7 +76,7 @@ def test_entropy_gradients_are_exact_in_proportion_to_the_marginals(kind, name):
     num_words = len(scores) - 1
     found = gradient(lambda x: kind(x).entropy(), scores)
     values = np.where(scores > -np.inf, scores, 0.0)
-    marginals, exact = second_order(scores, values, single_root=kind.single_root)
+    marginals, exact = second_order(scores, values, single_root=kind._kind.has_single_root)
     for arc in np.ndindex(scores.shape):
         if marginals[arc] > 1e-290:
             error = abs(flint.arb(float(found[arc])) + exact[arc])
@@ -113,7 +113,7 @@ def test_third_cumulants_are_exact_in_proportion_to_the_marginals(kind, name):
     with mpmath.workdps(DIGITS):
         mean_f, mean_g, both = law.mean(f), law.mean(g), law.covariance(u, v)
         exact = law.over_arcs(lambda tree: (f(tree) - mean_f) * (g(tree) - mean_g) - both)
-    found = operations.arc_cumulants(*map(torch.tensor, (scores, u, v)), None, kind.single_root, 1)
+    found = operations.arc_cumulants(*map(torch.tensor, (scores, u, v)), None, kind._kind, 1)
     largest = np.abs(u).max() * np.abs(v).max() * len(scores) ** 2
     assert_close(found, exact, law.arc_marginals(), 1e-13 * largest)
 
@@ -136,7 +136,7 @@ def test_tangents_of_the_entropy_gradient_are_exact_in_proportion_to_the_margina
             lambda tree: (f(tree) - mean) * surprise(tree) - both - (f(tree) - mean)
         )
     found = operations.entropy_gradient_tangents(
-        *map(torch.tensor, (scores, u)), None, kind.single_root, 1
+        *map(torch.tensor, (scores, u)), None, kind._kind, 1
     )
     largest = np.abs(u).max() * len(scores) ** 2 * np.log(len(scores))
     # Relative to each arc's own trees, whose surprise may be large: P(e) log P(e) beside P(e).

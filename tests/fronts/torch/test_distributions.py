@@ -107,7 +107,6 @@ def test_every_public_name_of_the_torch_class_means_what_it_means_in_numpy():
         "has_rsample",
         "mode",
         "rsample",
-        "single_root",
         "stddev",
         "support",
     }
