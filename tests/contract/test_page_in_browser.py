@@ -841,10 +841,10 @@ def test_the_page_writes_numbers_as_the_library_does(browser, corpus_page):
     rng = np.random.default_rng(0)
     values = [0.0, 1.0, 0.5, 0.9996, 1 - 1e-16, 5e-324, 1e-300]
     values += (10.0 ** rng.uniform(-14, 0, 300)).tolist()
-    found = browser.evaluate(f"{json.dumps(values)}.map(diagram.percent)")
+    found = browser.evaluate(f"{json.dumps(values)}.map(markup.percent)")
     assert found == [percent(value) for value in values]
     numbers = [*(10.0 ** rng.uniform(2, 300, 200)).tolist(), 999_499.0, 999_999.0, 1e6, 9.96e8, 1e9]
-    found = browser.evaluate(f"{json.dumps(numbers)}.map(diagram.large)")
+    found = browser.evaluate(f"{json.dumps(numbers)}.map(markup.largeNumber)")
     assert found == [large_number(number) for number in numbers]
 
 

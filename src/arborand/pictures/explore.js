@@ -1,6 +1,8 @@
 // One sentence to work on: choose a word, see its heads, fix or forbid one, and everything follows.
 const explore = (() => {
-  const { draw, html, percent, briefPercent, large, shorten, UNCERTAIN } = diagram;
+  const { draw, html } = diagram;
+  const { percent, briefPercent, largeNumber, distinctNames } = markup;
+  const { UNCERTAIN_NATS } = SIZES;
   const FEWEST_ROWS = 6;
   const bdi = (text) => html("bdi", {}, text);
   const between = (items, separator) => items.flatMap((item, i) => (i ? [separator, item] : [item]));
@@ -8,11 +10,7 @@ const explore = (() => {
   const read = (section) => {
     const data = JSON.parse(section.querySelector('script[type="application/json"]').textContent);
     const n = data.tokens.length, size = n + 1;
-    const counts = new Map();
-    for (const token of data.tokens) counts.set(token, (counts.get(token) || 0) + 1);
-    const names = data.tokens.map((token, i) =>
-      counts.get(token) > 1 ? `${shorten(token)} (${i + 1})` : shorten(token),
-    );
+    const names = distinctNames(data.tokens);
     const below = [data.upos, data.deprel].filter(Boolean);
     const sentence = { ...data, n, size, below, names: ["the root", ...names] };
     if (!data.scores) {
@@ -176,7 +174,7 @@ const explore = (() => {
     let room = 0, isNarrow = false;
     const measure = () => {
       room = frame.clientWidth - 8;
-      isNarrow = room < diagram.NARROW;
+      isNarrow = room < layout.NARROW;
     };
     const drawDiagram = (isSteady = false) => {
       const focused = section.contains(document.activeElement) && document.activeElement.closest(".main .word");
@@ -195,7 +193,7 @@ const explore = (() => {
         isSteady,
       }, picture);
       picture.element.style.setProperty("--natural", `${picture.element.getAttribute("width")}px`);
-      picture.element.classList.toggle("short", Number(picture.element.getAttribute("width")) <= room && picture.shapes.length === 1);
+      picture.element.classList.toggle("short", Number(picture.element.getAttribute("width")) <= room && picture.lines.length === 1);
       if (picture.element.parentNode !== frame) frame.replaceChildren(picture.element);
       if (sentence.graph) leadTabTo(tabWord);
       if (isNarrow) {
@@ -229,7 +227,7 @@ const explore = (() => {
       let found = null, least = reach;
       for (const arc of picture.arcs) {
         if (selected && arc.dependent !== selected) continue;
-        for (const points of (arc.traced ||= arc.outlines.map((outline) => outline())))
+        for (const points of (arc.outlines ||= arc.strokes.map(layout.outline)))
           for (let k = 1; k < points.length; ++k) {
             const [x0, y0] = points[k - 1], dx = points[k][0] - x0, dy = points[k][1] - y0;
             const t = ((x - x0) * dx + (y - y0) * dy) / (dx * dx + dy * dy || 1);
@@ -446,7 +444,7 @@ const explore = (() => {
     const showFacts = () => {
       const of = (answer, share) => ({
         entropy: `${answer.entropy.toFixed(2)}\u00a0nats`,
-        equally: `${Math.exp(answer.entropy) < 100 ? Math.exp(answer.entropy).toFixed(1) : large(Math.exp(answer.entropy))} equally likely trees`,
+        equally: `${Math.exp(answer.entropy) < 100 ? Math.exp(answer.entropy).toFixed(1) : largeNumber(Math.exp(answer.entropy))} equally likely trees`,
         best: percent(answer.bestProbability),
         "log-z": answer.logZ.toFixed(2),
         ...(gold
@@ -471,7 +469,7 @@ const explore = (() => {
     const showUnsure = () => {
       const entropies = entropiesOf(sentence, now.marginals);
       const ranked = Array.from({ length: n }, (_, k) => k + 1)
-        .filter((j) => entropies[j] >= UNCERTAIN).sort((a, b) => entropies[b] - entropies[a]);
+        .filter((j) => entropies[j] >= UNCERTAIN_NATS).sort((a, b) => entropies[b] - entropies[a]);
       const rows = ranked.slice(0, 6).map((j) =>
         html("tr", {},
           html("th", { scope: "row" }, html("mark", {}, wordButton(j)), html("span", { class: "entropy" }, `${entropies[j].toFixed(1)}\u00a0nats`)),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from arborand.arguments import check_count
-from arborand.pictures.arcs import VERMILION
+from arborand.pictures.markup import VERMILION
 from arborand.sparse_graphs import SparseSpanningTrees
 
 if TYPE_CHECKING:

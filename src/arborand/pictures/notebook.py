@@ -77,7 +77,7 @@ def distribution_html(distribution: TreeDistribution) -> str:
         select_arcs(None, marginals),
         entropies=head_entropy(marginals),
         label="The arcs of the graph, with their probabilities",
-    ).svg
+    )
     return _fragment(f'{title}{facts}<div class="pane">{svg}</div>')
 
 
@@ -145,7 +145,7 @@ def _tree(heads: Sequence[int] | np.ndarray[tuple[int], np.dtype[np.int32]]) -> 
     numbers = [str(word) for word in range(1, size)]
     arcs = select_arcs(array[:size], None)
     label = "heads " + " ".join(map(str, array[1:size].tolist()))
-    return f'<div class="pane">{render(numbers, arcs, label=label, scale=0.75).svg}</div>'
+    return f'<div class="pane">{render(numbers, arcs, label=label, scale=0.75)}</div>'
 
 
 def _batch_table(distribution: TreeDistribution) -> str:

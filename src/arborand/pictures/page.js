@@ -7,7 +7,7 @@
   document.documentElement.classList.add("script");
   if (!document.querySelector('[data-fact="gold"]')) document.querySelector(".gold-key").remove();
   // On a phone the sentences come first.
-  if (innerWidth < diagram.NARROW) document.querySelector(".legend").open = false;
+  if (innerWidth < layout.NARROW) document.querySelector(".legend").open = false;
   document.body.append(explore.panel);
 
   const open = (section) => {

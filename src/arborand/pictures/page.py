@@ -16,18 +16,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from arborand.pictures.arcs import (
-    UNCERTAIN_NATS,
-    Arc,
     Diagram,
     check_marginals,
     check_tree,
     describe,
     head_entropy,
-    render_bare,
+    render_for_page,
     select_arcs,
-    slots,
 )
 from arborand.pictures.evaluation import evaluation_section
+from arborand.pictures.layout import UNCERTAIN_NATS, Arc, constants_script, slots
 from arborand.pictures.markup import (
     asset,
     distinct_names,
@@ -48,7 +46,7 @@ if TYPE_CHECKING:
     from arborand.evaluation import Summary
     from arborand.without_replacement import Draws
 
-_SCRIPTS = ("trees.js", "diagram.js", "explore.js", "page.js")
+_SCRIPTS = ("markup.js", "trees.js", "layout.js", "diagram.js", "explore.js", "page.js")
 _MOST_WORDS_LISTED = 6
 _MOST_HEADS_LISTED = 4
 _MOST_CHANGES_LISTED = 6
@@ -185,7 +183,7 @@ def page(
     The best trees are the distribution's own, in their exact order.  The draws only serve to show
     how much of the mass so many of them cover.
     """
-    script = '"use strict";\n' + "".join(map(asset, _SCRIPTS))
+    script = '"use strict";\n' + constants_script() + "".join(map(asset, _SCRIPTS))
     yield document_head(title, asset("theme.css") + asset("page.css"), script)
     chosen = f'<p class="selection">{escape(selection)}</p>' if selection else ""
     repeated = f' data-command="{escape(command)}"' if command else ""
@@ -262,7 +260,7 @@ def _section(picture: Picture, number: int, num_trees: int, *, explore: bool) ->
         ]
         gold = {(arc.head, arc.dependent) for arc in arcs if arc.role == "gold"}
         arcs = [a for a in arcs if a.role != "candidate" or (a.head, a.dependent) not in gold]
-    diagram = render_bare(
+    diagram = render_for_page(
         picture.tokens,
         arcs,
         entropies=sentence.entropies,

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from arborand.pictures.arcs import BLUE, FONT_FAMILY, GREY, VERMILION
-from arborand.pictures.markup import escape, percent
+from arborand.pictures.markup import BLUE, FONT_FAMILY, GREY, VERMILION, escape, percent
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike

@@ -17,8 +17,7 @@ import numpy as np
 from arborand.distributions import DependencyTrees, SpanningTrees
 from arborand.paper.illustrations.graph_drawing import GraphDrawing, Line, check_labels, quoted
 from arborand.paper.illustrations.steps import Step, steps_page
-from arborand.pictures.arcs import FONT_FAMILY, GREY
-from arborand.pictures.markup import brief_percent, escape, percent, text_width
+from arborand.pictures.markup import FONT_FAMILY, GREY, brief_percent, escape, percent, text_width
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

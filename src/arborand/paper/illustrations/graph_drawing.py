@@ -5,8 +5,17 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, NamedTuple
 
-from arborand.pictures.arcs import AMBER, BLUE, FONT_FAMILY, GREY, INK, VERMILION
-from arborand.pictures.markup import escape, shorten, text_width
+from arborand.pictures.markup import (
+    AMBER,
+    BLUE,
+    FONT_FAMILY,
+    GREY,
+    INK,
+    VERMILION,
+    escape,
+    shorten,
+    text_width,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -26,8 +26,15 @@ from arborand.paper.illustrations.graph_drawing import (
 )
 from arborand.paper.illustrations.steps import Step, steps_page
 from arborand.paper.illustrations.walks import Walk, random_generator, walk_to_tree
-from arborand.pictures.arcs import FONT_FAMILY, GREY, VERMILION
-from arborand.pictures.markup import escape, percent, shorten, text_width
+from arborand.pictures.markup import (
+    FONT_FAMILY,
+    GREY,
+    VERMILION,
+    escape,
+    percent,
+    shorten,
+    text_width,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -15,7 +15,7 @@ import numpy as np
 from arborand.arguments import check_count
 from arborand.paper.illustrations.steps import Step, steps_page
 from arborand.paper.illustrations.walks import Walk, random_generator, walk_to_tree
-from arborand.pictures.arcs import GREY, VERMILION
+from arborand.pictures.markup import GREY, VERMILION
 from arborand.pictures.mazes import grid_edges
 
 if TYPE_CHECKING:
