@@ -21,6 +21,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from safetensors.numpy import save_file
 
+import arborand
 from arborand.corpus.creating import output_format
 from arborand.formats import (
     FormatError,
@@ -38,6 +39,8 @@ from arborand.formats.outputs import open_writer
 from arborand.formats.rows import ENTROPY, MARGINALS, TREES, Layout, Rows, scores_layout
 from arborand.formats.scores import open_scores
 from tests.command_line import Corpus, conllu_of, random_corpus, save_rows
+
+PARQUET = Path(__file__).parents[1] / "parquet"
 
 # ---- scores in
 
@@ -509,19 +512,12 @@ def portions(rows: Rows, layout: Layout, cuts: list[int]) -> list[Rows]:
 
 @pytest.mark.parametrize("kind", ["conllu", "jsonl", "parquet", "npz"])
 @settings(derandomize=True, max_examples=25, deadline=None)
-@given(
-    cuts=st.lists(st.integers(0, 10**6), max_size=8),
-    group=st.integers(9, 120),
-    page=st.integers(1, 120),
-)
-def test_bytes_do_not_depend_on_how_rows_come_in_portions(
-    kind, cuts, group, page, tmp_path_factory
-):
+@given(cuts=st.lists(st.integers(0, 10**6), max_size=8), group=st.integers(1, 120))
+def test_bytes_do_not_depend_on_how_rows_come_in_portions(kind, cuts, group, tmp_path_factory):
     rows = some_trees(np.random.default_rng(5))
     folder = tmp_path_factory.mktemp("portions")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(parquet_out, "ROW_GROUP_VALUES", group)
-        patch.setattr(parquet_out, "_PAGE_VALUES", page)
         for name, parts in (("whole", [rows]), ("parts", portions(rows, TREES, cuts))):
             save_rows(folder / name, kind, TREES, {}, *parts)
     assert (folder / "parts").read_bytes() == (folder / "whole").read_bytes()
@@ -567,6 +563,44 @@ def test_filters_by_sentence_find_its_rows(group, tmp_path, monkeypatch):
         for test in (operator.eq, operator.lt, operator.ge):
             found = dataset.to_table(filter=test(column, bound))["sent_id"].to_pylist()
             assert found == [one for one in written if test(one.encode(), bound.encode())]
+
+
+def test_files_of_the_writer_that_came_before_arrow_are_read():
+    """Until pyarrow wrote Parquet, pages were laid out here: such parts are around."""
+    expected = random_corpus(6, seed=3, longest=6)
+    read = list(read_scores(PARQUET / "scores_of_our_own_writer.parquet"))
+    assert [sentence.sent_id for sentence in read] == expected.sent_ids
+    for sentence, matrix in zip(read, expected.matrices, strict=True):
+        np.testing.assert_array_equal(sentence.log_weights, matrix)
+        assert sentence.tokens == [f"w{i}" for i in range(1, len(matrix))]
+    trees = list(read_trees(PARQUET / "trees_of_our_own_writer.parquet"))
+    assert [(one.sent_id, len(one.heads)) for one in trees] == [(f"s-{i}", 20) for i in range(6)]
+    for one, matrix in zip(trees, expected.matrices, strict=True):
+        log_prob = arborand.DependencyTrees(matrix).log_prob(one.heads)
+        np.testing.assert_array_equal(one.log_prob, log_prob)
+
+
+def test_pages_have_checksums_and_schemas_only_what_parquet_knows(tmp_path):
+    rows = some_trees(np.random.default_rng(5))
+    path = save_rows(tmp_path / "t.parquet", "parquet", TREES, {"command": "x"}, rows)
+    metadata = pyarrow.parquet.read_metadata(path)
+    assert metadata.metadata == {b"arborand": b"trees", b"provenance": b'{"command": "x"}'}
+    kinds = {field.name: str(field.type) for field in metadata.schema.to_arrow_schema()}
+    assert kinds == {
+        "sent_id": "string",
+        "sample": "int32",
+        "log_prob": "double",
+        "heads": "list<element: int32 not null>",
+    }
+    assert not any(field.nullable for field in metadata.schema.to_arrow_schema())
+    for i in range(4):
+        damaged = bytearray(path.read_bytes())
+        column = metadata.row_group(0).column(i)
+        damaged[column.data_page_offset + column.total_compressed_size // 2] ^= 1
+        with pytest.raises(OSError, match=r"CRC|thrift|end of stream"):
+            pyarrow.parquet.ParquetFile(
+                pyarrow.BufferReader(bytes(damaged)), page_checksum_verification=True
+            ).read()
 
 
 def sentence_rows(columns, values):

@@ -5,10 +5,12 @@ from __future__ import annotations
 import io
 import json
 import os
+import re
 import subprocess
 import sys
 import zipfile
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 import pyarrow
@@ -308,6 +310,40 @@ def test_a_flipped_bit_in_a_page_that_we_wrote_is_noticed(arborand, tmp_path):
         out.write_bytes(damaged)
         with pytest.raises(FormatError, match="truncated or damaged"):
             list(read_scores(out))
+
+
+# What Arrow does with each of these files if nothing is checked before; see the comments.
+PARQUET = Path(__file__).parents[1] / "parquet"
+MISLEADING = {
+    # Ends the process when the footer is asked for the sizes of columns.
+    "statistics_that_end_the_process": "is truncated or damaged: ",
+    # Takes 2 GB for the header of a page, in a file of 4 kB.
+    "page_of_two_gigabytes": "a page of log_weights.list.element is said to have 2147483525 bytes",
+    # Takes 2 GB for a file of 637 bytes.
+    "sentence_of_12000_words": "holds 1152192008 bytes .* raise ARBORAND_MAX_WORDS",
+    # Takes 440 MB for a file of 5 kB, without a dictionary that would show the length.
+    "id_of_150_million_characters": "at least 1001 characters.*ARBORAND_MAX_CHARACTERS",
+}
+
+
+@pytest.mark.parametrize("name", MISLEADING)
+def test_parquet_that_misleads_arrow_is_refused_in_little_memory(name):
+    message, growth = run_script(
+        f"""
+        import json
+        import pyarrow.compute, pyarrow.parquet
+        from arborand.formats import FormatError, read_scores
+        from tests.processes import peak_memory
+        before = peak_memory()
+        try:
+            message = f"{{len(list(read_scores({str(PARQUET / name)!r} + '.parquet')))}} sentences"
+        except FormatError as error:
+            message = str(error)
+        print(json.dumps([message, peak_memory() - before]))
+        """
+    )
+    assert re.search(MISLEADING[name], message), message
+    assert growth < 60_000  # kilobytes
 
 
 @pytest.mark.parametrize("shape", [b"[" * 3000, b"[Infinity, 3, 3]", b"7", b"[]", b"[null]"])

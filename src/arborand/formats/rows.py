@@ -122,6 +122,28 @@ class Rows:
         numbers -= np.repeat(before.astype(np.int32), self.num_rows)
         return numbers
 
+    def part(self, layout: Layout, start: int, stop: int) -> Rows:
+        """Take some of the rows, and the sentences that they are of."""
+        ends = np.cumsum(self.num_rows)
+        starts = ends - self.num_rows
+        before = np.minimum(ends, start) - np.minimum(starts, start)
+        counts = np.clip(ends, start, stop) - np.clip(starts, start, stop)
+        which = np.flatnonzero(counts).tolist()
+        sizes = layout.num_values(self.lengths)
+        begun = 0
+        if which:
+            begun = int(before[which[0]]) + (self.first_sample if which[0] == 0 else 0)
+        return Rows(
+            [self.sent_ids[i] for i in which],
+            self.lengths[which],
+            counts[which],
+            {name: column[start:stop] for name, column in self.columns.items()},
+            self.values[int(sizes @ before) : int(sizes @ (before + counts))],
+            begun,
+            [self.tokens[i] for i in which] if self.tokens else [],
+            [self.annotations[i] for i in which] if self.annotations else [],
+        )
+
     def sentences(self, layout: Layout) -> Iterator[tuple[int, slice, NDArray[Any]]]:
         """Walk through the sentences: position, rows, and values of shape (rows, size)."""
         sizes = layout.num_values(self.lengths)
