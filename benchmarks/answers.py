@@ -41,11 +41,11 @@ def number_objection(found: Floats, expected: Floats, tolerance: float) -> str |
 
 
 def tree_objection(heads: Heads, log_weights: Floats, *, single_root: bool) -> str | None:
-    """Say whether something drawn is no tree, has several roots or uses a forbidden arc."""
+    """Say whether a draw is not a tree, has several roots or uses a forbidden arc."""
     heads = np.asarray(heads).reshape(-1, log_weights.shape[-1])
     valid = is_tree(heads)
     if not np.all(valid):
-        return f"{np.count_nonzero(~valid)} of {len(heads)} draws are no trees"
+        return f"{np.count_nonzero(~valid)} of {len(heads)} draws are not trees"
     if single_root and not np.all(num_root_arcs(heads) == 1):
         return "draws with several arcs out of the root"
     words = np.arange(1, heads.shape[1])
@@ -57,7 +57,7 @@ def tree_objection(heads: Heads, log_weights: Floats, *, single_root: bool) -> s
 def batch_objection(
     heads: Heads, batch: Floats, num_draws: int, *, single_root: bool
 ) -> str | None:
-    """Say what `tree_objection` says, of so many trees from each graph of a batch.
+    """Say what `tree_objection` says about the trees drawn from each graph of a batch.
 
     `heads` have the shape that ``sample(num_draws)`` gives them: draws first, then graphs.
     """

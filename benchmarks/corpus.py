@@ -88,7 +88,7 @@ class _Corpus:
         return self.folder / f"converted-{copies}" / f"{copies}.parquet"
 
     def shards(self, count: int, *, small: bool = False) -> Path:
-        """Give a folder of so many shards: of all copies, or `small`, of one."""
+        """Return a folder with this number of shards: of all copies, or `small`, of one."""
         shard = self._once if small else self._shard
         folder = self.folder / f"{count}{' small' if small else ''}"
         folder.mkdir(exist_ok=True)
@@ -99,7 +99,7 @@ class _Corpus:
         return folder
 
     def run(self, count: int, *, small: bool = False, **options: Any) -> corpus.Status:
-        """Draw trees for the sentences of so many shards."""
+        """Draw trees for the sentences of this number of shards."""
         out = self.folder / "trees"
         shutil.rmtree(out, ignore_errors=True)
         shards = self.shards(count, small=small)

@@ -4,12 +4,12 @@ For each of six distributions (two sizes, from flat to peaked) and each estimato
 estimate (root mean square over replicates, against the exact expectation) by the number of trees
 that the function is evaluated on, and what the estimator's own standard error says it is.
 
-- 6 words: the height of the tree, which is no sum over arcs.  The exact expectation comes from all
-  7,776 dependency trees.
+- 6 words: the height of the tree, which is not a sum over arcs.  The exact expectation comes from
+  all 7,776 dependency trees.
 - 20 words: how many words have the head they have in the tree that the scores favour.  To the
   estimators this is a function like any other; the exact expectation comes from the marginals.
 
-Who draws with replacement may also keep the values of trees that come again, and so afford more
+With replacement, one may also keep the values of trees that come again, and so afford more
 draws for the same number of evaluations.  "Repeats kept" is the error of as many draws as have, on
 average, that number of distinct trees.
 
@@ -169,7 +169,7 @@ def curve(case: Case, estimator: Estimator, num_replicates: int) -> Curve:
 def kept_curve(case: Case, many_draws: int) -> Curve:
     """Compute the error with replacement if the values of trees that come again are kept.
 
-    How many distinct trees so many draws have is read off one long sequence, in which each tree's
+    The number of distinct trees among draws is read off one long sequence, in which each tree's
     count is thinned out; where even that is too short, nothing is known.
     """
     long = case.distribution.sample(many_draws, rng=2)

@@ -220,7 +220,7 @@ def _distinct(report: Report, peers: Peers) -> None:
 
         case = f"{n}, {family}, {k}"
         jobs = _jobs(peers, "distinct_trees", scores, k)
-        # Who is too slow for one graph may have time for another: each is a work of its own.
+        # A peer too slow for one graph may be fast enough for another: each is judged by itself.
         findings = measure(peers, f"{work}, {family}, {n} words", jobs, check, law=work)
         fill(table, case, findings, peers)
         if (family, n) == ("peaked", 10):

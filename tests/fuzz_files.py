@@ -232,7 +232,7 @@ def examine(kind: Kind, data: bytes, path: Path) -> str:
             kind.command(path)
     except (ArborandError, typer.Exit):
         return ""
-    except BaseException:  # a panic of a library written in Rust is no Exception
+    except BaseException:  # a panic in a Rust library is not an Exception
         return traceback.format_exc()
     return ""
 

@@ -41,7 +41,7 @@ def _in_block(block: str, known: set[str], single_root: bool) -> Iterator[str]:
         known.add(match[1])
     rows = [line.split("\t") for line in lines[num_comments:]]
     if not rows or any(len(row) != len(_COLUMNS) for row in rows):
-        yield f"a line has not ten columns, or there is none: {rows}"
+        yield f"a line does not have ten columns, or there is no line: {rows}"
         return
     for row in rows:
         yield from _in_columns(row)
@@ -58,7 +58,7 @@ def _in_block(block: str, known: set[str], single_root: bool) -> Iterator[str]:
 def _in_columns(row: list[str]) -> Iterator[str]:
     columns = dict(zip(_COLUMNS, row, strict=True))
     if _ID.fullmatch(row[0]) is None:
-        yield f"{row[0]!r} is no ID"
+        yield f"{row[0]!r} is not an ID"
     for name, value in columns.items():
         if not value or value != value.strip() or re.search(r"\s\s", value):
             yield f"{name} {value!r} is empty, or has spaces at its ends or twice"
@@ -126,7 +126,7 @@ def _in_graph(nodes: list[list[str]]) -> Iterator[str]:
         if deps != sorted(deps, key=lambda dep: (float(dep[0]), dep[1])):
             yield f"DEPS of {row[0]} is not sorted: {row[8]!r}"
         if any((dep[0] == "0") != (dep[1].split(":")[0] == "root") for dep in deps):
-            yield f"DEPS of {row[0]} has a head 0 that is no root, or the reverse: {row[8]!r}"
+            yield f"DEPS of {row[0]} has a head 0 that is not a root, or the reverse: {row[8]!r}"
         arcs += [(dep[0], row[0]) for dep in deps]
     reached, before = {"0"}, 0
     while len(reached) > before:

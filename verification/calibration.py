@@ -2,7 +2,7 @@
 
 Were they too small, correct samplers would fail; were they too large, wrong ones would pass. The
 counts come straight from NumPy's multinomial generator and the uniformity is judged by SciPy's
-Kolmogorov-Smirnov test and exact binomial tails, so that the G test is no judge in its own case.
+Kolmogorov-Smirnov test and exact binomial tails, so that the G test does not judge itself.
 
 Simulation reaches levels of about 1e-3. The far tail, where the ledger works, is summed exactly
 in the tests of the harness.

@@ -139,7 +139,7 @@ def one_word_at_a_time(
     conditions : bool, optional
         Whether a head is drawn given the heads before it, or from its marginal.
     retries : bool, optional
-        Whether what is no tree is drawn again.
+        Whether draws that are not trees are repeated.
 
     Returns
     -------

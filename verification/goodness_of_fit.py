@@ -307,7 +307,7 @@ def g_test(
     probabilities : ndarray of float64, shape (outcomes,)
         The law, summing to 1.
     outside : mapping of str to int, optional
-        Draws that are no outcome of the law at all, by name, with their counts.
+        Draws that are not outcomes of the law at all, by name, with their counts.
     name_of : callable, optional
         From the index of an outcome to its name in reports.
 

@@ -396,5 +396,5 @@ def _error(found: float, chance: Decimal) -> float:
 
 
 def _known(error: Decimal) -> float:
-    """Make an error that is not a number infinite: the largest of some would pass over it."""
+    """Make an error that is NaN infinite: a maximum over several would skip it."""
     return math.inf if error.is_nan() else float(error)

@@ -132,7 +132,7 @@ def judge_inclusion(draws: npt.NDArray[Any], law: TreeLaw) -> Family:
         (name, binomial_test(int(fails.sum()), num_repeats, 0.0, outcome=name))
         for name, fails in (
             ("a repeat with the same tree twice", is_repeated),
-            ("a repeat with something that is no tree of the graph", is_outside),
+            ("a repeat with something that is not a tree of the graph", is_outside),
         )
     ]
     inclusion = inclusion_probabilities(law.probabilities, length)
@@ -260,7 +260,7 @@ def _count_outside(rows: npt.NDArray[Any]) -> dict[str, int]:
         for i in most_frequent[:_MAX_NAMED]
     }
     if len(counts) > _MAX_NAMED:
-        named["others that are no tree of the graph"] = int(
+        named["others that are not trees of the graph"] = int(
             counts[most_frequent[_MAX_NAMED:]].sum()
         )
     return named

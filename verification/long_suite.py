@@ -89,7 +89,7 @@ class Experiment(Protocol):
         """Draw, with randomness from the seed alone, and judge."""
 
     def power(self, graph: Graph, num_draws: int, level: float) -> Power | None:
-        """Find the smallest bias that so many draws would show at a level."""
+        """Find the smallest bias that this number of draws would show at a level."""
 
 
 @dataclass(frozen=True)

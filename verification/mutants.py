@@ -82,7 +82,7 @@ from verification.twin_walks import TreeSampler
 from verification.twin_without_replacement import DistinctTrees
 
 ALPHA_MUTANT = 1e-12
-"""A mutant's p-value must be below this: luck is no explanation for a rejection.
+"""A mutant's p-value must be below this: luck does not explain a rejection.
 
 Nor may luck be needed for one. Where a mutant differs little from its twin, so many trees are drawn
 that G is expected to lie at least five of its standard deviations beyond this limit. With n draws
@@ -499,7 +499,7 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "a jump counted as two arcs",
         "whether the loop of a pair is jumped over or walked depends on where the walk came from, "
-        "and so on the tree: arcs walked are no function of the popped cycles",
+        "and so on the tree: the arcs walked are not a function of the popped cycles",
         _sparse(CountsArcs, SIDE_DOORS_4, steps=0, popped=6, num_draws=35_000),
         _sparse(SparseTwin, SIDE_DOORS_4, steps=0, popped=6, num_draws=35_000),
     ),

@@ -145,7 +145,7 @@ def of_multigraph(graph: Multigraph, **settings: Any) -> SparseSpanningTrees:
 
 
 def judge_rows(draws: HeadsArray, law: TreeLaw) -> Fit:
-    """Test drawn edges against their law; edges, unlike heads, are no nodes."""
+    """Test drawn edges against their law; unlike heads, these are not nodes."""
     cell_of = {tuple(edges): cell for cell, edges in enumerate(law.trees.tolist())}
     different, times = np.unique(draws, axis=0, return_counts=True)
     counts = np.zeros(law.num_trees, dtype=np.int64)

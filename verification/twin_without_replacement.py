@@ -37,8 +37,8 @@ from verification.twin_numbers import (
 )
 from verification.twin_popping import PoppingSampler
 
-# Rejection gives way to the partition after so many times as many repeats in a row as a new tree
-# takes tries on average where it stops anyway; and after so many in any case.
+# Rejection gives way to the partition after this multiple of the repeats in a row that a new tree
+# takes on average where rejection stops anyway; and after this number of repeats in any case.
 PATIENCE = 16.0
 MOST_REPEATS = 1 << 16
 

@@ -1,4 +1,6 @@
-"""The gates for the small arguments of calls: counts, indices, sizes, threads, choices and arcs.
+"""The gates for small arguments: counts, indices, sizes, threads, choices and arcs.
+
+Each function returns the argument in its plain form, or raises an error that names it.
 
 Weights have a gate of their own (``validation.py``), and so have trees (``trees.py``), names of
 methods (``methods.py``) and sources of randomness (``randomness.py``).
@@ -23,7 +25,7 @@ Class = TypeVar("Class", bound=type)
 _ROOT_ARCS = (
     "the class decides: SpanningTrees allows several arcs from the root, DependencyTrees one"
 )
-# Names of one and the same thing.
+# Other names of an argument, as other libraries use them; ours is first.
 _SAME = (
     ("rng", "generator", "seed", "random_state", "key"),
     ("lengths", "length", "mask", "seq_lens", "sentence_lengths"),
@@ -53,7 +55,7 @@ def explain_arguments(kind: Class) -> Class:
 def _explained(function: Callable[..., Any]) -> Callable[..., Any]:
     parameters = list(inspect.signature(function).parameters.values())
     if any(parameter.kind is parameter.VAR_POSITIONAL for parameter in parameters):
-        return function  # it takes anything, and answers itself
+        return function  # it takes anything, and raises its own errors
     names = frozenset(parameter.name for parameter in parameters[1:])
     most = sum(parameter.kind is parameter.POSITIONAL_OR_KEYWORD for parameter in parameters)
 
@@ -98,7 +100,7 @@ def _explanation(
 
 
 def check_integer(value: object, name: str) -> int:
-    """Let anything through that counts as an integer, but no bool."""
+    """Return an integer of any type, but not a bool."""
     if isinstance(value, (bool, np.bool_)):
         raise TypeError(f"{name} must be an integer, not {value!r}")
     try:
@@ -110,7 +112,7 @@ def check_integer(value: object, name: str) -> int:
 
 
 def check_count(value: object, name: str, least: int) -> int:
-    """Let a number of things through."""
+    """Return a count of at least `least`."""
     count = check_integer(value, name)
     if count < least:
         raise ValueError(f"{name} is {count}: at least {least} is needed")
@@ -118,7 +120,7 @@ def check_count(value: object, name: str, least: int) -> int:
 
 
 def check_index(value: object, name: str) -> int:
-    """Let the index of a graph or a draw through."""
+    """Return the index of a graph or of a draw."""
     index = check_integer(value, name)
     if not 0 <= index < 2**63:
         raise ValueError(f"{name} is {index}: indices are counted from 0, up to 2**63 - 1")
@@ -126,7 +128,7 @@ def check_index(value: object, name: str) -> int:
 
 
 def check_size(size: int | tuple[int, ...] | None) -> tuple[int, ...]:
-    """Let a size through, in NumPy's conventions."""
+    """Return a size, in NumPy's conventions, as a tuple."""
     if size is None:
         return ()
     if isinstance(size, list):
@@ -137,13 +139,13 @@ def check_size(size: int | tuple[int, ...] | None) -> tuple[int, ...]:
         raise ValueError(f"size is {size}: a number of draws must not be negative")
     if math.prod(max(axis, 1) for axis in shape) >= 2**48:
         raise ValueError(
-            f"size is {size}: no memory holds so many trees; draw them in parts, with first_draw"
+            f"size is {size}: too many trees for memory; draw them in parts, with first_draw"
         )
     return shape
 
 
 def _check_number(value: object, name: str) -> float:
-    """Let a real number through, but no bool."""
+    """Return a real number, but not a bool."""
     if isinstance(value, (bool, np.bool_)) or not isinstance(
         value, int | float | np.integer | np.floating
     ):
@@ -152,7 +154,7 @@ def _check_number(value: object, name: str) -> float:
 
 
 def check_order(order: object) -> float:
-    """Let the order of a Renyi entropy through."""
+    """Return the order of a Renyi entropy."""
     number = _check_number(order, "order")
     if not number >= 0:
         raise ValueError(f"order is {order}: Renyi entropies have orders from 0 to infinity")
@@ -160,7 +162,7 @@ def check_order(order: object) -> float:
 
 
 def check_work(max_work: object) -> float:
-    """Let a limit on the work of elimination through."""
+    """Return a limit on the work of elimination."""
     number = _check_number(max_work, "max_work")
     if not number >= 0:
         raise ValueError(
@@ -170,8 +172,8 @@ def check_work(max_work: object) -> float:
 
 
 def check_workers(workers: object) -> int:
-    """Let a number of threads through."""
-    if type(workers) is int and workers == 1:  # nearly always, and short work should stay short
+    """Return a number of threads."""
+    if type(workers) is int and workers == 1:  # nearly always: keep short calls short
         return 1
     number = check_integer(workers, "workers")
     if number < 1:
@@ -180,14 +182,14 @@ def check_workers(workers: object) -> int:
 
 
 def check_choice(value: str, name: str, choices: tuple[str, ...]) -> str:
-    """Let one of a few words through."""
+    """Return one of a few words."""
     if value not in choices:
         raise ValueError(f"{name} is {value!r}: use {' or '.join(map(repr, choices))}")
     return value
 
 
 def list_arcs(arcs: Iterable[tuple[int, int]], name: str) -> list[tuple[int, int]]:
-    """Let anything through that can be listed."""
+    """Return as a list what may be arcs."""
     try:
         iterator = iter(arcs)
     except TypeError:
@@ -198,7 +200,7 @@ def list_arcs(arcs: Iterable[tuple[int, int]], name: str) -> list[tuple[int, int
 
 
 def check_arcs(arcs: Iterable[tuple[int, int]], name: str, num_words: int) -> list[tuple[int, int]]:
-    """Let a collection of (head, dependent) pairs through."""
+    """Return (head, dependent) pairs that can be arcs of a graph."""
     checked = []
     for arc in list_arcs(arcs, name):
         try:
@@ -209,8 +211,8 @@ def check_arcs(arcs: Iterable[tuple[int, int]], name: str, num_words: int) -> li
         dependent = check_integer(dependent, f"the dependent of {arc!r} in {name}")
         if not (0 <= head <= num_words and 1 <= dependent <= num_words) or head == dependent:
             raise ValueError(
-                f"{name} holds {arc!r}, which is no arc of a graph of {num_words} words: heads are "
-                f"0 (the root) to {num_words}, dependents 1 to {num_words}, and they differ"
+                f"{name} holds {arc!r}, which is not an arc of a graph of {num_words} words: heads "
+                f"are 0 (the root) to {num_words}, dependents 1 to {num_words}, and they differ"
             )
         checked.append((head, dependent))
     return checked

@@ -55,7 +55,7 @@ class Condition:
 def check_heads(
     heads: ArrayLike | None, graphs: Graphs, name: str = "heads"
 ) -> NDArray[np.intp] | None:
-    """Let partial annotations through: the head of each word, or -1."""
+    """Return partial annotations: the head of each word, or -1."""
     if heads is None:
         return None
     array = check_integers(heads, name)
@@ -88,7 +88,7 @@ def check_heads(
 
 
 def check_allowed(allowed: ArrayLike | None, graphs: Graphs) -> NDArray[np.bool_] | None:
-    """Let a mask of allowed arcs through."""
+    """Return a mask of allowed arcs."""
     if allowed is None:
         return None
     try:
@@ -112,7 +112,7 @@ def check_allowed(allowed: ArrayLike | None, graphs: Graphs) -> NDArray[np.bool_
 
 
 def condition(graphs: Graphs, asked: Condition) -> Graphs:
-    """Restrict graphs to the trees that meet a condition, or say what stands against it."""
+    """Restrict graphs to the trees that meet a condition, or say what contradicts it."""
     log_weights = _what_is_left(graphs, asked)
     finding, graph, _, _ = _core.inspect(log_weights, graphs.lengths, graphs.kind)
     if finding:

@@ -25,10 +25,10 @@ if TYPE_CHECKING:
 Item = TypeVar("Item")
 
 
-class FailingForGood(Generic[Item]):
-    """An iterator that has failed fails again.
+class InterruptibleIterator(Generic[Item]):
+    """An iterator that raises its failure again at every later call.
 
-    A generator ends after an interrupt, as if there were no more trees.
+    A generator that was interrupted would end instead, as if there were no more trees.
     """
 
     def __init__(self, items: Iterator[Item]) -> None:
@@ -41,7 +41,7 @@ class FailingForGood(Generic[Item]):
     def __next__(self) -> Item:
         if self._failure is not None:
             raise type(self._failure)(
-                "this iterator was interrupted, and cannot go on; make another"
+                "this iterator was interrupted and cannot continue; make another"
             ) from self._failure
         try:
             return next(self._items)
@@ -60,7 +60,7 @@ def room_for(k: int, graphs: Graphs) -> int:
     log_count = float(inference.log_partition(ones, inference.normalise(ones)).max())
     if log_count > math.log(k) + 1e-6:
         if k >= 2**48:
-            raise ValueError(f"k is {k}: no memory holds so many trees; iterate over them instead")
+            raise ValueError(f"k is {k}: too many trees for memory; iterate over them instead")
         return k
     # log Z of unit weights is the logarithm of the number of trees, to 1e-13 or so.
     return min(k, math.ceil(math.exp(log_count + 1e-6)) + 1)

@@ -31,7 +31,7 @@ from arborand.arguments import (
     list_arcs,
 )
 from arborand.conditioning import Condition, check_allowed, check_heads
-from arborand.distinct import FailingForGood
+from arborand.distinct import InterruptibleIterator
 from arborand.expectations import check_arc_values
 from arborand.kinds import TreeKind
 from arborand.methods import WITH_REPLACEMENT, WITHOUT_REPLACEMENT, check_method
@@ -897,7 +897,7 @@ class TreeDistribution:
         [[-1, 0, 0], [-1, 0, 1], [-1, 2, 0]]
         """
         check_method(method, WITHOUT_REPLACEMENT, kind=self._kind, stacklevel=_CALLER)
-        return FailingForGood(
+        return InterruptibleIterator(
             without_replacement.iterate_without_replacement(
                 self._graphs,
                 method=method,
@@ -989,7 +989,7 @@ class TreeDistribution:
         >>> [tree.heads.tolist() for tree in d.iterate_best_trees()]
         [[-1, 2, 0], [-1, 0, 1], [-1, 0, 0]]
         """
-        return FailingForGood(best.iterate_best_trees(self._graphs, self._normaliser()))
+        return InterruptibleIterator(best.iterate_best_trees(self._graphs, self._normaliser()))
 
     def minimum_risk_tree(self, *, workers: int = 1) -> NDArray[np.int32]:
         """Find the tree with the largest expected number of correct arcs.

@@ -1,9 +1,9 @@
-"""How good a distribution is, judged by trees that are known to be right (gold).
+"""How good a distribution is, judged by gold trees.
 
 `evaluate` compares a distribution, or a batch, with gold heads: how many heads the best tree, the
-tree of least risk and a random tree get right, how probable gold is, and whether probabilities mean
-what they say (calibration).  Its answers are per graph; a `Summary` adds them up, over as many
-batches as there are, in the same order with the same result however they are split.
+tree of least risk (minimum Bayes risk) and a random tree get right, how probable gold is, and
+whether the probabilities are calibrated.  Its answers are per graph; a `Summary` adds them up over
+any number of batches, with the same result however the graphs are divided into batches.
 
 Gold may be incomplete: words without a gold head are not counted.
 """
@@ -105,12 +105,12 @@ class Evaluation:
     expected_right : ndarray of float64
         How many have it in a random tree, on average.
     claimed_right : ndarray of float64
-        How many heads of the tree of least risk are right, if the distribution itself is asked:
-        more than `minimum_risk_right` if it is too sure.
+        How many heads of the tree of least risk the distribution itself expects to be right: more
+        than `minimum_risk_right` if it is overconfident.
     log_prob : ndarray of float64
         The log-probability that a random tree has all the gold heads: for a complete gold tree,
-        that of the tree.  -inf if no tree of the distribution has them, NaN if gold is no tree of
-        this kind, or has no heads.
+        that of the tree.  -inf if no tree of the distribution has them, NaN if gold is not a tree
+        of this kind, or has no heads.
     is_tree : ndarray of bool
         Whether gold is a tree of this kind, or a part of one.
     calibration : Calibration
@@ -147,8 +147,8 @@ class Summary:
     num_impossible : int
         The sentences whose gold heads no tree of the distribution has: their probability is 0.
     num_no_trees : int
-        The sentences whose gold is no tree of this kind: it has a cycle, or several roots where one
-        is asked for.
+        The sentences whose gold is not a tree of this kind: it has a cycle, or several roots where
+        one is asked for.
     calibration : Calibration or None
         None where nothing was added.
 
@@ -228,7 +228,7 @@ class Summary:
         )
 
     def as_dict(self) -> dict[str, Any]:
-        """Give everything as plain numbers and lists, for JSON; None where there is no number."""
+        """Return everything as plain numbers and lists, for JSON; None instead of NaN."""
         scores = {
             name: _number(getattr(self, name))
             for name in (
@@ -290,7 +290,7 @@ def evaluate(
     Raises
     ------
     InvalidTreeError, TypeError
-        If gold is not of its type or shape, or names a head that is no other node of its graph.
+        If gold is not of its type or shape, or names a head that is not another node of its graph.
     ValueError
         If the edges are not ascending from 0 to 1.
 
@@ -363,7 +363,7 @@ def _log_prob(
         is_part &= (heads == 0).sum(axis=1) <= 1
     is_complete = is_part & ~is_open.any(axis=1)
     shape = (*distribution.batch_shape, heads.shape[1])
-    # The best tree may take the place of what is none: its log-probability is not looked at.
+    # The best tree stands in for gold that is not a complete tree; its log-probability is unused.
     trees = np.where(is_complete[:, None], heads, best)
     answer = np.array(distribution.log_prob(trees.reshape(shape)), dtype=np.float64).reshape(-1)
     is_incomplete = is_part & ~is_complete & given.any(axis=1)
@@ -406,7 +406,7 @@ def _check_edges(edges: ArrayLike) -> NDArray[np.float64]:
 
 
 def _added(total: Any, values: NDArray[Any]) -> Any:
-    """Add values to a total, one after the other: the same however they came in batches."""
+    """Add values to a total one by one, so that the sum does not depend on the batches."""
     return np.cumsum(np.concatenate([np.asarray(total)[None], values]), axis=0)[-1]
 
 

@@ -28,7 +28,7 @@ LARGEST_JOINT_BYTES = 2**31
 
 
 def check_arc_values(values: ArrayLike, name: str, graphs: Graphs) -> NDArray[np.float64]:
-    """Let finite values of all arcs through: (num_graphs, m, m), 0 where there is no arc."""
+    """Return finite values of all arcs, (num_graphs, m, m), with 0 where there is no arc."""
     array = _real_array(values, name)
     shape = (*graphs.batch_shape, graphs.size, graphs.size)
     if array.shape != shape:

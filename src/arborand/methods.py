@@ -83,9 +83,10 @@ WITHOUT_REPLACEMENT = (
 
 # With replacement, the cheapest.  Wilson's walk takes a microsecond at 50 words, the ancestral
 # sampler sixty; on graphs where it would walk for ever its budget makes it at most twice as slow.
-# Rejection saves the root's marginals, which pays for a few draws from large graphs only: but a
-# rule that looked at the number of draws would break the promise that the first 10 of 1000 draws
-# are the 10, and one that looked at other graphs of the batch would make draws depend on them.
+# Rejection saves the root's marginals, which pays only for a few draws from large graphs.  But a
+# rule that depended on the number of draws would break the promise that the first 10 of 1000 draws
+# are the same as a draw of 10, and one that depended on other graphs of the batch would make draws
+# depend on them.
 DEFAULT_METHOD = "wilson"
 # Without replacement, both: see `without_replacement.switch_below`.
 DEFAULT_WITHOUT_REPLACEMENT = "rejection, then partition"
@@ -99,9 +100,9 @@ def names(methods: tuple[Method, ...]) -> tuple[str, ...]:
 def check_method(
     name: str | None, methods: tuple[Method, ...], *, kind: TreeKind, stacklevel: int = 2
 ) -> None:
-    """Let a method's name through, or None, with a warning if the method is biased.
+    """Check the name of a method, or None, and warn if the method is biased.
 
-    `stacklevel` says whom the warning is for, counted from the caller of this function as 1.
+    `stacklevel` is that of the warning, counted from the caller of this function as 1.
     """
     if name is None:
         return
@@ -109,7 +110,7 @@ def check_method(
     chosen = next((method for method in allowed if method.name == name), None)
     if chosen is None:
         how = "with" if methods is WITH_REPLACEMENT else "without"
-        why = "is no method"
+        why = "is unknown"
         if name in names(methods):
             why = "only draws dependency trees"
         elif name in names(WITH_REPLACEMENT + WITHOUT_REPLACEMENT):

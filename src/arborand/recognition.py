@@ -118,7 +118,7 @@ def edge_list(array: NDArray[Any]) -> bool:
         and (ends < 2**31).all()
         and (ends == np.floor(ends)).all()
         and (ends[:, 0] != ends[:, 1]).all()
-        # A square one may be a matrix of scores: only if its weights are no integers.
+        # A square one may be a matrix of scores: only if its weights are not integers.
         and (array.shape[0] != array.shape[1] or (weights != np.floor(weights)).any())
     )
 

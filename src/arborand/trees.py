@@ -236,7 +236,7 @@ def from_parents(parents: ArrayLike) -> NDArray[np.int32]:
 def to_parents(heads: ArrayLike) -> NDArray[np.int32]:
     """Give the parents of words counted from 0, where -1 is the root.
 
-    All trees must have the same number of words, because -1 is no padding here.
+    All trees must have the same number of words, because -1 does not mean padding here.
 
     Examples
     --------
@@ -293,9 +293,9 @@ def check_trees(heads: ArrayLike, lengths: ArrayLike | None = None) -> NDArray[n
 
 
 def check_tree_heads(heads: ArrayLike, expected: tuple[int, ...]) -> NDArray[np.integer]:
-    """Let an array of integers through whose last axes are the expected ones.
+    """Return an array of integers whose last axes are the expected ones.
 
-    The core then finds out whether they are trees, and `not_a_tree` says why one is none.
+    Whether they are trees is checked by the core; `not_a_tree` then says why one is not.
     """
     array = check_integers(heads)
     shape = array.shape
@@ -313,7 +313,7 @@ def check_tree_heads(heads: ArrayLike, expected: tuple[int, ...]) -> NDArray[np.
 def not_a_tree(
     heads: NDArray[np.integer], num_words: int, index: tuple[int, ...]
 ) -> InvalidTreeError:
-    """Say why one array of heads is no tree; `index` is its place among others."""
+    """Say why an array of heads is not a tree; `index` is its place among others."""
     for node, head in enumerate(heads.tolist()):
         wrong = _wrong_head(node, head, num_words)
         if wrong is not None:
@@ -349,7 +349,7 @@ def _wrong_head(node: int, head: int, num_words: int) -> str | None:
 
 
 def check_integers(values: ArrayLike, name: str = "heads") -> NDArray[Any]:
-    """Let an array of integers through, or raise an error that says why it is none."""
+    """Return an array of integers, or raise an error that says what it is instead."""
     try:
         array: NDArray[Any] = np.asarray(values)
     except ValueError:
@@ -378,7 +378,7 @@ def _as_heads(heads: ArrayLike) -> NDArray[np.intp]:
 
 
 def _as_trees(heads: ArrayLike) -> NDArray[np.intp]:
-    """Let trees through whose lengths are where their padding begins."""
+    """Return trees whose lengths are where their padding begins."""
     array = _as_heads(heads)
     node = np.arange(array.shape[-1])
     last = np.where(array >= 0, node, 0).max(axis=-1)

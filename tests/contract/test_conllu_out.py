@@ -81,7 +81,7 @@ def test_the_bundled_corpus_breaks_no_rule():
         ("1-2\t", "1-4\t", "multiword token 1-4"),
         ("1-2\tdon't\t_\t_\t_\t_\t_", "1-2\tdon't\t_\t_\t_\t_\t3", "HEAD of 1-2"),
         ("2.1\t", "2.2\t", "empty node 2.2"),
-        ("2.1\t", "x\t", "no ID"),
+        ("2.1\t", "x\t", "not an ID"),
         ("\n3\tgo", "\n4\tgo", "numbered"),
         ("\t3\taux\t", "\t_\taux\t", "HEAD of word 1"),
         ("\t3\taux\t", "\t4\taux\t", "HEAD of word 1"),
@@ -92,7 +92,7 @@ def test_the_bundled_corpus_breaks_no_rule():
         ("\t0\troot:top\t", "\t1\tdep\t", "does not lead to the root"),
         ("\t3:aux\t", "\t_\t", "does not reach ['1']"),
         ("\t3:aux\t", "\t5:aux\t", "DEPS of 1 is"),
-        ("\t3:aux\t", "\t3:root\t", "has a head 0 that is no root"),
+        ("\t3:aux\t", "\t3:root\t", "has a head 0 that is not a root"),
         ("2.1:dep|3:advmod", "3:advmod|2.1:dep", "not sorted"),
     ],
 )

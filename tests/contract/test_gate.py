@@ -578,7 +578,7 @@ def test_spanning_trees_without_dependency_trees(batch):
 
 
 def has_arc_matrices(num_words):
-    """List every graph of so many words."""
+    """List every graph of a number of words."""
     slots = [(i, j) for i in range(num_words + 1) for j in range(1, num_words + 1) if i != j]
     for chosen in itertools.product([False, True], repeat=len(slots)):
         has_arc = np.zeros((num_words + 1, num_words + 1), dtype=bool)
@@ -703,7 +703,7 @@ def test_workers(kind, question):
 @pytest.mark.parametrize(
     ("arc", "error", "found"),
     [
-        ((1, 1), ValueError, r"\(1, 1\), which is no arc of a graph of 3 words"),
+        ((1, 1), ValueError, r"\(1, 1\), which is not an arc of a graph of 3 words"),
         ((1, 0), ValueError, r"\(1, 0\).*dependents 1 to 3"),
         ((4, 1), ValueError, r"\(4, 1\).*heads are 0 .the root. to 3"),
         ((-1, 1), ValueError, r"\(-1, 1\)"),

@@ -154,7 +154,7 @@ def test_workers_that_are_none(workers, error, message):
 @pytest.mark.parametrize("method", ["gibbs", "Wilson", "", 1, ("wilson",)])
 def test_methods_that_are_none(kind, method):
     allowed = ", ".join(map(repr, METHODS[kind]))
-    with pytest.raises(ValueError, match=r"method .* is no method: use one of ") as caught:
+    with pytest.raises(ValueError, match=r"method .* is unknown: use one of ") as caught:
         kind(dense_scores(1, 4)).sample(rng=1, method=method)
     assert repr(method) in str(caught.value)
     assert str(caught.value).endswith(f"use one of {allowed}, or None")

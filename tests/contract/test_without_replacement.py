@@ -375,7 +375,7 @@ def test_iteration_reads_its_arguments_at_once(kind):
     assert generator.random() == control.random()
     list(draws)
     assert generator.random() == control.random()
-    with pytest.raises(ValueError, match="method 'gumbel' is no method"):
+    with pytest.raises(ValueError, match="method 'gumbel' is unknown"):
         distribution.iterate_without_replacement(method="gumbel")
     with pytest.raises(TypeError, match="rng must be an integer seed"):
         distribution.iterate_without_replacement(rng="1")
@@ -398,7 +398,7 @@ def test_an_iterator_that_was_interrupted_does_not_look_exhausted(kind, failure,
     with pytest.raises(failure):
         next(draws)
     for _ in range(3):
-        with pytest.raises(failure, match="cannot go on; make another"):
+        with pytest.raises(failure, match="cannot continue; make another"):
             next(draws)
 
 

@@ -161,7 +161,7 @@ def moments(outcomes, estimator):
 
 
 def chance_of_at_least(number, rates, times):
-    """P(at least so many of independent exponential times are below each of `times`).
+    """P(at least `number` of independent exponential times are below each of `times`).
 
     Counts are convolved one tree after the other and the upper tail is summed: no subtraction.
     """
@@ -217,6 +217,7 @@ def sum_and_sample_variance(table, num_distinct, num_rest):
 # ---- exactly, over all outcomes
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("num_draws", [1, 2, 3, 4, 5])
 def test_threshold_estimator_is_unbiased_and_so_is_its_variance(num_draws):
     # The second column has a mean far from 0, where the estimator does worst.
@@ -307,6 +308,7 @@ def test_draws_with_replacement_are_unbiased_and_so_is_their_variance():
     np.testing.assert_allclose(squared_error, variance, rtol=ROUNDING)
 
 
+@pytest.mark.slow
 def test_the_normalised_estimator_is_biased_but_consistent():
     table = Table(SIX_TREES)
     bias, error = [], []
@@ -385,6 +387,7 @@ REAL = pytest.mark.parametrize("odds", [0.3, 1.0], ids=["flatter", "skewed"])
 NUM_REPLICATES = 4000
 
 
+@pytest.mark.slow
 @KINDS
 @REAL
 def test_sum_and_sample_on_real_draws(kind, odds):
@@ -404,6 +407,7 @@ def test_sum_and_sample_on_real_draws(kind, odds):
     assert abs(np.mean(values) - table.mean) < allowed
 
 
+@pytest.mark.slow
 @KINDS
 @REAL
 def test_threshold_estimator_on_real_draws(kind, odds):
@@ -821,7 +825,7 @@ def test_bad_arguments_of_one_function():
     d = SpanningTrees(graph("skewed_4").log_weights)
     with pytest.raises(ValueError, match="num_distinct is -1: at least 0 is needed"):
         sum_and_sample(d, lambda heads: heads, -1, 5)
-    with pytest.raises(ValueError, match="method 'fast' is no method"):
+    with pytest.raises(ValueError, match="method 'fast' is unknown"):
         expectation(d, lambda heads: heads, 5, method="fast")
     with pytest.raises(ValueError, match=r"arc_values has shape \(4, 4\): expected \(5, 5\)"):
         d.expectation(np.ones((4, 4)))

@@ -204,7 +204,7 @@ def test_right_pairs_of_distinct_trees_pass():
     ("heads", "words"),
     [
         ([-1, 0, 1, 2], None),
-        ([-1, 2, 1, 0], "1 of 1 draws are no trees"),
+        ([-1, 2, 1, 0], "1 of 1 draws are not trees"),
         ([-1, 0, 0, 1], "draws with several arcs out of the root"),
         ([-1, 0, 3, 1], "draws with arcs that do not exist"),
     ],
@@ -223,7 +223,7 @@ def test_objections_to_batches():
     assert batch_objection(heads, batch, 6, single_root=True).startswith("shape (5, 3, 5)")
     heads[2, 1] = [-1, 2, 1, 0, 3]
     objection = batch_objection(heads, batch, 5, single_root=True)
-    assert objection == "graph 1: 1 of 5 draws are no trees"
+    assert objection == "graph 1: 1 of 5 draws are not trees"
 
 
 def test_objections_to_repeats():

@@ -281,7 +281,7 @@ class Interview {
             digest.add(counts.ancestral);
             for (Index i = 0; i < num_draws_; ++i) {
                 const std::int32_t* tree = heads.data() + i * static_cast<Index>(size_);
-                expect(is_tree(graph_, tree), "a draw is no tree");
+                expect(is_tree(graph_, tree), "a draw is not a tree");
                 if (!has_partition_) continue;
                 double log_prob = 0.0;
                 Index num_trees = 0;
@@ -290,7 +290,7 @@ class Interview {
                 std::copy(tree, tree + size_, row.begin());
                 kernels_.log_prob(graph_, partition_, workspace_.scratch, row.data(), graph_.stride,
                                   1, &log_prob, 1, num_trees);
-                expect(num_trees == 1, "a draw is no tree to log_prob");
+                expect(num_trees == 1, "log_prob takes a draw for no tree");
                 expect(log_prob <= 0, "a log-probability is positive or not a number");
                 digest.add(log_prob);
             }
@@ -310,7 +310,7 @@ class Interview {
             status = kernels_.next_distinct(sequence, interrupt_, tree);
             if (status != Status::ok || tree.exhausted) break;
             const std::vector<std::int32_t> heads(tree.heads, tree.heads + size_);
-            expect(is_tree(graph_, tree.heads), "a distinct draw is no tree");
+            expect(is_tree(graph_, tree.heads), "a distinct draw is not a tree");
             expect(seen.insert(heads).second, "a tree was drawn twice");
             expect(tree.log_prob <= 0 && tree.log_remaining <= 0,
                    "a log-probability of a distinct draw is positive or not a number");

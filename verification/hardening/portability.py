@@ -116,7 +116,7 @@ def main() -> None:
     same = True
     for machine, digests in found.items():
         if digests is None:
-            print(f"{machine}: there is none")
+            print(f"{machine}: no such kernels here")
             continue
         different = [
             question for question in expected if digests.get(question) != expected[question]

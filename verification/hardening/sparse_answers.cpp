@@ -106,7 +106,7 @@ class SparseInterview {
 
     // Check trees and the edges behind their arcs, where a walk has ended.
     void add_tree(const std::int32_t* heads, std::uint64_t draw, Digest& digest) {
-        expect(is_tree(heads), "a sparse draw is no tree");
+        expect(is_tree(heads), "a sparse draw is not a tree");
         Stream stream(key, 0, draw, 18);
         std::vector<double> chances;
         for (Index j = 0; j < num_inside_; ++j) {

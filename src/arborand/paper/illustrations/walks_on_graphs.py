@@ -94,10 +94,10 @@ class WalkPicture:
             y += 10
         drawing = GraphDrawing(self.labels)
         tree = drawing.body(self._tree_lines(self._members(len(self.walks))))
-        said = f"The tree, with probability {percent(math.exp(self.log_prob))}"
-        parts.append(_heading(y, said) + _moved(tree, y))
+        caption = f"The tree, with probability {percent(math.exp(self.log_prob))}"
+        parts.append(_heading(y, caption) + _moved(tree, y))
         height = y + _HEADING_ROOM + drawing.height
-        width = max(width, drawing.width, text_width(said, 14) + 24)
+        width = max(width, drawing.width, text_width(caption, 14) + 24)
         label = " ".join(self._walk_in_words(walk) for walk in self.walks)
         return _svg("walks", label, width, height, "".join(parts))
 
@@ -134,34 +134,34 @@ class WalkPicture:
             members = self._members(index)
             for length in range(2, len(walk.path) + 1):
                 here, there = walk.path[length - 2], walk.path[length - 1]
-                said = (
+                caption = (
                     f"The walk goes from {name(here)} to {name(there)}, which it does with "
                     f"probability {percent(walk.chances[length - 2])}."
                 )
                 if length == 2:
-                    said = f"A walk begins at {name(walk.path[0])}. {said}"
+                    caption = f"A walk begins at {name(walk.path[0])}. {caption}"
                 closing = [cycle for cycle in walk.cycles if cycle[1] == length - 1]
                 if closing:
                     loop = walk.loop(closing[0])
-                    said += (
+                    caption += (
                         f" It has been at {name(there)} before: the cycle "
                         f"{' → '.join(map(name, loop))} is erased."
                     )
                 elif length == len(walk.path):
                     joined = " → ".join(map(name, walk.remaining))
-                    said += f" There it meets the tree: {joined} joins it."
-                steps.append(self._step(drawing, walk, length, members, said))
-        said = (
+                    caption += f" There it meets the tree: {joined} joins it."
+                steps.append(self._step(drawing, walk, length, members, caption))
+        caption = (
             "All words are in the tree. A tree comes about with probability "
             "proportional to the product of its weights; this one with "
             f"{percent(math.exp(self.log_prob))}."
         )
         everyone = self._members(len(self.walks))
-        last = drawing.svg(self._tree_lines(everyone), label=said, filled=everyone)
-        return [*steps, Step(last, said)]
+        last = drawing.svg(self._tree_lines(everyone), label=caption, filled=everyone)
+        return [*steps, Step(last, caption)]
 
     def _step(
-        self, drawing: GraphDrawing, walk: Walk, length: int, members: set[int], said: str
+        self, drawing: GraphDrawing, walk: Walk, length: int, members: set[int], caption: str
     ) -> Step:
         lines = self._tree_lines(members)
         closing = [cycle for cycle in walk.cycles if cycle[1] == length - 1]
@@ -171,10 +171,10 @@ class WalkPicture:
             loop = walk.loop(closing[0])
             lines += [Line(a, b, "erased") for a, b in pairwise(loop)]
         row, width, height = self._row(walk, length)
-        strip = _svg("strip", said, width, height, row)
+        strip = _svg("strip", caption, width, height, row)
         current = walk.path[length - 1]
-        graph = drawing.svg(lines, label=said, filled=members, current=current)
-        return Step(strip + graph, said)
+        graph = drawing.svg(lines, label=caption, filled=members, current=current)
+        return Step(strip + graph, caption)
 
     def _members(self, index: int) -> set[int]:
         """Return the nodes of the tree before a walk."""
@@ -185,10 +185,10 @@ class WalkPicture:
 
     def _walk_in_words(self, walk: Walk) -> str:
         names = self.labels
-        said = f"The walk {' to '.join(names[node] for node in walk.path)}"
+        caption = f"The walk {' to '.join(names[node] for node in walk.path)}"
         if not walk.cycles:
-            return f"{said} has no cycle."
-        return f"{said} becomes {' to '.join(names[node] for node in walk.remaining)}."
+            return f"{caption} has no cycle."
+        return f"{caption} becomes {' to '.join(names[node] for node in walk.remaining)}."
 
     # ---- a walk as a row of nodes
 

@@ -1,4 +1,4 @@
-"""Ancestral sampling: draw a head, condition on it, go on (Fig. 5, Theorem 4)."""
+"""Ancestral sampling: draw a head, condition on it, repeat (Fig. 5, Theorem 4)."""
 
 from __future__ import annotations
 
