@@ -19,12 +19,13 @@ WHEEL_PIP := build/wheel-environment/bin/python -m pip --disable-pip-version-che
 # Tests and benchmarks speak of one core a process: keep NumPy's own threads out of the way.
 export OPENBLAS_NUM_THREADS ?= 1
 
-.PHONY: help run test test-fronts lint docs workflows format stubs build wheel wheel-tests bench verify golden mutants \
+.PHONY: help run test test-long test-fronts lint docs workflows format stubs build wheel wheel-tests bench verify golden mutants \
   sanitize portability fuzz-files clean
 
 help:
 	@echo "make run     build arborand and draw trees from a bundled example"
-	@echo "make test    run the whole test suite"
+	@echo "make test    run the tests: a few minutes; the two that follow run the rest"
+	@echo "make test-long    run the tests that take long: laws of judges, wrong samplers, browsers, killed jobs"
 	@echo "make test-fronts  run the tests of heavy clients, and other projects' own tests"
 	@echo "make lint    check style and types (make format repairs what can be repaired)"
 	@echo "make docs    make the documentation site in build/docs"
@@ -47,11 +48,15 @@ run: $(VENV)/installed $(VENV)/command
 	@echo
 	@echo "    $(BIN)/arborand sample examples/corpus/sentences.npz -k 3 --without-replacement --seed 1 --conllu examples/corpus/sentences.conllu"
 
+# One process per processor; conftest.py says what they share.
+PYTEST := $(BIN)/python -m pytest --numprocesses auto --ignore=tests/fronts --ignore=docs/torch.md --ignore=docs/training.md
+
 test: $(VENV)/installed $(VENV)/tested build/core_parts/built
-	@echo "without what needs torch and other large packages: that is for make test-fronts"
-	# A page's examples build on each other: whole files go to one process.
-	$(BIN)/python -m pytest --numprocesses auto --dist loadfile --ignore=tests/fronts --ignore=docs/torch.md \
-	  --ignore=docs/training.md $(TESTS)
+	$(PYTEST) -m "not slow" $(TESTS)
+	@echo "not run: what takes long (make test-long), and what needs torch and other large packages (make test-fronts)"
+
+test-long: $(VENV)/installed $(VENV)/tested build/core_parts/built
+	$(PYTEST) -m slow $(TESTS)
 
 # What is missing here is an error, not a skip.
 test-fronts: $(VENV)/installed $(VENV)/tested $(VENV)/fronted

@@ -520,6 +520,7 @@ def test_a_reader_that_goes_away_is_no_disaster(tmp_path):
 # ---- the terminal
 
 
+@pytest.mark.slow
 def test_progress_is_shown_on_a_terminal_only(tmp_path):
     random_corpus(400, seed=2, longest=20).save(tmp_path / "scores.npz")
     command = [sys.executable, "-m", "arborand", "sample", tmp_path / "scores.npz", "-k", "500"]

@@ -18,6 +18,8 @@ import pytest
 
 from tests.command_line import CORPUS, call
 
+pytestmark = pytest.mark.slow
+
 ROOT = CORPUS.parent.parent
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 PAGES = [

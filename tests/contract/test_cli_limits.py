@@ -21,6 +21,8 @@ from arborand.formats import outputs, sentences
 from tests.command_line import call, random_corpus
 from tests.processes import run_script
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):

@@ -56,6 +56,7 @@ def names_in(folder):
 # ---- experiment
 
 
+@pytest.mark.slow
 def test_experiment_writes_its_files_and_prints_its_report(tiny, arborand, tmp_path):
     out = tmp_path / "some" / "results"
     result = arborand("experiment", "-o", out)
@@ -81,6 +82,7 @@ def test_experiment_writes_its_files_and_prints_its_report(tiny, arborand, tmp_p
     }
 
 
+@pytest.mark.slow
 def test_experiment_takes_the_quick_plan_if_asked(tiny, arborand, tmp_path, monkeypatch):
     plans = []
 
@@ -96,6 +98,7 @@ def test_experiment_takes_the_quick_plan_if_asked(tiny, arborand, tmp_path, monk
     assert plans == [experiment.QUICK, full]
 
 
+@pytest.mark.slow
 def test_experiment_replaces_its_files_and_no_others(tiny, arborand, tmp_path):
     (tmp_path / "experiment.csv").write_text("old")
     (tmp_path / "notes.txt").write_text("mine")

@@ -206,6 +206,7 @@ def test_a_diagram_of_several_sentences_asks_which(arborand, tmp_path, ending):
 HEADS = {"png": b"\x89PNG\r\n\x1a\n", "pdf": b"%PDF"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ending", ["png", "pdf"])
 @pytest.mark.parametrize("by", ["chromium", "matplotlib"])
 def test_diagrams_are_written_as_png_and_pdf(arborand, tmp_path, monkeypatch, ending, by):
@@ -250,6 +251,7 @@ def test_a_browser_that_fails_is_named(monkeypatch):
         figures.figure('<svg xmlns="http://www.w3.org/2000/svg" width="1" height="1"/>', "png")
 
 
+@pytest.mark.slow
 def test_illustrations_are_written_as_png_too(arborand, tmp_path, monkeypatch):
     monkeypatch.setenv("ARBORAND_CHROMIUM", "")
     pytest.importorskip("matplotlib")
@@ -260,6 +262,7 @@ def test_illustrations_are_written_as_png_too(arborand, tmp_path, monkeypatch):
     assert len(list(tmp_path.glob("*.png"))) == 4
 
 
+@pytest.mark.slow
 def test_matplotlib_and_chromium_draw_the_same(tmp_path, monkeypatch):
     """Compare where there is ink: lines, marks and letters are at the same places."""
     matplotlib_image = pytest.importorskip("matplotlib.image")

@@ -259,6 +259,7 @@ def is_running(process: int) -> bool:
         return False
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="lists processes by /proc")
 @pytest.mark.parametrize("fault", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
 def test_workers_end_with_their_driver(fault, tmp_path):
@@ -282,6 +283,7 @@ def test_workers_end_with_their_driver(fault, tmp_path):
     assert [name for name in content(out) if not name.startswith("_")] == []
 
 
+@pytest.mark.slow
 def test_two_runs_of_one_job_at_once_are_harmless(shards, tmp_path):
     corpus.run("sample", shards, tmp_path / "whole", num_trees=50, seed=1)
     command = [sys.executable, "-m", "arborand", "sample", shards, "-k", "50", "--seed", "1"]
@@ -539,6 +541,7 @@ def fsspec_content(where: str) -> dict[str, bytes]:
     return {name.removeprefix(f"{root}/"): memory.cat(name) for name in memory.find(root)}
 
 
+@pytest.mark.slow
 def test_a_command_says_that_it_discards_what_another_run_is_making(tmp_path):
     scores, out = same_sizes(tmp_path / "scores"), tmp_path / "out"
     corpus.run("sample", scores, tmp_path / "whole", seed=2)
@@ -583,6 +586,7 @@ def test_a_job_that_is_half_discarded_can_be_discarded(tmp_path, monkeypatch):
         assert content(out) == content(tmp_path / "whole")
 
 
+@pytest.mark.slow
 def test_a_part_that_is_lost_makes_a_job_incomplete(job, tmp_path, monkeypatch, capsysbinary):
     _, again = job
     assert again().status == 0

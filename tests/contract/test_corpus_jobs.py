@@ -104,6 +104,7 @@ def test_shards_give_what_one_file_gives(command, arborand, whole, tmp_path):
     assert [line for path in cut for line in lines_of(path)] == expected
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["parquet", "jsonl", "conllu", "npz"])
 def test_bytes_do_not_depend_on_engines_or_workers(kind, arborand, whole, tmp_path):
     words = ("--conllu", tmp_path / "words.conllu") if kind == "conllu" else ()
@@ -237,6 +238,7 @@ def test_check_looks_at_all_shards(arborand, whole, tmp_path):
     assert "  s-20: sentences number 31, 41\n" in result.out.decode()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["parquet", "jsonl", "csv", "tsv"])
 def test_check_writes_what_is_wrong_and_goes_on(kind, arborand, whole, tmp_path):
     shards, out = tmp_path / "shards", tmp_path / "report"
@@ -729,6 +731,7 @@ def test_there_is_no_status_where_there_is_no_job(arborand, tmp_path):
 # ---- arrays
 
 
+@pytest.mark.slow
 def test_an_array_of_three_of_which_one_is_killed_is_one_job(whole, tmp_path):
     corpus.run("sample", tmp_path / "shards", tmp_path / "whole", num_trees=2, seed=1)
     command = [sys.executable, "-m", "arborand", "sample", tmp_path / "shards", "-k", "2"]

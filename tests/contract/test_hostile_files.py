@@ -405,6 +405,7 @@ def bombs(folder):
     return sorted(folder.iterdir())
 
 
+@pytest.mark.slow
 def test_small_files_do_not_take_much_memory(tmp_path):
     paths = bombs(tmp_path)
     assert max(path.stat().st_size for path in paths) < 2_000_000
@@ -497,6 +498,7 @@ def test_no_escape_sequence_reaches_the_terminal(arborand, tmp_path, monkeypatch
         assert not unsafe, arguments
 
 
+@pytest.mark.slow
 def test_names_that_are_not_utf_8_are_shown_and_recorded(tmp_path):
     name = os.fsdecode(b"sc\xffores.npz")
     random_corpus(2).save(tmp_path / "scores.npz")
@@ -751,6 +753,7 @@ def test_a_number_of_trees_beyond_memory_is_named(arborand, tmp_path, monkeypatc
     assert "not enough memory for 12 words and 1000000000 trees of them" in result.err
 
 
+@pytest.mark.slow
 def test_closed_streams_are_one_sentence(tmp_path):
     command = f"{sys.executable} -m arborand"
     for arguments, message in [

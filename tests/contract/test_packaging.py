@@ -90,6 +90,7 @@ def test_the_changelog_begins_with_what_is_unreleased_and_dates_every_release():
         assert re.fullmatch(r"\d+\.\d+\.\d+ - \d{4}-\d{2}-\d{2}", release)
 
 
+@pytest.mark.slow
 def test_the_source_distribution_has_all_that_a_build_needs(files):
     sources = {
         str(path.relative_to(ROOT))

@@ -20,6 +20,8 @@ from examples.first_trees import FOLDER, pictures, read_corpus
 from tests import random_graphs
 from tests.command_line import call
 
+pytestmark = pytest.mark.slow
+
 CORPUS = read_corpus(FOLDER / "corpus")
 COMMAND = "arborand sample 'my scores.npz' --seed 1"
 

@@ -16,6 +16,8 @@ from arborand.paper.illustrations import conditioning_steps, loop_erased_walk
 from arborand.pictures import Picture, page
 from examples.first_trees import FOLDER, pictures, read_corpus
 
+pytestmark = pytest.mark.slow
+
 LONG = 75
 HOSTILE = [
     "<script>window.pwned=1</script>",

@@ -46,6 +46,7 @@ def outcome(program, *case):
     return finished.stdout.strip()
 
 
+@pytest.mark.slow
 def test_threads_that_cannot_be_made_are_done_without(program):
     # The call itself needs memory for its lists; then each thread does.
     outcomes = [outcome(program, "without_memory", number) for number in range(1, 25)]
@@ -131,6 +132,7 @@ def test_threads_that_wait_have_an_environment_of_their_own(program):
 # ---- the global interpreter lock ----
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", [1, 2])
 def test_a_program_may_end_while_a_daemon_thread_works(workers):
     script = f"""

@@ -16,6 +16,8 @@ from verification.graphs import graph
 from verification.ledger import Check
 from verification.mutants import ALPHA_MUTANT, MUTANTS
 
+pytestmark = pytest.mark.slow
+
 
 @functools.cache
 def verdict_on(mutant):
@@ -39,7 +41,7 @@ def test_names_are_unique():
 
 
 # What each fault is caught by: a mutant that only ever yields impossible draws says nothing about
-# the power to see a wrong law, and the other way round.
+# the power to see a wrong law, and vice versa.
 CAUGHT_BY_IMPOSSIBLE_DRAWS = {
     "first exit kept",
     "heads drawn independently",

@@ -32,6 +32,7 @@ def test_all_trees_are_found_in_the_exact_order(kind, family):
     assert verdict.p_value == 1, verdict.report()
 
 
+@pytest.mark.slow
 @KINDS
 @pytest.mark.parametrize("family", ["normal", "decimals", "masks of -1e20"])
 def test_all_trees_of_six_words_are_found_in_the_exact_order(kind, family):

@@ -80,9 +80,9 @@ def test_trees_of_known_graphs_are_counted(edges, count):
     assert math.exp(trees.log_partition()) == pytest.approx(count, rel=1e-13)
 
 
+@mpmath.workdps(40)
 def test_the_trees_of_a_40_by_40_grid_are_counted():
     # Kirchhoff's eigenvalues of a grid, in high precision: no elimination.
-    mpmath.mp.dps = 40
     side = 40
     cosine = [mpmath.cos(mpmath.pi * k / side) for k in range(side)]
     exact = mpmath.fsum(
@@ -185,16 +185,16 @@ def test_parallel_edges_add_up_in_dense_graphs():
 
 
 def high_precision_log_partition(num_nodes, heads, dependents, log_weights, digits):
-    """Eliminate the Laplacian of an undirected graph in so many digits; node 0 is the root."""
-    mpmath.mp.dps = digits
-    laplacian = mpmath.zeros(num_nodes, num_nodes)
-    for a, b, w in zip(heads.tolist(), dependents.tolist(), log_weights.tolist(), strict=True):
-        weight = mpmath.exp(mpmath.mpf(w))
-        laplacian[a, a] += weight
-        laplacian[b, b] += weight
-        laplacian[a, b] -= weight
-        laplacian[b, a] -= weight
-    return float(mpmath.log(mpmath.det(laplacian[1:, 1:])))
+    """Eliminate the Laplacian of an undirected graph in `digits` digits; node 0 is the root."""
+    with mpmath.workdps(digits):
+        laplacian = mpmath.zeros(num_nodes, num_nodes)
+        for a, b, w in zip(heads.tolist(), dependents.tolist(), log_weights.tolist(), strict=True):
+            weight = mpmath.exp(mpmath.mpf(w))
+            laplacian[a, a] += weight
+            laplacian[b, b] += weight
+            laplacian[a, b] -= weight
+            laplacian[b, a] -= weight
+        return float(mpmath.log(mpmath.det(laplacian[1:, 1:])))
 
 
 @pytest.mark.parametrize("scale", [3.0, 30.0])

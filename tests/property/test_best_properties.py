@@ -5,6 +5,7 @@ the mathematics says that nothing changes, no tree may change.
 """
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -50,6 +51,7 @@ def test_conditioning_on_arcs_of_the_best_tree_leaves_it_best(kind, scores, data
     np.testing.assert_array_equal(distribution.condition(heads=heads).best_tree(), best)
 
 
+@pytest.mark.slow
 @ROUGH
 @given(KIND, graphs(most_words=6), st.integers(1, 12))
 def test_best_trees_under_a_condition_are_those_that_meet_it_in_the_same_order(kind, scores, k):

@@ -125,6 +125,7 @@ def budgets(kind, name):
     return range(9) if len(GRAPHS[name]) - is_single_root(kind) <= 3 else (0, 2, 3, 5)
 
 
+@pytest.mark.slow
 @KINDS
 @pytest.mark.parametrize("name", GRAPHS)
 @pytest.mark.parametrize("jumps", ["where they pay", "never"])

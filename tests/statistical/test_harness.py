@@ -101,6 +101,7 @@ def test_pearson_would_not_do():
     assert worst[-1] > 20 * LEVELS[-1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("num_draws", "law", "num_cells"),
     [

@@ -162,6 +162,7 @@ def test_the_budget_is_shared_by_all_checks_that_may_raise_an_alarm():
     assert level_of(checks) == ALPHA_RUN / 3
 
 
+@pytest.mark.slow
 def test_processes_change_nothing():
     def p_values(workers):
         found = run_checks(TINY, Settings(5, LEVEL), workers=workers)
@@ -229,6 +230,7 @@ def test_list_and_select(tmp_path, capsys):
     assert run_main(tmp_path, "--seed", "-1") == 2
 
 
+@pytest.mark.slow
 def test_a_run_passes_and_is_repeated_by_its_printed_seed(tmp_path, capsys):
     assert run_main(tmp_path / "one") == 0
     seed = capsys.readouterr().out.split()[1].rstrip(";")
@@ -290,6 +292,7 @@ def _judged(heads, graph, single_root):
     return judge_trees(heads, law_of(graph, single_root=single_root))
 
 
+@pytest.mark.slow
 def test_pictures_are_drawn(tmp_path):
     pytest.importorskip("matplotlib", reason="the report's pictures need matplotlib")
     assert run_main(tmp_path) == 0
@@ -311,6 +314,7 @@ def docs(tmp_path, monkeypatch):
     return folder
 
 
+@pytest.mark.slow
 def test_publishing_writes_report_pictures_and_table(tmp_path, docs, capsys):
     pytest.importorskip("matplotlib", reason="the report's pictures need matplotlib")
     before = (docs / "is_it_exact.md").read_text()
