@@ -25,7 +25,7 @@ import pyarrow.parquet  # noqa: F401 (imported once, before the forks)
 import arborand.cli.app  # noqa: F401
 from arborand.cli import main
 from arborand.corpus import creating, task
-from arborand.formats import parquet, sentences
+from arborand.formats import outputs, records
 
 SIGNALS = {"killed": signal.SIGKILL, "terminated": signal.SIGTERM, "interrupted": signal.SIGINT}
 
@@ -33,8 +33,8 @@ SIGNALS = {"killed": signal.SIGKILL, "terminated": signal.SIGTERM, "interrupted"
 def prepare(fault: list | None, counter: int) -> None:
     """Count events, and make the process fail at the one that `fault` names."""
     # Many small runs and row groups: many points to die at.
-    sentences.RUN_VALUES = 700
-    parquet.ROW_GROUP_VALUES = 500
+    records.RUN_VALUES = 700
+    outputs.ROW_GROUP_VALUES = 500
     name, number = fault or ("nothing", 0)
     if name == "full disk":
         resource.setrlimit(resource.RLIMIT_FSIZE, (number, number))

@@ -37,7 +37,7 @@ from safetensors.numpy import save as save_tensors
 
 from arborand.cli.files import check, convert
 from arborand.errors import ArborandError
-from arborand.formats import sentences
+from arborand.formats import records
 from tests.command_line import conllu_of, random_corpus
 
 MEMORY = 512 << 20
@@ -249,7 +249,7 @@ def mutant(name: str, kind: Kind, number: int) -> bytes:
 def _portion(name: str, kind: Kind, numbers: range, folder: str, sender: object) -> None:
     """Examine some mutants in a process that may die."""
     warnings.simplefilter("error")
-    sentences.RUN_VALUES = 2000
+    records.RUN_VALUES = 2000
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10
     for number in numbers:

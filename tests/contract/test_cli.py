@@ -17,7 +17,7 @@ import pytest
 from arborand import DependencyTrees, SpanningTrees
 from arborand.corpus import computing
 from arborand.formats import read_scores, read_trees
-from arborand.formats import sentences as runs
+from arborand.formats import records as runs
 from tests.command_line import CORPUS, Corpus, call, conllu_of, random_corpus
 
 SCORES = CORPUS / "sentences.npz"
@@ -442,7 +442,7 @@ def test_odd_scores_are_one_plain_line(command, arborand, tmp_path, monkeypatch)
         matrix[:, 4:] = -1e9  # padding whose lengths were forgotten
     path = Corpus([f"s-{i}" for i in range(9)], matrices).save(tmp_path / "odd.npz")
     for values in (1 << 18, 1):  # one run of sentences, and one for each
-        monkeypatch.setattr("arborand.formats.sentences.RUN_VALUES", values)
+        monkeypatch.setattr("arborand.formats.records.RUN_VALUES", values)
         result = arborand(command[0], path, *command[1:])
         assert result.status == 0
         assert result.err == (

@@ -47,7 +47,7 @@ def test_json_has_what_the_library_finds(arborand, compared, tmp_path, monkeypat
     expected = evaluate(distribution, gold).summary().as_dict()
     written = []
     for values, workers in ((1 << 18, 1), (100, 2)):  # one run of sentences, and many
-        monkeypatch.setattr("arborand.formats.sentences.RUN_VALUES", values)
+        monkeypatch.setattr("arborand.formats.records.RUN_VALUES", values)
         out = tmp_path / f"{workers}.json"
         result = arborand(*command, "-o", out, "--workers", workers)
         assert result.status == 0

@@ -17,7 +17,7 @@ import pyarrow
 import pyarrow.parquet
 import pytest
 
-from arborand.formats import outputs, sentences
+from arborand.formats import arrays, records
 from tests.command_line import call, random_corpus
 from tests.processes import run_script
 
@@ -39,7 +39,7 @@ def test_a_disk_that_is_full_at_the_last_moment_is_one_message(
 
     out = tmp_path / "s.safetensors"
     with monkeypatch.context() as patch:
-        patch.setattr(outputs.SafetensorsWriter, "close", full)
+        patch.setattr(arrays.SafetensorsWriter, "close", full)
         result = call(patch, capsysbinary, "convert", folder / "scores.npz", out)
     assert (result.status, list(tmp_path.iterdir())) == (1, [])
     assert "No space left on device" in result.err
@@ -73,7 +73,7 @@ def test_a_file_cut_off_in_the_middle_leaves_nothing_under_the_final_name(
     damaged = tmp_path / "damaged.npz"
     damaged.write_bytes(whole[:middle] + bytes(1000) + whole[middle + 1000 :])
     out = tmp_path / "t.parquet"
-    monkeypatch.setattr(sentences, "RUN_VALUES", 700)
+    monkeypatch.setattr(records, "RUN_VALUES", 700)
     result = call(monkeypatch, capsysbinary, "sample", damaged, "--seed", 1, "-o", out)
     assert result.status == 1
     assert "damaged.npz: scores is truncated or damaged: Bad CRC-32" in result.err
@@ -102,12 +102,12 @@ def run_limited(*arguments: object, kind: int = resource.RLIMIT_AS, limit: int =
     assert (done.returncode, done.stderr) == (0, "")
 
 
-def write_sparse_npy(path: Path, num_sentences: int, size: int) -> None:
+def write_sparse_npy(path: Path, num_records: int, size: int) -> None:
     """Write a stack of matrices of zeros that takes no space on the disk."""
-    header = {"descr": "<f8", "fortran_order": False, "shape": (num_sentences, size, size)}
+    header = {"descr": "<f8", "fortran_order": False, "shape": (num_records, size, size)}
     with path.open("wb") as file:
         np.lib.format.write_array_header_1_0(file, header)
-        file.truncate(file.tell() + num_sentences * size * size * 8)
+        file.truncate(file.tell() + num_records * size * size * 8)
 
 
 def test_a_corpus_larger_than_the_address_space_is_sampled(tmp_path):

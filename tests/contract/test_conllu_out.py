@@ -7,7 +7,7 @@ import pytest
 
 from arborand.formats import read_trees
 from arborand.formats.conllu import open_annotations, tree_id
-from arborand.formats.rows import TREES, Rows
+from arborand.formats.records import TREES, Rows
 from tests.command_line import CORPUS, call, conllu_of, random_corpus, save_rows
 from tests.universal_dependencies import violations
 

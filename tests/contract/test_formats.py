@@ -27,16 +27,16 @@ from arborand.formats import (
     FormatError,
     OutputError,
     SentenceError,
+    outputs,
     read_scores,
     read_trees,
 )
-from arborand.formats import parquet as parquet_out
+from arborand.formats import records as runs
 from arborand.formats import scores as scores_files
-from arborand.formats import sentences as runs
 from arborand.formats.conllu import open_annotations
 from arborand.formats.inputs import open_input
 from arborand.formats.outputs import open_writer
-from arborand.formats.rows import ENTROPY, MARGINALS, TREES, Layout, Rows, scores_layout
+from arborand.formats.records import ENTROPY, MARGINALS, TREES, Layout, Rows, scores_layout
 from arborand.formats.scores import open_scores
 from tests.command_line import Corpus, conllu_of, random_corpus, save_rows
 
@@ -256,7 +256,7 @@ def test_an_array_that_goes_on_after_its_end_is_noticed(tmp_path):
     with zipfile.ZipFile(path, "w") as archive:
         for name, content in members.items():
             archive.writestr(name, content + b"?" * (name == "scores.npy"))
-    with pytest.raises(FormatError, match="scores goes on after its last number"):
+    with pytest.raises(FormatError, match="scores has bytes after its last number"):
         list(read_scores(path))
 
 
@@ -410,7 +410,7 @@ def test_in_order_nothing_but_the_current_sentence_is_held(tmp_path):
     with open_annotations(path, by_sent_id=True) as file:
         for i, length in enumerate(corpus.lengths):
             file.find(f"s-{i}", i, int(length))
-            assert not file._passed
+            assert not file._skipped
 
 
 @pytest.mark.parametrize(
@@ -517,7 +517,7 @@ def test_bytes_do_not_depend_on_how_rows_come_in_portions(kind, cuts, group, tmp
     rows = some_trees(np.random.default_rng(5))
     folder = tmp_path_factory.mktemp("portions")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(parquet_out, "ROW_GROUP_VALUES", group)
+        patch.setattr(outputs, "ROW_GROUP_VALUES", group)
         for name, parts in (("whole", [rows]), ("parts", portions(rows, TREES, cuts))):
             save_rows(folder / name, kind, TREES, {}, *parts)
     assert (folder / "parts").read_bytes() == (folder / "whole").read_bytes()
@@ -526,7 +526,7 @@ def test_bytes_do_not_depend_on_how_rows_come_in_portions(kind, cuts, group, tmp
 
 
 def test_row_groups_are_bounded_and_hold_all_rows(tmp_path, monkeypatch):
-    monkeypatch.setattr(parquet_out, "ROW_GROUP_VALUES", 100)
+    monkeypatch.setattr(outputs, "ROW_GROUP_VALUES", 100)
     rows = some_trees(np.random.default_rng(5), 30)
     save_rows(tmp_path / "t.parquet", "parquet", TREES, {}, rows)
     file = pyarrow.parquet.ParquetFile(tmp_path / "t.parquet")
@@ -545,7 +545,7 @@ def test_row_groups_are_bounded_and_hold_all_rows(tmp_path, monkeypatch):
 @pytest.mark.parametrize("group", [1, 40, 10**6])
 def test_filters_by_sentence_find_its_rows(group, tmp_path, monkeypatch):
     """Readers skip row groups by the bounds of their ids, in the order of unsigned bytes."""
-    monkeypatch.setattr(parquet_out, "ROW_GROUP_VALUES", group)
+    monkeypatch.setattr(outputs, "ROW_GROUP_VALUES", group)
     ids = ["b", "", "a\0b", "\x7f", "\x80", "\xff", "\u4e2d", "\uffff", "\U0010ffff", "z", "b"]
     counts = np.arange(len(ids)) % 4
     rows = Rows(

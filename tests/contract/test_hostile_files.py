@@ -21,9 +21,9 @@ from safetensors.numpy import save_file
 from arborand.corpus.creating import written_aside
 from arborand.corpus.folders import write_output
 from arborand.formats import FormatError, OutputError, SentenceError, read_scores, read_trees
-from arborand.formats.characters import visible
+from arborand.formats.inputs import visible
 from arborand.formats.outputs import FORMATS
-from arborand.formats.rows import ENTROPY, LOG_PARTITION, TREES, Rows, scores_layout
+from arborand.formats.records import ENTROPY, LOG_PARTITION, TREES, Rows, scores_layout
 from tests import fuzz_files
 from tests.command_line import CORPUS, call, conllu_of, random_corpus, save_rows
 from tests.processes import run_script
@@ -125,7 +125,7 @@ GOOD = {
         ({"heads": np.array([2.5, 0, 0, 0])}, "heads must be a list of integers, but is float64"),
         ({"heads": np.array(["2", "0", "0", "0"])}, "heads must be a list of integers"),
         ({"lengths": np.array([2.0, 1.0])}, "lengths must be a list of integers"),
-        ({"num_trees": np.array([-1, 2])}, r"num_trees\[0\] is -1, which is no number of trees"),
+        ({"num_trees": np.array([-1, 2])}, r"num_trees\[0\] is -1, which is not a number of trees"),
         ({"num_trees": np.array([1, 10**12])}, "log_prob has 3 entries.* ask for 10000"),
         ({"lengths": np.array([10**9, 1])}, "1000000000 words.*ARBORAND_MAX_WORDS"),
         ({"heads": np.array([2, 0, 0])}, "heads has 3 entries.* ask for 4"),
@@ -317,12 +317,12 @@ PARQUET = Path(__file__).parents[1] / "parquet"
 MISLEADING = {
     # Ends the process when the footer is asked for the sizes of columns.
     "statistics_that_end_the_process": "is truncated or damaged: ",
-    # Takes 2 GB for the header of a page, in a file of 4 kB.
-    "page_of_two_gigabytes": "a page of log_weights.list.element is said to have 2147483525 bytes",
+    # Takes 2 GB for the header of a page, in a file of 607 bytes.
+    "page_of_two_gigabytes": "a page of log_weights.list.element is said to have 2147483647 bytes",
     # Takes 2 GB for a file of 637 bytes.
     "sentence_of_12000_words": "holds 1152192008 bytes .* raise ARBORAND_MAX_WORDS",
-    # Takes 440 MB for a file of 5 kB, without a dictionary that would show the length.
-    "id_of_150_million_characters": "at least 1001 characters.*ARBORAND_MAX_CHARACTERS",
+    # Takes 440 MB for a file of 5 kB, whose footer says 100 bytes.
+    "footer_that_hides_150_million_characters": "a page of sent_id is said to have 150000010",
 }
 
 

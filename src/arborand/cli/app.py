@@ -17,7 +17,7 @@ from arborand.cli import commands, evaluate, files, show
 from arborand.cli.messages import note
 from arborand.corpus.task import described
 from arborand.errors import ArborandError, BiasedSamplerWarning, SuspiciousWeightsWarning
-from arborand.formats.characters import visible
+from arborand.formats.inputs import visible
 from arborand.paper import commands as paper
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from arborand.corpus.provenance import as_comment
 from arborand.corpus.running import is_folder, open_inputs, run_to_file, run_to_writer
 from arborand.corpus.work import Work
 from arborand.errors import FormatError
-from arborand.formats.rows import EVALUATION
+from arborand.formats.records import EVALUATION
 
 if TYPE_CHECKING:
     from arborand.evaluation import Summary

@@ -16,7 +16,7 @@ from arborand.corpus.plan import open_shard
 from arborand.corpus.running import open_inputs
 from arborand.corpus.state import read_status
 from arborand.corpus.work import make_work
-from arborand.formats.characters import visible
+from arborand.formats.inputs import visible
 from arborand.formats.scores import open_scores
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from arborand.corpus.creating import is_stream
-from arborand.formats.characters import visible
+from arborand.formats.inputs import visible
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

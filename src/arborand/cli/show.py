@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from arborand.corpus.reading import Corpus
     from arborand.evaluation import Summary
     from arborand.formats.conllu import Annotation
-    from arborand.formats.sentences import Sentences
+    from arborand.formats.records import Sentences
     from arborand.pictures import Picture
 
 _DIAGRAMS = ("svg", "png", "pdf")

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from arborand.cli.options import Running
-    from arborand.formats.rows import Layout
+    from arborand.formats.records import Layout
 
 
 def check_streams(

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from arborand.formats.characters import visible
+from arborand.formats.inputs import visible
 from arborand.pictures.markup import percent
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from arborand.formats.rows import Layout, Rows
+    from arborand.formats.records import Layout, Rows
 
 # How many sentences share a table, where each has one line.
 _LINES = 500
@@ -48,7 +48,7 @@ _COLUMNS: dict[str, tuple[str, Callable[[float], str]]] = {
 
 
 class TableOutput:
-    """Prints rows instead of writing them; see :class:`arborand.formats.rows.Writer`."""
+    """Prints rows instead of writing them; see :class:`arborand.formats.records.Writer`."""
 
     def __init__(self, layout: Layout, provenance: dict[str, Any]) -> None:
         self._layout = layout

@@ -14,7 +14,7 @@ from arborand.corpus.plan import Part, open_shard
 from arborand.corpus.reading import part_runs
 from arborand.corpus.running import run_to_writer
 from arborand.corpus.work import Work
-from arborand.formats.rows import LOG_PARTITION
+from arborand.formats.records import LOG_PARTITION
 from arborand.formats.scores import open_scores
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from arborand.corpus.passing import Skipped
     from arborand.corpus.plan import Shard
     from arborand.corpus.running import Inputs
-    from arborand.formats.rows import Rows
+    from arborand.formats.records import Rows
 
 
 @dataclass(frozen=True)

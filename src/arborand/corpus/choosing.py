@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from arborand.corpus.computing import Setting
     from arborand.corpus.reading import Corpus
-    from arborand.formats.sentences import Sentences
+    from arborand.formats.records import Sentences
 
 Order = Literal["file", "entropy", "length", "disagreement"]
 MEASURES = ("entropy", "length", "disagreement")

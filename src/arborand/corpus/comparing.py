@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from arborand.corpus.reading import Corpus
     from arborand.evaluation import Summary
     from arborand.formats.conllu import Annotation
-    from arborand.formats.sentences import Sentences
+    from arborand.formats.records import Sentences
 
 
 def gold_heads(sentence: Sentences) -> NDArray[np.intp] | None:

@@ -21,8 +21,8 @@ from arborand.errors import (
     SuspiciousWeightsWarning,
 )
 from arborand.evaluation import Summary, evaluate
-from arborand.formats.characters import visible
-from arborand.formats.rows import Rows
+from arborand.formats.inputs import visible
+from arborand.formats.records import Rows
 from arborand.kinds import TreeKind
 from arborand.randomness import stream_key
 from arborand.sampling import sample_scores
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from arborand.distributions import TreeDistribution
-    from arborand.formats.sentences import Sentences
+    from arborand.formats.records import Sentences
 
 # How many heads of one sentence are drawn at a time.
 DRAW_VALUES = 1 << 19

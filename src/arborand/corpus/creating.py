@@ -25,7 +25,7 @@ from arborand.formats.outputs import FORMATS, formats_of
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from arborand.formats.rows import Layout
+    from arborand.formats.records import Layout
 
 # The machine, the process, and what nobody can guess.
 _ASIDE = re.compile(r"\.arborand-([0-9a-f]{8})-([0-9]+)-[0-9a-f]{16}")

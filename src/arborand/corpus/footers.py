@@ -17,9 +17,9 @@ from typing import IO, Any, NamedTuple
 from arborand.errors import FormatError
 from arborand.formats.arrays import open_npy
 from arborand.formats.inputs import CHUNK, kind_of, parse_json
-from arborand.formats.parquet_sizes import read_extent
-from arborand.formats.parquet_sizes import read_footer as read_parquet_footer
-from arborand.formats.rows import scores_layout
+from arborand.formats.parquet import read_extent
+from arborand.formats.parquet import read_footer as read_parquet_footer
+from arborand.formats.records import scores_layout
 
 # What scores are called in a file of arrays; the last one is taken.
 _SCORES = ("log_weights", "scores")

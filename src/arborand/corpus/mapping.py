@@ -12,8 +12,8 @@ from arborand.arguments import check_count, check_index
 from arborand.corpus.work import make_work
 from arborand.errors import ArborandError, FormatError, SentenceError
 from arborand.formats.inputs import required
-from arborand.formats.parquet_input import check_type
-from arborand.formats.sentences import (
+from arborand.formats.parquet import check_type
+from arborand.formats.records import (
     Sentences,
     matrix_sizes,
     run_values,
@@ -24,7 +24,7 @@ from arborand.formats.sentences import (
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from arborand.formats.rows import Rows
+    from arborand.formats.records import Rows
 
 
 _OPTIONS = {"trees", "weights", "orientation", "method", "without_replacement"}

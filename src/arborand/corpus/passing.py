@@ -19,8 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from concurrent.futures import Future
 
-    from arborand.formats.rows import Layout, Rows, Writer
-    from arborand.formats.sentences import Sentences
+    from arborand.formats.records import Layout, Rows, Sentences, Writer
 
     Computation = Callable[[Sentences], Iterator[Rows]]
 
@@ -37,7 +36,7 @@ class Skipped(NamedTuple):
 
 
 class NoOutput:
-    """Takes rows and keeps nothing of them; see :class:`arborand.formats.rows.Writer`."""
+    """Takes rows and keeps nothing of them; see :class:`arborand.formats.records.Writer`."""
 
     def begin(self, layout: Layout, provenance: dict[str, object]) -> NoOutput:
         """Keep where the rows come from."""

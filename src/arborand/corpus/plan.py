@@ -31,7 +31,7 @@ from arborand.corpus.folders import (
 from arborand.corpus.footers import Footer, read_footer, sha256_of
 from arborand.errors import FormatError, OutputError
 from arborand.formats.inputs import InputFile, open_input, shown_name
-from arborand.formats.rows import scores_layout
+from arborand.formats.records import scores_layout
 from arborand.formats.scores import open_scores
 from arborand.formats.trees import holds_trees
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from arborand.corpus.plan import Part
     from arborand.formats.conllu import Annotation, AnnotationFile
     from arborand.formats.inputs import InputFile
-    from arborand.formats.sentences import ScoresFile, Sentences
+    from arborand.formats.records import ScoresFile, Sentences
 
 
 @dataclass(frozen=True)

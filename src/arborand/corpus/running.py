@@ -47,7 +47,7 @@ from arborand.corpus.writing import write_rows
 from arborand.errors import ArborandError, FormatError, OutputError, SentenceError
 from arborand.formats.inputs import open_input
 from arborand.formats.outputs import open_writer
-from arborand.formats.rows import TREES, scores_layout
+from arborand.formats.records import TREES, scores_layout
 from arborand.formats.scores import open_scores
 from arborand.formats.trees import holds_trees
 
@@ -57,7 +57,7 @@ if TYPE_CHECKING:
     from arborand.corpus.passing import Skipped
     from arborand.corpus.state import Status
     from arborand.corpus.work import Work
-    from arborand.formats.rows import Layout, Writer
+    from arborand.formats.records import Layout, Writer
 
 # How many sentences of a single file make a part.
 PART_SENTENCES = 10_000

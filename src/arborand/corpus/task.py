@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from arborand.corpus.folders import Folder, RemoteFolder
     from arborand.corpus.plan import Part, Shard
     from arborand.corpus.work import Work
-    from arborand.formats.rows import Layout, Writer
+    from arborand.formats.records import Layout, Writer
 
 # How often a part is tried again whose files could not be read or written.
 TRIES = 3

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from arborand.arguments import check_choice, check_count
 from arborand.corpus import computing
 from arborand.errors import ArborandError
-from arborand.formats import rows as layouts
+from arborand.formats import records as layouts
 from arborand.kinds import TreeKind
 from arborand.methods import (
     DEFAULT_METHOD,
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from arborand.corpus.passing import Computation
-    from arborand.formats.rows import Layout
+    from arborand.formats.records import Layout
 
 _SCORES = {"trees", "weights", "orientation", "keep_heads"}
 # The options of each command.

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from arborand.corpus.plan import Part, Shard
     from arborand.corpus.work import Work
     from arborand.formats.conllu import Annotation, AnnotationFile
-    from arborand.formats.rows import Layout, Rows, Writer
+    from arborand.formats.records import Layout, Rows, Writer
 
 
 def write_rows(

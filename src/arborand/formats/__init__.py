@@ -1,13 +1,13 @@
 """Files: scores in, trees out, CoNLL-U.
 
-Streams throughout: memory does not grow with the corpus.  It knows nothing of jobs.  What is wrong
-with a file is raised as a ``FormatError`` that names the file, or as a ``SentenceError`` that names
-the sentence.  What is needed beyond NumPy comes with ``pip install 'arborand[cli]'``.
+Files are streamed: memory does not grow with the corpus.  Nothing here knows about jobs.  What is
+wrong with a file is raised as a ``FormatError`` that names the file, or as a ``SentenceError`` that
+names the sentence.  What is needed beyond NumPy comes with ``pip install 'arborand[cli]'``.
 """
 
 from arborand.errors import FormatError, OutputError, SentenceError
+from arborand.formats.records import Sentence
 from arborand.formats.scores import read_scores
-from arborand.formats.sentences import Sentence
 from arborand.formats.trees import Trees, read_trees
 
 __all__ = [

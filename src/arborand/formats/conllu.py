@@ -1,9 +1,8 @@
 """CoNLL-U: the words and columns of sentences, found by ``sent_id``, and trees written back.
 
-Columns are kept as they are, character by character (but for white space at the ends of a line).
-What is written differs from what was read in HEAD, and in what a new HEAD makes wrong: the relation
-to the old head (DEPREL), and the enhanced graph of the sentence (DEPS and empty nodes), which would
-be left in pieces.
+Columns are kept character by character, except for white space at the ends of a line.  What is
+written differs from what was read in HEAD, and in what a new HEAD makes wrong: the relation to the
+old head (DEPREL), and the sentence's enhanced graph (DEPS and empty nodes).
 """
 
 from __future__ import annotations
@@ -15,8 +14,7 @@ from dataclasses import dataclass
 from typing import IO, TYPE_CHECKING
 
 from arborand.errors import FormatError
-from arborand.formats.inputs import open_input, parse_json
-from arborand.formats.limits import CHARACTERS
+from arborand.formats.inputs import CHARACTERS, open_input, parse_json
 
 if TYPE_CHECKING:
     import os
@@ -124,15 +122,15 @@ def open_annotations(
 class AnnotationFile:
     """A CoNLL-U file in which sentences are looked up.
 
-    Read forward only as far as needed.  In the order of the scores nothing but the current sentence
-    is held; the places of sentences that were passed over are remembered.
+    It is read forward, and only as far as needed.  If its order is that of the scores, only the
+    current sentence is held; otherwise the places of skipped sentences are remembered.
     """
 
     def __init__(self, file: InputFile, handle: IO[bytes], *, by_sent_id: bool) -> None:
         self.file = file
         self._handle = handle
         self._by_sent_id = by_sent_id
-        self._passed: dict[str | None, int] = {}
+        self._skipped: dict[str | None, int] = {}
         self._offset = 0
         self._index = 0
         self._has_ids = False
@@ -148,8 +146,8 @@ class AnnotationFile:
         return annotation
 
     def _block(self, sent_id: str, index: int) -> list[bytes]:
-        if sent_id in self._passed:
-            self._handle.seek(self._passed.pop(sent_id))
+        if sent_id in self._skipped:
+            self._handle.seek(self._skipped.pop(sent_id))
             return _next_block(self._handle)
         start = self._handle.seek(self._offset)
         while block := _next_block(self._handle):
@@ -161,7 +159,7 @@ class AnnotationFile:
                 self._has_ids = self._has_ids or found is not None
                 if found == sent_id:
                     return block
-                self._passed.setdefault(found, start)
+                self._skipped.setdefault(found, start)
             elif self._index > index:
                 return block
             start = self._offset
@@ -267,10 +265,10 @@ def _is_number(text: str) -> bool:
 
 
 def tree_id(sent_id: str, number: int) -> str:
-    """Name tree `number` of a sentence, as no other tree of any other sentence is named.
+    """Give tree `number` of a sentence a name that no other tree has.
 
-    The first tree has the name of its sentence, so that it is found by it; but where that looks
-    like the name of a later tree.
+    The first tree has the name of its sentence, so that it can be looked up, unless that looks like
+    the name of a later tree.
 
     Examples
     --------
@@ -344,7 +342,7 @@ class BlockTemplate:
 
 
 def _head(column: str) -> int:
-    """Read a HEAD that may be anything: -1 if it is no number."""
+    """Read a HEAD that may be anything: -1 if it is not a number."""
     return int(column) if _is_number(column) and len(column) <= 9 else -1
 
 
@@ -378,7 +376,7 @@ def _column(text: str) -> str:
 
 
 def _on_one_line(text: str) -> str:
-    """Keep text from breaking its line or its column."""
+    """Replace the characters that would end a line or a column."""
     for character in "\t\n\r":
         text = text.replace(character, " ")
     return text

@@ -1,6 +1,6 @@
-"""Files that are read: what they are, their digest, and errors that name them.
+"""Files that are read: what they are, how much they may ask for, and errors that name them.
 
-What a file is, is told by its first bytes, not by its name: a pipe has none.
+The kind of a file is told by its first bytes, not by its name: a pipe has none.
 """
 
 from __future__ import annotations
@@ -15,10 +15,9 @@ import tempfile
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from arborand.errors import FormatError
-from arborand.formats.characters import visible
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -66,9 +65,9 @@ class InputFile:
 
 @contextmanager
 def open_input(source: str | os.PathLike[str] | InputFile) -> Iterator[InputFile]:
-    """Look at a file, or at all of standard input (``-``), before anything is made of it.
+    """Inspect a file, or a copy of standard input (``-``), before it is read.
 
-    A file that was looked at already is passed on.
+    A file that was inspected already is passed on.
     """
     if isinstance(source, InputFile):
         yield source
@@ -116,7 +115,7 @@ def kind_of(start: bytes, name: str) -> str:
 
 
 def required(module: str, purpose: str) -> ModuleType:
-    """Import a module that comes with the extra, or say in one sentence how to get it."""
+    """Import a module of the extra, or raise an error that says how to install it."""
     import importlib
 
     try:
@@ -129,14 +128,14 @@ def required(module: str, purpose: str) -> ModuleType:
 
 
 def damaged(name: str, reason: object = "it ends too early") -> FormatError:
-    """Make the error about a file, or a part of it, that is not what it was."""
+    """Make the error about a file, or a part of it, that is truncated or damaged."""
     text = str(reason) or type(reason).__name__
     return FormatError(f"{name} is truncated or damaged: {text}")
 
 
 @contextmanager
 def reading(name: str, *passed_on: type[Exception]) -> Iterator[None]:
-    """Turn whatever a damaged file does to the libraries that read it into one error."""
+    """Turn whatever a library raises for a damaged file into one error."""
     try:
         yield
     except Exception as error:
@@ -159,5 +158,76 @@ def parse_json(text: str | bytes) -> Any:
 
 
 def as_json(record: dict[str, Any]) -> str:
-    """Write a record on one line of JSON, the same for the same record."""
+    """Write a record as one line of JSON; equal records give equal lines."""
     return json.dumps(record, ensure_ascii=False, sort_keys=True)
+
+
+# ---- how much a single sentence or string of a file may ask for
+#
+# A few compressed bytes can stand for gigabytes.  What a file declares is therefore compared with
+# these limits before memory is taken.  Both can be raised, by an environment variable.
+
+
+class Limit(NamedTuple):
+    """A limit: its environment variable, its default, and how a message describes an excess."""
+
+    variable: str
+    default: int
+    exceeding: str
+
+    @property
+    def most(self) -> int:
+        """The limit in force."""
+        text = os.environ.get(self.variable, "")
+        if not text:
+            return self.default
+        if not (text.isascii() and text.isdigit() and len(text) < 10):
+            raise FormatError(
+                f"{self.variable} is {text!r}: expected a number below 10 ** 9, as in 20000"
+            )
+        return int(text)
+
+    def exceeded_by(self, count: object) -> str:
+        """Say what is too large, and what to do."""
+        return (
+            f"{self.exceeding.format(count)} of more than {self.most} are refused: set "
+            f"{self.variable} to raise this limit"
+        )
+
+
+# A matrix of 5,000 words takes 200 MB.
+WORDS = Limit("ARBORAND_MAX_WORDS", 5_000, "it has {} words, and sentences")
+# Of a sentence id, or of a token.
+CHARACTERS = Limit("ARBORAND_MAX_CHARACTERS", 1_000, "of {} characters, and strings")
+
+
+# ---- characters that must not reach a terminal as they are
+#
+# File names, sentence ids and words come from anywhere.  An escape sequence in one of them could
+# clear the screen, rename the window or fake a line of output.
+
+
+# Control characters, line and paragraph separators, halves of surrogate pairs, and what changes the
+# direction of the text that follows.  Joiners stay: words of many languages contain them.
+_UNSAFE = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+
+
+def visible(text: str, *, keep: str = "") -> str:
+    r"""Write a string so that a terminal shows it and does nothing else.
+
+    Parameters
+    ----------
+    text : str
+    keep : str
+        Unsafe characters that are meant, such as the line ends of a message.
+
+    Examples
+    --------
+    >>> print(visible("a\x1b[31mb"))
+    a\x1b[31mb
+    """
+    return _UNSAFE.sub(lambda found: found[0] if found[0] in keep else _escaped(found[0]), text)
+
+
+def _escaped(character: str) -> str:
+    return character.encode("unicode_escape").decode()

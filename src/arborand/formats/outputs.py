@@ -1,18 +1,294 @@
-"""Rows out: which formats there are, for what, and a writer for each."""
+"""Rows out: a writer for each format, and which formats each kind of output has.
+
+What is written depends on the rows alone, never on how they came in portions.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import csv
+import io
+import json
+import math
+from contextlib import suppress
+from typing import IO, TYPE_CHECKING, Any
 
-from arborand.formats.containers import NpzWriter, SafetensorsWriter
-from arborand.formats.parquet import ParquetWriter
-from arborand.formats.text import CommasWriter, ConlluWriter, JsonLinesWriter, TabsWriter
+import numpy as np
+
+from arborand.formats.arrays import NpzWriter, SafetensorsWriter
+from arborand.formats.conllu import BlockTemplate
+from arborand.formats.inputs import as_json, required
+from arborand.formats.records import Writer, matrix_sizes
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
 
-    from arborand.formats.rows import Layout, Writer
+    from numpy.typing import ArrayLike, NDArray
+
+    from arborand.formats.records import Layout, Rows, Writer
+
+# ---- text, written as it comes
+
+
+class TextWriter(Writer):
+    """Text, written as it comes; a format says how the header and the rows look."""
+
+    def __init__(
+        self, file: IO[bytes], layout: Layout, provenance: dict[str, Any], spool: Path | None
+    ) -> None:
+        del spool
+        self._file = file
+        self._layout = layout
+        file.write(self._header(provenance).encode())
+
+    def write(self, rows: Rows) -> None:
+        """Write the next rows."""
+        self._file.write("".join(self._lines(rows)).encode())
+
+    def _header(self, provenance: dict[str, Any]) -> str:
+        raise NotImplementedError
+
+    def _lines(self, rows: Rows) -> Iterator[str]:
+        raise NotImplementedError
+
+
+class JsonLinesWriter(TextWriter):
+    """One JSON object per row; the first line says what the rows are and where they come from."""
+
+    def _header(self, provenance: dict[str, Any]) -> str:
+        return as_json({"arborand": self._layout.name, "provenance": provenance}) + "\n"
+
+    def _lines(self, rows: Rows) -> Iterator[str]:
+        layout = self._layout
+        samples = rows.samples().tolist() if layout.numbering else None
+        columns = {name: column.tolist() for name, column in rows.columns.items()}
+        for i, span, block in rows.sentences(layout):
+            record: dict[str, Any] = {"sent_id": rows.sent_ids[i]}
+            if samples is None:
+                record["length"] = int(rows.lengths[i])
+            for row in range(span.start, span.stop):
+                if samples is not None:
+                    record[layout.numbering] = samples[row]
+                for name, column in columns.items():
+                    value = column[row]
+                    record[name] = value if isinstance(value, str) or math.isfinite(value) else None
+                if layout.values is not None:
+                    values = block[row - span.start]
+                    if layout.num_values is matrix_sizes:
+                        values = values.reshape(int(rows.lengths[i]) + 1, -1)
+                    record[layout.values] = values.tolist()
+                yield json.dumps(record, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+class CommasWriter(TextWriter):
+    """One line per sentence, for spreadsheets; the first line has the names of the columns.
+
+    Provenance has no place in it: programs that read such files do not expect comments.
+    """
+
+    separator = ","
+
+    def _header(self, provenance: dict[str, Any]) -> str:
+        return self._line(["sent_id", "length", *self._layout.columns])
+
+    def _lines(self, rows: Rows) -> Iterator[str]:
+        columns = [rows.columns[name].tolist() for name in self._layout.columns]
+        for line in zip(rows.sent_ids, rows.lengths.tolist(), *columns, strict=True):
+            yield self._line(line)
+
+    def _line(self, cells: Iterable[Any]) -> str:
+        line = io.StringIO()
+        # So csv quotes whatever a reader may take for a line end; lines themselves end with \n.
+        csv.writer(line, delimiter=self.separator, lineterminator="\r\n").writerow(cells)
+        return line.getvalue().removesuffix("\r\n") + "\n"
+
+
+class TabsWriter(CommasWriter):
+    """The same, separated by tabs."""
+
+    separator = "\t"
+
+
+class ConlluWriter(TextWriter):
+    """One CoNLL-U block per tree; the provenance is a comment of the first block."""
+
+    def _header(self, provenance: dict[str, Any]) -> str:
+        return f"# arborand = {as_json(provenance)}\n"
+
+    def _lines(self, rows: Rows) -> Iterator[str]:
+        samples = rows.samples().tolist()
+        log_prob = rows.columns["log_prob"].tolist()
+        for i, span, block in rows.sentences(self._layout):
+            template = BlockTemplate(
+                rows.sent_ids[i],
+                int(rows.lengths[i]),
+                rows.tokens[i] if rows.tokens else None,
+                rows.annotations[i] if rows.annotations else None,
+                self._layout.numbering,
+            )
+            for row, heads in zip(range(span.start, span.stop), block.tolist(), strict=True):
+                yield template.fill(samples[row], repr(log_prob[row]), heads)
+
+
+# ---- Parquet
+
+
+# A row group ends with the row that brings it to this many numbers: 16 MB of heads, 32 of floats.
+ROW_GROUP_VALUES = 1 << 22
+# What a row counts besides its list.
+_ROW_VALUES = 8
+
+
+class ParquetWriter(Writer):
+    """One row per tree, or per sentence.
+
+    Arrow gets one row group at a time.  Where a group ends depends on its rows alone, so the same
+    rows give the same bytes, however they come in portions.
+    """
+
+    def __init__(
+        self, file: IO[bytes], layout: Layout, provenance: dict[str, Any], spool: Path | None
+    ) -> None:
+        del spool
+        self._arrow = arrow = required("pyarrow", "writing a .parquet file")
+        parquet = required("pyarrow.parquet", "writing a .parquet file")
+        self._layout = layout
+        self._waiting: list[Rows] = []
+        self._num_waiting = 0  # numbers
+        text, number = arrow.string(), arrow.from_numpy_dtype(layout.dtype)
+        types = {"sent_id": arrow.dictionary(arrow.int32(), text)}
+        types[layout.numbering or "length"] = arrow.int32()
+        column_type = text if layout.name == "findings" else arrow.float64()
+        types |= dict.fromkeys(layout.columns, column_type)
+        # Random fractions hardly shrink, and zstd takes longer than snappy to find that out.
+        codecs = {
+            name: "snappy" if kind == arrow.float64() else "zstd" for name, kind in types.items()
+        }
+        if layout.values is not None:
+            types[layout.values] = _list_of(arrow, number)
+            is_noise = arrow.types.is_floating(number)
+            codecs[f"{layout.values}.list.element"] = "snappy" if is_noise else "zstd"
+        fields = [arrow.field(name, kind, nullable=False) for name, kind in types.items()]
+        if layout.name == "scores":
+            fields.append(arrow.field("tokens", _list_of(arrow, text)))
+            codecs["tokens.list.element"] = "zstd"
+        self._schema = arrow.schema(fields)
+        self._sink = _Sink(file)
+        self._parquet = parquet.ParquetWriter(
+            self._sink,
+            self._schema,
+            compression=codecs,
+            use_dictionary=["sent_id"],
+            write_statistics=["sent_id"],  # by which readers skip row groups
+            write_page_checksum=True,
+            store_schema=False,  # readers should see strings, not Arrow's dictionaries
+        )
+        self._parquet.add_key_value_metadata(
+            {"arborand": layout.name, "provenance": as_json(provenance)}
+        )
+
+    def write(self, rows: Rows) -> None:
+        """Take the next rows."""
+        weights = self._layout.num_values(rows.lengths) + _ROW_VALUES
+        ends = np.cumsum(np.repeat(weights, rows.num_rows))
+        start = num_taken = 0
+        while start < len(ends):
+            target = num_taken + ROW_GROUP_VALUES - self._num_waiting
+            stop = min(int(np.searchsorted(ends, target)) + 1, len(ends))
+            self._waiting.append(rows.part(self._layout, start, stop))
+            self._num_waiting += int(ends[stop - 1]) - num_taken
+            start, num_taken = stop, int(ends[stop - 1])
+            if self._num_waiting >= ROW_GROUP_VALUES:
+                self._write_group()
+
+    def _write_group(self) -> None:
+        arrow, layout = self._arrow, self._layout
+        group, self._waiting, self._num_waiting = self._waiting, [], 0
+        lengths, repeats, sent_ids = [], [], []
+        for rows in group:
+            lengths.append(rows.lengths)
+            repeats.append(rows.num_rows)
+            sent_ids += rows.sent_ids
+        counts = np.concatenate(repeats)
+        which = _array(arrow, np.repeat(np.arange(len(counts)), counts))
+        numbers = [rows.samples() for rows in group] if layout.numbering else lengths
+        arrays = [
+            _strings(arrow, sent_ids).dictionary_encode().take(which),
+            _array(arrow, np.concatenate(numbers)),
+        ]
+        for name in layout.columns:
+            column = np.concatenate([rows.columns[name] for rows in group])
+            is_text = layout.name == "findings"
+            arrays.append(_strings(arrow, column.tolist()) if is_text else _array(arrow, column))
+        if layout.values is not None:
+            sizes = np.repeat(layout.num_values(np.concatenate(lengths)), counts)
+            values = np.concatenate([rows.values for rows in group], dtype=layout.dtype)
+            arrays.append(
+                arrow.ListArray.from_arrays(
+                    _array(arrow, _offsets(sizes)),
+                    _array(arrow, values),
+                    self._schema.field(layout.values).type,
+                )
+            )
+        if layout.name == "scores":  # one row per sentence
+            tokens = [one for rows in group for one in rows.tokens or [None] * len(rows.sent_ids)]
+            kind = self._schema.field("tokens").type
+            has_tokens = any(words is not None for words in tokens)
+            arrays.append(
+                arrow.array(tokens, kind) if has_tokens else arrow.nulls(len(tokens), kind)
+            )
+        table = arrow.Table.from_arrays(arrays, schema=self._schema)
+        self._parquet.write_table(table, table.num_rows)
+
+    def close(self) -> None:
+        """Write what is left, and the footer."""
+        if self._waiting:
+            self._write_group()
+        self._parquet.close()
+
+    def discard(self) -> None:
+        """Give up: what Arrow would write at its end goes nowhere."""
+        self._sink.write = len
+        with suppress(Exception):  # whatever it says after an error
+            self._parquet.close()
+
+
+class _Sink:
+    """The file as Arrow sees it: it can be written, and nothing else."""
+
+    closed = False
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self.write: Callable[[bytes], int] = file.write
+
+    def flush(self) -> None:
+        """Nothing is held here."""
+
+
+# ``arrow.array`` would import pandas, which takes longer than a short run.
+
+
+def _array(arrow: Any, numbers: NDArray[Any]) -> Any:
+    kind = arrow.from_numpy_dtype(numbers.dtype)
+    return arrow.Array.from_buffers(kind, len(numbers), [None, arrow.py_buffer(numbers)])
+
+
+def _strings(arrow: Any, texts: list[str]) -> Any:
+    encoded = [text.encode() for text in texts]
+    ends = arrow.py_buffer(_offsets([len(text) for text in encoded]))
+    return arrow.StringArray.from_buffers(len(texts), ends, arrow.py_buffer(b"".join(encoded)))
+
+
+def _offsets(sizes: ArrayLike) -> NDArray[np.int32]:
+    return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int32)
+
+
+def _list_of(arrow: Any, kind: Any) -> Any:
+    return arrow.list_(arrow.field("element", kind, nullable=False))
+
+
+# ---- which format, and what for
+
 
 _WRITERS: dict[str, Callable[..., Writer]] = {
     "jsonl": JsonLinesWriter,
@@ -23,9 +299,9 @@ _WRITERS: dict[str, Callable[..., Writer]] = {
     "npz": NpzWriter,
     "safetensors": SafetensorsWriter,
 }
-# Each is also the ending of its files.  The first two hold an evaluation as a whole, not its rows.
+# Each is also the file name's ending.  The first two hold a whole evaluation instead of rows.
 FORMATS = ("json", "html", *_WRITERS)
-# In which formats rows can be written, by what they are; where nothing is said, numbers.
+# The formats of each kind of rows; any other kind consists of numbers.
 _NUMBERS = ("jsonl", "csv", "tsv", "parquet", "npz")
 _FORMATS_OF = {
     "scores": ("npz", "parquet", "safetensors"),
@@ -55,5 +331,5 @@ def open_writer(
 
 
 def formats_of(layout: Layout) -> tuple[str, ...]:
-    """List the formats in which such rows can be written."""
+    """List the formats in which rows of this layout can be written."""
     return _FORMATS_OF.get(layout.name, _NUMBERS)

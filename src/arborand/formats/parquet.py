@@ -1,172 +1,351 @@
-"""Parquet out: one row per tree or per sentence, in row groups of bounded size."""
+"""Parquet in: a file whose columns are what they should be, and whose pages are whole.
+
+Arrow reads the columns and compares the checksums of pages, where the file has them.  What it
+trusts blindly is checked before: Arrow 26 takes memory for whatever the header of a page or a
+footer declares, and asking it for the sizes in a damaged footer can end the process.
+``tests/parquet`` has a file for each reason.
+"""
 
 from __future__ import annotations
 
-from contextlib import suppress
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-import numpy as np
-
-from arborand.formats.inputs import as_json, required
-from arborand.formats.rows import Writer
+from arborand.errors import FormatError
+from arborand.formats.inputs import CHARACTERS, WORDS, damaged, describe, reading, required
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
+    from collections.abc import Iterator
 
-    from numpy.typing import ArrayLike, NDArray
+_MAGIC = b"PAR1"
+# How many bytes are read for the header of a page, and how many if its statistics are longer.
+_HEADER_BYTES = (1 << 10, 1 << 20)
+# How much larger a row group may be in memory than in the file, beyond what a sentence may take.
+_MAX_RATIO = 256
+# What strings take beside their characters: headers of pages, and for each its length and levels.
+_PAGE_BYTES, _STRING_BYTES = 1 << 16, 16
+# What the kinds of columns can be, and what messages call them.  An id may be a number, or bytes.
+_TEXTS = ("string", "large_string")
+_KINDS = {
+    "text": ((*_TEXTS, "integer", "binary"), "strings"),
+    "integer": (("integer",), "integers"),
+    "number": (("integer", "floating"), "numbers"),
+    "integers": (("integer",), "flat lists of integers"),
+    "numbers": (("integer", "floating"), "flat lists of numbers"),
+    "texts": (_TEXTS, "lists of strings"),
+}
+_Value = TypeVar("_Value")
 
-    from arborand.formats.rows import Layout, Rows
 
-# A row group ends with the row that brings it to this many numbers: 16 MB of heads, 32 of floats.
-ROW_GROUP_VALUES = 1 << 22
-# What a row counts besides its list.
-_ROW_VALUES = 8
+class ParquetInput:
+    """An open Parquet file.
 
-
-class ParquetWriter(Writer):
-    """One row per tree, or per sentence.
-
-    Arrow gets one row group at a time.  Where a group ends depends on its rows alone, so the same
-    rows give the same bytes, however they come in portions.
+    Parameters
+    ----------
+    handle : binary file
+    name : str
+        What messages call it.
+    columns : dict from name to kind
+        The columns that are read, where they are there: "text", "integer", "number", "integers",
+        "numbers" or "texts".
+    required_columns : tuple of str
+        Those that must be there.
     """
 
     def __init__(
-        self, file: IO[bytes], layout: Layout, provenance: dict[str, Any], spool: Path | None
+        self,
+        handle: Any,
+        name: str,
+        columns: dict[str, str],
+        required_columns: tuple[str, ...],
     ) -> None:
-        del spool
-        self._arrow = arrow = required("pyarrow", "writing a .parquet file")
-        parquet = required("pyarrow.parquet", "writing a .parquet file")
-        self._layout = layout
-        self._waiting: list[Rows] = []
-        self._num_waiting = 0  # numbers
-        text, number = arrow.string(), arrow.from_numpy_dtype(layout.dtype)
-        types = {"sent_id": arrow.dictionary(arrow.int32(), text)}
-        types[layout.numbering or "length"] = arrow.int32()
-        column_type = text if layout.name == "findings" else arrow.float64()
-        types |= dict.fromkeys(layout.columns, column_type)
-        # Noise is hardly compressed, and zstd takes three times as long as snappy to find that out.
-        codecs = {
-            name: "snappy" if kind == arrow.float64() else "zstd" for name, kind in types.items()
-        }
-        if layout.values is not None:
-            types[layout.values] = _list_of(arrow, number)
-            is_noise = arrow.types.is_floating(number)
-            codecs[f"{layout.values}.list.element"] = "snappy" if is_noise else "zstd"
-        fields = [arrow.field(name, kind, nullable=False) for name, kind in types.items()]
-        if layout.name == "scores":
-            fields.append(arrow.field("tokens", _list_of(arrow, text)))
-            codecs["tokens.list.element"] = "zstd"
-        self._schema = arrow.schema(fields)
-        self._sink = _Sink(file)
-        self._parquet = parquet.ParquetWriter(
-            self._sink,
-            self._schema,
-            compression=codecs,
-            use_dictionary=["sent_id"],
-            write_statistics=["sent_id"],  # by which readers skip row groups
-            write_page_checksum=True,
-            store_schema=False,  # a reader should see strings, not how they came
-        )
-        self._parquet.add_key_value_metadata(
-            {"arborand": layout.name, "provenance": as_json(provenance)}
-        )
+        self.name = name
+        parquet = required("pyarrow.parquet", "reading a .parquet file")
+        self._handle = handle
+        with reading(self.name):
+            self.groups = read_row_groups(handle)
+            metadata = parquet.read_metadata(handle)
+            leaves = [metadata.schema.column(i) for i in range(metadata.num_columns)]
+            # A string that many rows share is kept once, until its length is checked.
+            kept = [leaf.path for leaf in leaves if leaf.physical_type == "BYTE_ARRAY"]
+            # Buffered, and not prefetched: memory does not grow with the row groups.
+            self._file = parquet.ParquetFile(
+                handle,
+                metadata=metadata,
+                read_dictionary=kept,
+                buffer_size=1 << 20,
+                pre_buffer=False,
+                page_checksum_verification=True,
+            )
+            schema = self._file.schema_arrow
+            names = list(schema.names)
+        missing = [column for column in required_columns if column not in names]
+        if missing:
+            raise FormatError(
+                f"{name} lacks the column{'s' if len(missing) > 1 else ''} {describe(missing)}; it "
+                f"holds {describe(names)}"
+            )
+        total = sum(group.num_rows for group in self.groups)
+        if total != metadata.num_rows:
+            raise damaged(name, f"{metadata.num_rows} rows in row groups of {total}")
+        self.num_rows = total
+        self.metadata = metadata.metadata or {}
+        self.columns = [column for column in columns if column in names]
+        self._texts = [column for column in self.columns if columns[column].startswith("text")]
+        for column in self.columns:
+            if names.count(column) > 1:
+                raise FormatError(f"{name} has {names.count(column)} columns {column!r}: keep one")
+            check_type(name, column, schema.field(column).type, columns[column])
 
-    def write(self, rows: Rows) -> None:
-        """Take the next rows."""
-        weights = self._layout.num_values(rows.lengths) + _ROW_VALUES
-        ends = np.cumsum(np.repeat(weights, rows.num_rows))
-        start = num_taken = 0
-        while start < len(ends):
-            target = num_taken + ROW_GROUP_VALUES - self._num_waiting
-            stop = min(int(np.searchsorted(ends, target)) + 1, len(ends))
-            self._waiting.append(rows.part(self._layout, start, stop))
-            self._num_waiting += int(ends[stop - 1]) - num_taken
-            start, num_taken = stop, int(ends[stop - 1])
-            if self._num_waiting >= ROW_GROUP_VALUES:
-                self._write_group()
+    def type_of(self, column: str) -> Any:
+        """Look up the type of a column, or of what its lists hold."""
+        kind = self._file.schema_arrow.field(column).type
+        return getattr(kind, "value_type", kind)
 
-    def _write_group(self) -> None:
-        arrow, layout = self._arrow, self._layout
-        group, self._waiting, self._num_waiting = self._waiting, [], 0
-        lengths, repeats, sent_ids = [], [], []
-        for rows in group:
-            lengths.append(rows.lengths)
-            repeats.append(rows.num_rows)
-            sent_ids += rows.sent_ids
-        counts = np.concatenate(repeats)
-        which = _array(arrow, np.repeat(np.arange(len(counts)), counts))
-        numbers = [rows.samples() for rows in group] if layout.numbering else lengths
-        arrays = [
-            _strings(arrow, sent_ids).dictionary_encode().take(which),
-            _array(arrow, np.concatenate(numbers)),
-        ]
-        for name in layout.columns:
-            column = np.concatenate([rows.columns[name] for rows in group])
-            is_text = layout.name == "findings"
-            arrays.append(_strings(arrow, column.tolist()) if is_text else _array(arrow, column))
-        if layout.values is not None:
-            sizes = np.repeat(layout.num_values(np.concatenate(lengths)), counts)
-            values = np.concatenate([rows.values for rows in group], dtype=layout.dtype)
-            arrays.append(
-                arrow.ListArray.from_arrays(
-                    _array(arrow, _offsets(sizes)),
-                    _array(arrow, values),
-                    self._schema.field(layout.values).type,
+    def batches(self, group: int, rows: int) -> Iterator[Any]:
+        """Read a row group in batches of at most `rows` rows."""
+        self._check_size(group)
+        with reading(self.name):
+            batches = self._file.iter_batches(
+                rows, row_groups=[group], columns=self.columns, use_threads=False
+            )
+        left = self.groups[group].num_rows
+        while True:
+            with reading(self.name):
+                batch = next(batches, None)
+                if batch is None:
+                    break
+                for column in self.columns:
+                    self._check_strings(column, batch.column(column))
+                # Whatever follows trusts offsets and lengths.
+                batch.validate(full=True)
+            left -= batch.num_rows
+            yield batch
+        if left:
+            raise damaged(self.name, f"row group {group + 1} lacks {left} rows")
+
+    def num_values(self, group: int, column: str) -> int:
+        """Count the numbers of a column of lists in a row group."""
+        chunks = self.groups[group].chunks
+        return sum(c.num_values for c in chunks if c.path.startswith(f"{column}."))
+
+    def _check_size(self, group: int) -> None:
+        """Refuse a row group that would take far more memory than it takes in the file."""
+        for chunk in self.groups[group].chunks:
+            column = chunk.path.partition(".")[0]
+            if column not in self.columns:
+                continue
+            size = max(8 * chunk.num_values, chunk.unpacked_size)
+            bound = 8 * (WORDS.most + 1) ** 2 + _MAX_RATIO * chunk.packed_size
+            if column in self._texts:
+                bound = min(bound, _most_text(chunk.num_values))
+                if chunk.unpacked_size > bound:
+                    raise self._long_string(column, CHARACTERS.most + 1)
+            if size > bound:
+                raise FormatError(
+                    f"{self.name}: row group {group + 1} holds {size} bytes of {chunk.path} in "
+                    f"{chunk.packed_size}: write smaller row groups, or raise {WORDS.variable}"
                 )
-            )
-        if layout.name == "scores":  # one row per sentence
-            tokens = [one for rows in group for one in rows.tokens or [None] * len(rows.sent_ids)]
-            kind = self._schema.field("tokens").type
-            has_tokens = any(words is not None for words in tokens)
-            arrays.append(
-                arrow.array(tokens, kind) if has_tokens else arrow.nulls(len(tokens), kind)
-            )
-        table = arrow.Table.from_arrays(arrays, schema=self._schema)
-        self._parquet.write_table(table, table.num_rows)
+            with reading(self.name):
+                check_pages(self._handle, chunk, bound)
 
-    def close(self) -> None:
-        """Write what is left, and the footer."""
-        if self._waiting:
-            self._write_group()
-        self._parquet.close()
+    def _check_strings(self, column: str, array: Any) -> None:
+        """Refuse long strings while they are in a dictionary, each of them once."""
+        strings = getattr(getattr(array, "values", array), "dictionary", None)
+        if strings is None:
+            return
+        compute = required("pyarrow.compute", "reading a .parquet file")
+        longest = compute.max(compute.binary_length(strings)).as_py() or 0
+        if longest > 4 * CHARACTERS.most:  # a character takes at most four bytes
+            raise self._long_string(column, longest // 4)
 
-    def discard(self) -> None:
-        """Give up: what Arrow would write at its end goes nowhere."""
-        self._sink.write = len
-        with suppress(Exception):  # whatever it says after an error
-            self._parquet.close()
+    def _long_string(self, column: str, at_least: int) -> FormatError:
+        return FormatError(
+            f"{self.name}: the column {column} has a string "
+            f"{CHARACTERS.exceeded_by(f'at least {at_least}')}"
+        )
 
 
-class _Sink:
-    """The file as Arrow sees it: Arrow may neither close it nor ask where it ends."""
-
-    closed = False
-
-    def __init__(self, file: IO[bytes]) -> None:
-        self.write: Callable[[bytes], int] = file.write
-
-    def flush(self) -> None:
-        """Nothing is held here."""
-
-
-# ``arrow.array`` would import pandas, which takes longer than many a run.
-
-
-def _array(arrow: Any, numbers: NDArray[Any]) -> Any:
-    kind = arrow.from_numpy_dtype(numbers.dtype)
-    return arrow.Array.from_buffers(kind, len(numbers), [None, arrow.py_buffer(numbers)])
+def check_type(name: str, column: str, found: Any, kind: str) -> None:
+    """Raise an error if a column of Arrow is not of its kind; see :class:`ParquetInput`."""
+    types = required("pyarrow", "reading a .parquet file").types
+    if types.is_dictionary(found):  # as `read_dictionary` asks for
+        found = found.value_type
+    has_lists = (
+        types.is_list(found) or types.is_large_list(found) or types.is_fixed_size_list(found)
+    )
+    inner = found.value_type if has_lists else found
+    if types.is_dictionary(inner):
+        inner = inner.value_type
+    tests, expected = _KINDS[kind]
+    is_right = any(getattr(types, f"is_{test}")(inner) for test in tests)
+    if not is_right or has_lists != kind.endswith("s"):
+        raise FormatError(f"{name}: the column {column} has the type {found}: expected {expected}")
 
 
-def _strings(arrow: Any, texts: list[str]) -> Any:
-    encoded = [text.encode() for text in texts]
-    ends = arrow.py_buffer(_offsets([len(text) for text in encoded]))
-    return arrow.StringArray.from_buffers(len(texts), ends, arrow.py_buffer(b"".join(encoded)))
+def _most_text(num_strings: int) -> int:
+    """Bound the bytes of strings that are as long as allowed.
+
+    A string may occur in its page, in a dictionary, and in the statistics of its page.
+    """
+    return _PAGE_BYTES + 5 * num_strings * (4 * CHARACTERS.most + _STRING_BYTES)
 
 
-def _offsets(sizes: ArrayLike) -> NDArray[np.int32]:
-    return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int32)
+# ---- the sizes that a file declares, read from its footer and the headers of its pages
 
 
-def _list_of(arrow: Any, kind: Any) -> Any:
-    return arrow.list_(arrow.field("element", kind, nullable=False))
+class Chunk(NamedTuple):
+    """One column of one row group."""
+
+    path: str
+    num_values: int
+    unpacked_size: int
+    packed_size: int
+    start: int
+
+
+class RowGroup(NamedTuple):
+    """Some rows, column by column."""
+
+    num_rows: int
+    chunks: list[Chunk]
+
+
+def read_footer(file: IO[bytes]) -> bytes:
+    """Read the bytes of the footer."""
+    end = file.seek(0, 2)
+    file.seek(max(0, end - 8))
+    tail = file.read(8)
+    size = int.from_bytes(tail[:4], "little")
+    if len(tail) < 8 or tail[4:] != _MAGIC or size > end - 12:
+        raise ValueError("it has no footer")
+    file.seek(end - 8 - size)
+    return file.read(size)
+
+
+def read_extent(footer: bytes, column: str) -> tuple[int, bool]:
+    """Read how many rows a file has, and whether a column holds floats of at most 32 bits."""
+    fields = _Compact(footer).read_struct(last=3)
+    is_within = is_narrow = False
+    for node in _field(fields, 2, list):
+        is_within = is_within or (isinstance(node, dict) and node.get(4) == column.encode())
+        if is_within and 1 in node:  # its numbers come after what they lie in
+            is_narrow = node[1] == 4 or node.get(2) == 2
+            break
+    return _field(fields, 3, int), is_narrow
+
+
+def read_row_groups(file: IO[bytes]) -> list[RowGroup]:
+    """Read what the footer says about row groups: columns that lie within the file."""
+    end = file.seek(0, 2)
+    groups = []
+    for group in _field(_Compact(read_footer(file)).read_struct(), 4, list):
+        chunks = [_chunk(_field(column, 3, dict)) for column in _field(group, 1, list)]
+        for chunk in chunks:
+            if chunk.start + chunk.packed_size > end:
+                raise ValueError(f"the column {chunk.path} goes on after the end of the file")
+        groups.append(RowGroup(_field(group, 3, int), chunks))
+    return groups
+
+
+def _chunk(fields: dict[int, Any]) -> Chunk:
+    path = ".".join(part.decode() for part in _field(fields, 3, list))
+    start = _field(fields, 9, int)
+    if 0 < fields.get(11, 0) < start:  # the dictionary comes before the data
+        start = _field(fields, 11, int)
+    num_values, unpacked_size, packed_size = (_field(fields, i, int) for i in (5, 6, 7))
+    return Chunk(path, num_values, unpacked_size, packed_size, start)
+
+
+def check_pages(file: IO[bytes], chunk: Chunk, bound: int) -> None:
+    """Raise an error if the pages of a chunk declare more bytes than allowed."""
+    place, left = chunk.start, chunk.num_values
+    unpacked = 0
+    while left > 0:
+        header, size = _page_header(file, place)
+        sizes = [_field(header, field, int) for field in (2, 3)]  # unpacked and packed
+        unpacked += sizes[0]
+        if unpacked > bound or sizes[1] > chunk.packed_size:
+            raise ValueError(f"a page of {chunk.path} is said to have {max(sizes)} bytes")
+        for kind in (5, 8):  # pages of data; others have no values
+            if kind in header:
+                left -= _field(_field(header, kind, dict), 1, int)
+        place += size + sizes[1]
+
+
+def _page_header(file: IO[bytes], place: int) -> tuple[dict[int, Any], int]:
+    for size in _HEADER_BYTES:
+        file.seek(place)
+        reader = _Compact(file.read(size))
+        try:
+            return reader.read_struct(), reader.place
+        except IndexError:
+            continue
+    raise ValueError(f"there is no page at byte {place}")
+
+
+def _field(fields: Any, number: int, kind: type[_Value]) -> _Value:
+    """Look up a field: a size, which is not negative, a list or a struct."""
+    value = fields.get(number) if isinstance(fields, dict) else None
+    is_negative = isinstance(value, int) and value < 0
+    if not isinstance(value, kind) or isinstance(value, bool) or is_negative:
+        raise ValueError(f"its field {number} is {value!r:.60}: expected {kind.__name__}")
+    return value
+
+
+class _Compact:
+    """Reads Thrift's compact protocol: a struct becomes a dict from field number to value."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+        self.place = 0
+
+    def _take(self, size: int) -> bytes:
+        start, self.place = self.place, self.place + size
+        if self.place > len(self._data):
+            raise IndexError("it ends too early")
+        return self._data[start : self.place]
+
+    def _byte(self) -> int:
+        value = self._data[self.place]
+        self.place += 1
+        return value
+
+    def _varint(self) -> int:
+        value = 0
+        for shift in range(0, 64, 7):
+            byte = self._byte()
+            value |= (byte & 127) << shift
+            if byte < 128:
+                return value
+        raise ValueError("a number has too many digits")
+
+    def _zigzag(self) -> int:
+        value = self._varint()
+        return (value >> 1) ^ -(value & 1)
+
+    def read_struct(self, last: int = 1 << 15) -> dict[int, Any]:
+        fields: dict[int, Any] = {}
+        number = 0
+        while number < last and (byte := self._byte()):
+            step, kind = byte >> 4, byte & 15
+            number = number + step if step else self._zigzag()
+            # A truth value that is a field is its own type.
+            fields[number] = kind == 1 if kind in (1, 2) else self._read(kind)
+        return fields
+
+    def _read(self, kind: int) -> Any:
+        if kind in (1, 2, 3):
+            return self._byte()
+        if kind in (4, 5, 6):
+            return self._zigzag()
+        if kind == 7:
+            return self._take(8)  # a fraction, which says nothing about sizes
+        if kind == 8:
+            return self._take(self._varint())
+        if kind == 9:
+            byte = self._byte()
+            count = byte >> 4 if byte >> 4 < 15 else self._varint()
+            return [self._read(byte & 15) for _ in range(count)]
+        if kind == 12:
+            return self.read_struct()
+        raise ValueError(f"Parquet has no type {kind}")

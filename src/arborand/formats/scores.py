@@ -8,12 +8,13 @@ Three layouts, in four kinds of file:
   (S, m, m); a ``.npy`` holds one matrix, or a stack of matrices without padding;
 - *rows* (``.parquet``): one row per sentence, ``log_weights`` as a flat list.
 
-A sentence that is wrong by itself does not make the file unreadable: it becomes a fault of its run,
-for the caller to raise or to skip.
+One bad sentence does not make the file unreadable: it becomes a fault of its run, which the caller
+raises or skips.
 """
 
 from __future__ import annotations
 
+import math
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -21,10 +22,9 @@ import numpy as np
 
 from arborand.errors import FormatError
 from arborand.formats.arrays import PIECE, open_arrays
-from arborand.formats.inputs import describe, open_input, parse_json
-from arborand.formats.limits import WORDS
-from arborand.formats.scores_parquet import ParquetScores
-from arborand.formats.sentences import (
+from arborand.formats.inputs import CHARACTERS, WORDS, describe, open_input, parse_json, reading
+from arborand.formats.parquet import ParquetInput
+from arborand.formats.records import (
     ScoresFile,
     Sentence,
     Sentences,
@@ -37,7 +37,7 @@ from arborand.formats.sentences import (
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from numpy.typing import NDArray
 
@@ -141,7 +141,7 @@ class ArrayScores(ScoresFile):
         return shape[0], shape[1]
 
     def _check_ragged(self, shape: tuple[int, ...]) -> int:
-        if len(shape) != 1:  # before lengths are asked for: one matrix needs none
+        if len(shape) != 1:  # said before missing lengths are: one matrix needs none
             raise FormatError(
                 f"{self.file.name}: scores has shape {shape}, where 'scores' are all matrices one "
                 "after the other, on one axis: call one matrix, or matrices padded to one size, "
@@ -185,8 +185,8 @@ class ArrayScores(ScoresFile):
         values = streams[self._values]
         for index in range(0, self.num_sentences, PIECE):
             count = min(PIECE, self.num_sentences - index)
-            is_passed_over = index + count <= first
-            if not is_passed_over:
+            is_skipped = index + count <= first
+            if not is_skipped:
                 sent_ids = self._ids(streams.get("sent_ids"), index, count)
             elif "sent_ids" in streams:
                 streams["sent_ids"].skip(count)
@@ -196,7 +196,7 @@ class ArrayScores(ScoresFile):
             if self.layout == "ragged":
                 stored = lengths
             bounds = split_runs(stored, num_trees, max_values)
-            for start, stop in [(0, count)] if is_passed_over else bounds:
+            for start, stop in [(0, count)] if is_skipped else bounds:
                 num_rows = stop - start
                 if self.layout == "ragged":
                     num_rows = int(matrix_sizes(lengths[start:stop]).sum())
@@ -232,3 +232,117 @@ class ArrayScores(ScoresFile):
             scores = matrices[real[:, :, None] & real[:, None, :]]
         tokens: list[list[str] | None] = [None] * len(sent_ids)
         return Sentences(first, sent_ids, lengths.astype(np.int32), scores, tokens, faults=faults)
+
+
+_COLUMNS = {"sent_id": "text", "length": "integer", "log_weights": "numbers", "tokens": "texts"}
+
+
+class ParquetScores(ScoresFile):
+    """Scores in the rows of a Parquet file."""
+
+    layout = "rows"
+
+    def __init__(self, file: InputFile, handle: Any) -> None:
+        self.file = file
+        self._input = ParquetInput(handle, file.name, _COLUMNS, ("log_weights",))
+        self.dtype = np.dtype(self._input.type_of("log_weights").to_pandas_dtype())
+        self.num_sentences = self._input.num_rows
+        self.has_sent_ids = "sent_id" in self._input.columns
+
+    def _ids(self, batch: Any, index: int) -> list[str]:
+        if not self.has_sent_ids:
+            return numbered(index, batch.num_rows)
+        column = batch.column("sent_id")
+        if hasattr(column, "dictionary"):  # much faster than column.to_pylist()
+            strings = [*column.dictionary.to_pylist(), None]
+            values = [strings[code] for code in _filled(column.indices, -1).to_pylist()]
+        else:
+            values = column.to_pylist()
+        longest = CHARACTERS.most
+        return [
+            value
+            if type(value) is str and len(value) <= longest and value.isascii()
+            else sentence_id(value, self.file.name, index + i)
+            for i, value in enumerate(values)
+        ]
+
+    def _runs(self, first: int, num_trees: int, max_values: int) -> Iterator[Sentences]:
+        index = 0
+        for group, (num_rows, _) in enumerate(self._input.groups):
+            if index + num_rows > first:
+                # Not by bytes: many equal numbers take little room in the file, but not in memory.
+                stored = max(1, self._input.num_values(group, "log_weights"))
+                batch_rows = min(PIECE, max(1, max_values * num_rows // stored))
+                place = index
+                for batch in self._input.batches(group, batch_rows):
+                    run = self._run(batch, place)
+                    place += len(run)
+                    for start, stop in split_runs(run.lengths, num_trees, max_values):
+                        yield run.part(start, stop)
+            index += num_rows
+
+    def _run(self, batch: Any, index: int) -> Sentences:
+        """Make a run of a batch; each unusable matrix becomes a single number."""
+        matrices = batch.column("log_weights")
+        sent_ids = self._ids(batch, index)
+        tokens: list[list[str] | None] = [None] * len(sent_ids)
+        with reading(self.file.name):
+            counts = _numbers(_filled(matrices.value_lengths(), 0)).astype(np.int64)
+            values = _numbers(matrices.flatten())
+            if "length" in self._input.columns:
+                stored = batch.column("length")
+                lengths = _numbers(_filled(stored, 0)).astype(np.int64)
+            else:
+                stored = None
+                lengths = np.array([math.isqrt(count) - 1 for count in counts.tolist()])
+            if "tokens" in self._input.columns and batch.column("tokens").null_count < len(tokens):
+                tokens = batch.column("tokens").to_pylist()
+        most_words = WORDS.most
+        wrong = (lengths < 1) | (lengths > most_words) | (matrix_sizes(lengths) != counts)
+        wrong |= np.array([words is not None for words in tokens], dtype=bool)
+        faults = {}
+        for i in np.flatnonzero(wrong).tolist():  # sentences with words are checked one by one
+            length = int(lengths[i]) if stored is None else stored[i].as_py()
+            reason = _fault(length, int(counts[i]), tokens[i], most_words)
+            if reason is None:
+                wrong[i] = False
+            else:
+                faults[i] = reason
+                lengths[i], tokens[i] = 0, None
+        if faults:
+            ends = np.cumsum(np.where(wrong, 0, counts))
+            values = np.insert(values[np.repeat(~wrong, counts)], ends[wrong], 0)
+        return Sentences(index, sent_ids, lengths.astype(np.int32), values, tokens, faults=faults)
+
+
+# Arrays without nulls do not need pandas, which takes longer to import than a short run.
+
+
+def _filled(integers: Any, value: int) -> Any:
+    return integers.fill_null(value) if integers.null_count else integers
+
+
+def _numbers(array: Any) -> NDArray[Any]:
+    """Make an array of NumPy; where a number is missing, it has NaN."""
+    answer: NDArray[Any] = np.asarray(array) if array.null_count else np.from_dlpack(array)
+    return answer
+
+
+def _fault(
+    length: int | None, count: int, words: Sequence[str | None] | None, most_words: int
+) -> str | None:
+    """Compare a sentence's length with the numbers and the words that are there."""
+    if length is None:
+        return "its length is missing"
+    if length < 1 or count != (length + 1) ** 2:
+        return (
+            f"its length is {length}, but its log_weights hold {count} numbers: a sentence of "
+            "n words has (n + 1) ** 2, and at least one word"
+        )
+    if length > most_words:
+        return WORDS.exceeded_by(length)
+    if words is not None and len(words) != length:
+        return f"it has {length} words, but {len(words)} tokens"
+    if words is not None and None in words:
+        return f"its token {words.index(None) + 1} is missing"
+    return None

@@ -1,4 +1,4 @@
-"""Trees read back: what ``sample`` and ``best`` wrote, and the trees of any CoNLL-U file."""
+"""Trees in: what ``sample`` and ``best`` wrote, and the trees of any CoNLL-U file."""
 
 from __future__ import annotations
 
@@ -13,9 +13,8 @@ from arborand.errors import FormatError, InvalidTreeError, SentenceError
 from arborand.formats.arrays import open_arrays
 from arborand.formats.conllu import read_annotations
 from arborand.formats.inputs import as_json, open_input, parse_json, reading
-from arborand.formats.parquet_input import ParquetInput
-from arborand.formats.rows import BEST_TREES, TREES, Rows
-from arborand.formats.sentences import read_ids, sentence_id
+from arborand.formats.parquet import ParquetInput
+from arborand.formats.records import BEST_TREES, TREES, Rows, read_ids, sentence_id
 from arborand.trees import check_trees
 
 if TYPE_CHECKING:
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
     from arborand.formats.arrays import ArrayFile
     from arborand.formats.conllu import Annotation
     from arborand.formats.inputs import InputFile
-    from arborand.formats.rows import Layout
+    from arborand.formats.records import Layout
 
 # How many trees are read at a time.
 _PORTION = 1024
@@ -40,7 +39,7 @@ _COLUMNS = {
     "log_prob": "number",
     "heads": "integers",
 }
-# The longest provenance that is read: that of a file converted a thousand times.
+# The longest provenance that is read: enough for a file converted a thousand times.
 _MAX_PROVENANCE = 1 << 20
 
 
@@ -102,7 +101,7 @@ def _joined(parts: list[Trees]) -> Trees:
 
 
 def layout_of(trees: TreesFile) -> Layout:
-    """Tell whether trees are draws or ranked, which their provenance says, and mostly draws."""
+    """Tell draws from ranked trees by their provenance; without one, they count as draws."""
     record = trees.provenance or {}
     while isinstance(record.get("source"), dict):
         record = record["source"]
@@ -216,7 +215,7 @@ def _provenance(name: str, record: Any) -> dict[str, Any] | None:
         found = parse_json(record) if isinstance(record, (str, bytes)) else record
         if not isinstance(found, dict):
             raise ValueError(f"the provenance is a {type(found).__name__}, not an object")
-        as_json({"source": {"source": found}}).encode()  # it will be passed on in this way
+        as_json({"source": {"source": found}}).encode()  # as the next output will hold it
         return found
 
 
@@ -233,7 +232,7 @@ def _text_provenance(handle: IO[bytes], name: str) -> dict[str, Any] | None:
 
 
 def _header(line: bytes) -> dict[str, Any]:
-    """Read the first line of JSON lines; empty if it is no header."""
+    """Read the first line of JSON lines; empty if it is not a header."""
     try:
         header = parse_json(line)
     except ValueError:  # said when it is read as a tree
@@ -365,7 +364,7 @@ def _heads(values: object) -> list[int]:
     if not isinstance(values, list):
         raise ValueError(f"heads is {values!r:.60}: expected a list of integers")
     if {*map(type, values)} == {int} and min(values) >= 0 and max(values) <= len(values):
-        return values  # found out at once
+        return values  # the usual case, checked at once
     for word, head in enumerate(values, 1):
         if not 0 <= _integer(f"the head of word {word}", head) <= len(values):
             raise ValueError(_wrong_head(word, head, len(values)))

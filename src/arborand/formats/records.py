@@ -1,14 +1,20 @@
-"""Runs of sentences: the unit in which a corpus is read, worked on and written."""
+"""What is read and what is written: runs of sentences, and rows of numbers.
+
+A corpus is read, worked on and written in runs of consecutive sentences.  One description of rows
+serves every output and every format: a row has some numbers of its own (``columns``) and a list
+whose size follows from the sentence's length (``values``).
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
 from arborand.errors import FormatError, SentenceError
-from arborand.formats.limits import CHARACTERS
+from arborand.formats.inputs import CHARACTERS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -77,7 +83,7 @@ class Sentences:
     def padded(self, fill: float) -> NDArray[np.float64]:
         """Make one array of shape (len(self), m, m) of all matrices."""
         size = max(2, int(self.lengths.max()) + 1)
-        with np.errstate(invalid="ignore"):  # some NaNs complain already when they are copied
+        with np.errstate(invalid="ignore"):  # copying a signalling NaN warns
             if len(self) == 1 and len(self.scores) == size * size:
                 return self.scores.reshape(1, size, size).astype(np.float64)
             padded = np.full((len(self), size, size), fill)
@@ -147,18 +153,18 @@ def numbered(index: int, count: int) -> list[str]:
 
 
 def run_values(scale: int = 1) -> int:
-    """Give the bound of a run on which so many threads work."""
+    """Bound the size of a run; `scale` is the number of threads that share it."""
     return RUN_VALUES * scale
 
 
 def matrix_sizes(lengths: NDArray[Any]) -> NDArray[np.int64]:
-    """Count the numbers that the matrices of sentences of so many words hold."""
+    """Count the entries of the matrices of sentences of these lengths."""
     answer: NDArray[np.int64] = (np.asarray(lengths, dtype=np.int64) + 1) ** 2
     return answer
 
 
 def split_runs(lengths: NDArray[Any], num_trees: int, max_values: int) -> Iterator[tuple[int, int]]:
-    """Split sentences into runs that, padded, need at most so many numbers for everything."""
+    """Split sentences into runs that need at most `max_values` numbers, padded and with trees."""
     start, most = 0, 0
     for i, length in enumerate(lengths.tolist()):
         longest = max(most, length + 1)
@@ -177,7 +183,7 @@ def sentence_id(
     unit: str = "sentence number",
     encoding: str = "utf-8",
 ) -> str:
-    """Read a sentence id: a string, its bytes, or an integer; none that is too long."""
+    """Check a sentence id: a string, its bytes, or an integer, and not too long."""
     try:
         text = value.decode(encoding) if isinstance(value, bytes) else value
         if isinstance(text, int) and not isinstance(text, bool):
@@ -206,7 +212,7 @@ def _strings(array: NDArray[Any], encoding: str) -> list[str] | list[bytes]:
 
 
 def read_ids(stream: ArrayStream, count: int, name: str, first: int) -> list[str]:
-    """Read the next ids of an array of strings, bytes or integers, a few at a time."""
+    """Read the next ids of an array of strings, bytes or integers."""
     kind, itemsize = stream.dtype.kind, stream.dtype.itemsize
     characters = itemsize // 4 if kind == "U" else itemsize
     if characters > CHARACTERS.most:
@@ -219,3 +225,153 @@ def read_ids(stream: ArrayStream, count: int, name: str, first: int) -> list[str
             found = sentence_id(value, name, first + len(answer), encoding=stream.encoding)
             answer.append(found.rstrip("\0"))
     return answer
+
+
+# ---- rows out
+
+
+Counts = Callable[["NDArray[Any]"], "NDArray[np.int64]"]
+
+
+def _no_values(lengths: NDArray[Any]) -> NDArray[np.int64]:
+    return np.zeros(len(lengths), dtype=np.int64)
+
+
+def _words(lengths: NDArray[Any]) -> NDArray[np.int64]:
+    return np.asarray(lengths, dtype=np.int64)
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """The shape of an output's rows.
+
+    Attributes
+    ----------
+    name : str
+        What they are.
+    columns : tuple of str
+        The names of the numbers of a row, all float64; findings have strings instead.
+    values : str or None
+        The name of its list.
+    dtype : str
+        The type of the list's numbers.
+    num_values : function from lengths to sizes of lists
+    numbering : str
+        The name of the number that counts a sentence's rows; empty if it has only one row.
+    """
+
+    name: str
+    columns: tuple[str, ...] = ()
+    values: str | None = None
+    dtype: str = "f8"
+    num_values: Counts = _no_values
+    numbering: str = ""
+
+
+TREES = Layout("trees", ("log_prob",), "heads", "i4", _words, "sample")
+BEST_TREES = replace(TREES, numbering="rank")
+MARGINALS = Layout("marginals", (), "marginals", num_values=matrix_sizes)
+LOG_PARTITION = Layout("log_partition", ("log_partition",))
+ENTROPY = Layout("entropy", ("log_partition", "entropy", "best_log_prob", "single_root_share"))
+FINDINGS = Layout("findings", ("reason",))
+# All but the last are counts of words with a gold head; `gold_words` is how many there are.
+EVALUATION = Layout(
+    "evaluation",
+    (
+        "gold_words",
+        "best_right",
+        "minimum_risk_right",
+        "expected_right",
+        "claimed_right",
+        "gold_log_prob",
+    ),
+)
+
+
+def scores_layout(dtype: np.dtype[Any]) -> Layout:
+    """Describe scores: as narrow as they came, at least float32."""
+    is_narrow = dtype.itemsize <= 4 and dtype.kind == "f"
+    return Layout("scores", (), "log_weights", "f4" if is_narrow else "f8", matrix_sizes)
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """The rows of a few sentences.
+
+    Attributes
+    ----------
+    sent_ids : list of str
+    lengths : ndarray of int32
+        The number of words of each sentence.
+    num_rows : ndarray of int64
+        The number of rows of each sentence.
+    columns : dict from name to ndarray of float64
+        One number per row.
+    values : ndarray
+        The lists of all rows, one after the other.
+    first_sample : int
+        How many rows of the first sentence were in earlier `Rows`.
+    tokens, annotations : list, one entry per sentence
+    """
+
+    sent_ids: list[str]
+    lengths: NDArray[np.int32]
+    num_rows: NDArray[np.int64]
+    columns: dict[str, NDArray[np.float64]]
+    values: NDArray[Any] = field(default_factory=lambda: np.empty(0))
+    first_sample: int = 0
+    tokens: list[list[str] | None] = field(default_factory=list)
+    annotations: list[Annotation | None] = field(default_factory=list)
+
+    def samples(self) -> NDArray[np.int32]:
+        """Give each row its number within its sentence, from 1."""
+        before = np.cumsum(self.num_rows) - self.num_rows - 1
+        before[:1] -= self.first_sample
+        numbers = np.arange(int(self.num_rows.sum()), dtype=np.int32)
+        numbers -= np.repeat(before.astype(np.int32), self.num_rows)
+        return numbers
+
+    def part(self, layout: Layout, start: int, stop: int) -> Rows:
+        """Take some of the rows, and the sentences that they are of."""
+        ends = np.cumsum(self.num_rows)
+        starts = ends - self.num_rows
+        before = np.minimum(ends, start) - np.minimum(starts, start)
+        counts = np.clip(ends, start, stop) - np.clip(starts, start, stop)
+        which = np.flatnonzero(counts).tolist()
+        sizes = layout.num_values(self.lengths)
+        begun = 0
+        if which:
+            begun = int(before[which[0]]) + (self.first_sample if which[0] == 0 else 0)
+        return Rows(
+            [self.sent_ids[i] for i in which],
+            self.lengths[which],
+            counts[which],
+            {name: column[start:stop] for name, column in self.columns.items()},
+            self.values[int(sizes @ before) : int(sizes @ (before + counts))],
+            begun,
+            [self.tokens[i] for i in which] if self.tokens else [],
+            [self.annotations[i] for i in which] if self.annotations else [],
+        )
+
+    def sentences(self, layout: Layout) -> Iterator[tuple[int, slice, NDArray[Any]]]:
+        """Iterate over the sentences: position, rows, and values of shape (rows, size)."""
+        sizes = layout.num_values(self.lengths)
+        row = value = 0
+        for i, (count, size) in enumerate(zip(self.num_rows.tolist(), sizes.tolist(), strict=True)):
+            block = self.values[value : value + count * size].reshape(count, size)
+            yield i, slice(row, row + count), block
+            row += count
+            value += count * size
+
+
+class Writer(Protocol):
+    """Writes rows into an open file, from front to back, so that it may be a pipe."""
+
+    def write(self, rows: Rows) -> None:
+        """Write the next rows."""
+
+    def close(self) -> None:
+        """Complete what is in the file; the file stays open."""
+
+    def discard(self) -> None:
+        """Give up, and release what is held."""
