@@ -174,6 +174,7 @@ def test_a_chosen_word_lists_its_heads_with_the_librarys_probabilities(browser, 
         assert hidden == f"6 more, together {percent(rest)}"
     browser.evaluate("document.querySelector('.heads-panel .more').click()")
     assert len(rows(browser)) == 12
+    assert browser.evaluate("document.querySelector('.heads-panel').lastChild.tagName") == "UL"
     # The arcs into the word stand out.
     traced = browser.evaluate("""[...document.querySelectorAll("#s1 .main g.arc.traced")]
         .map((g) => g.dataset.arc.split("-")[1])""")
@@ -406,7 +407,7 @@ def test_a_picture_that_was_drawn_again_and_again_is_as_one_drawn_anew(
 
     def forgetful(name):
         """Give the scripts, but with none of the last picture kept."""
-        return asset(name).replace("}, picture);", "}, null);")
+        return asset(name).replace("}, view.picture);", "}, null);")
 
     assert sum(forgetful(name) != asset(name) for name in ("explore.js", "diagram.js")) == 1
     monkeypatch.setattr(module, "asset", forgetful)
@@ -498,6 +499,12 @@ def test_trees_that_contradict_a_choice_are_ruled_out_and_the_others_gain(browse
     ]
     assert shown == expected
     assert len(set(expected)) == 3
+    # A tree whose arcs stand out is marked until the next choice, which redraws all arcs.
+    traced = "document.querySelectorAll('#s1 .card.traced, #s1 [aria-pressed=true]').length"
+    browser.evaluate("document.querySelectorAll('#s1 .tree-head')[1].click()")
+    assert browser.evaluate(traced) == 2
+    browser.evaluate("document.querySelector('#s1 .tools button').click()")
+    assert browser.evaluate(traced) == 0
 
 
 def test_a_tree_shows_the_part_in_which_it_differs(browser, long_page):

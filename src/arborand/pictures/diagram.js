@@ -14,6 +14,7 @@ const diagram = (() => {
   };
   const html = (name, attributes = {}, ...children) =>
     fill(document.createElement(name), attributes, children);
+  const bdi = (text) => html("bdi", {}, text);
   const svg = (name, attributes = {}, ...children) =>
     fill(document.createElementNS("http://www.w3.org/2000/svg", name), attributes, children);
 
@@ -174,5 +175,5 @@ const diagram = (() => {
     return { whole, element, wordElements, ...placed };
   };
 
-  return { draw, html };
+  return { draw, html, bdi };
 })();

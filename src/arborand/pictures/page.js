@@ -8,7 +8,7 @@
   if (!document.querySelector('[data-fact="gold"]')) document.querySelector(".gold-key").remove();
   // On a phone the sentences come first.
   if (innerWidth < layout.NARROW) document.querySelector(".legend").open = false;
-  document.body.append(explore.panel);
+  document.body.append(headsList.element);
 
   const open = (section) => {
     if (!opened.has(section)) opened.set(section, explore.open(section, source));
@@ -38,7 +38,7 @@
     waiting = requestAnimationFrame(() => {
       if (width === innerWidth) return;
       width = innerWidth;
-      for (const view of opened.values()) view.redraw();
+      for (const view of opened.values()) explore.redraw(view);
     });
   });
   document.addEventListener("scroll", (event) => event.target.matches?.(".scroll") && explore.cue(event.target), true);
@@ -71,7 +71,7 @@
     if (event.altKey || event.ctrlKey || event.metaKey || event.shiftKey) return;
     const focused = document.activeElement;
     if (event.key === "Escape") {
-      for (const view of opened.values()) view.release();
+      for (const view of opened.values()) explore.release(view);
       return;
     }
     const button = focused && focused.closest("button.tree-head");
@@ -79,7 +79,7 @@
       if (focused && focused !== document.body) return;
       if (event.key !== "ArrowRight" && event.key !== "ArrowLeft") return;
       event.preventDefault();
-      if (sections.length) open(sections[inView()]).focusWord();
+      if (sections.length) explore.focusWord(open(sections[inView()]));
       return;
     }
     const section = button.closest(".sentence"), buttons = treesOf(section);

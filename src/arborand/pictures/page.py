@@ -46,7 +46,10 @@ if TYPE_CHECKING:
     from arborand.evaluation import Summary
     from arborand.without_replacement import Draws
 
-_SCRIPTS = ("markup.js", "trees.js", "layout.js", "diagram.js", "explore.js", "page.js")
+_SCRIPTS = (
+    *("markup.js", "trees.js", "layout.js", "choices.js", "diagram.js"),
+    *("heads_list.js", "facts.js", "explore.js", "page.js"),
+)
 _MOST_WORDS_LISTED = 6
 _MOST_HEADS_LISTED = 4
 _MOST_CHANGES_LISTED = 6
