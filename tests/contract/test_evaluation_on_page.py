@@ -91,12 +91,12 @@ def check(found, summary, scope):
         f"Over {scope}: {summary.num_words} words with a gold head; {summary.num_open} words "
         "without one are not counted."
     )
-    assert "In 1 sentence, gold is no tree of this kind" in said
+    assert "In 1 sentence, the gold heads are not a tree of this kind" in said
     assert found["facts"] == {
         "UAS of the best tree": percent(summary.best_attachment_score),
         "UAS of the minimum-risk tree": percent(summary.minimum_risk_attachment_score),
-        "its UAS as the scores expect it": percent(summary.claimed_attachment_score),
-        "expected UAS, of a random tree": percent(summary.expected_attachment_score),
+        "its expected UAS, by the scores": percent(summary.claimed_attachment_score),
+        "expected UAS of a random tree": percent(summary.expected_attachment_score),
         "log-probability of gold, mean": f"{summary.mean_log_prob:.2f}\xa0nats "
         f"({percent(np.exp(summary.mean_log_prob))})",
     }
@@ -287,7 +287,7 @@ def test_a_screen_reader_is_told_what_the_table_and_the_plot_are(browser, pages)
     browser.open(pages / "alone.html")
     told = browser.told("image")
     assert ("region", "Compared with gold trees", "") in told
-    assert ("table", "Of all arcs with such a probability, how many are right?", "") in told
+    assert ("table", "Of the arcs in each probability range, how many are right?", "") in told
     names = [name for role, name, _ in told if role == "columnheader"]
     assert names == ["probability", "arcs", "on average", "right", "share right"]
     rows = [name.replace("\xa0", " ") for role, name, _ in told if role == "rowheader"]

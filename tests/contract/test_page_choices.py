@@ -131,6 +131,16 @@ def test_each_step_gives_what_the_library_says_of_the_trees_that_are_left(node, 
     assert seen[8]["events"][0]["decisions"] == [decision("allow", 4, 7)]
 
 
+def test_forbidding_a_fixed_head_frees_the_word_and_fixing_a_forbidden_one_allows_it(node):
+    steps = [[f"toggle{kind}", 4, 11] for kind in ("Fixed", "Forbidden", "Fixed")]
+    _, *seen = play(node, data_of(CORPUS[0]), *steps)
+    assert [one["state"] for one in seen] == [
+        {"fixed": [[4, 11]], "forbidden": []},
+        {"fixed": [], "forbidden": [[4, 11]]},
+        {"fixed": [[4, 11]], "forbidden": []},
+    ]
+
+
 def test_a_list_of_decisions_is_one_step(node):
     decisions = [
         decision("fix", 4, 11),
@@ -241,6 +251,11 @@ def test_consequences_elsewhere_are_those_of_the_last_step(node):
             if totals[word] >= 0.02 and word not in seen["decided"]
         ]
         assert [(one["dependent"], one["head"]) for one in seen["moved"]] == expected
+        np.testing.assert_allclose(
+            [one["total"] for one in seen["moved"]],
+            totals[[word for word, _ in expected]],
+            atol=1e-9,
+        )
     assert second["moved"]
 
 

@@ -209,8 +209,8 @@ def test_hostile_words_are_words():
         ({"heads": [-1, 2, 1]}, InvalidTreeError, "cycle"),
         ({"heads": [-1, 0, 1], "compare_to": [-1]}, InvalidTreeError, "compare_to has shape"),
         ({"marginals": np.zeros((2, 2))}, ValueError, r"marginals has shape \(2, 2\)"),
-        ({"marginals": np.full((3, 3), 2.0)}, ValueError, "something else than probabilities"),
-        ({"marginals": np.full((3, 3), np.nan)}, ValueError, "something else than probabilities"),
+        ({"marginals": np.full((3, 3), 2.0)}, ValueError, "not probabilities"),
+        ({"marginals": np.full((3, 3), np.nan)}, ValueError, "not probabilities"),
     ],
 )
 def test_bad_arguments_of_diagrams_are_named(arguments, error, message):

@@ -82,14 +82,15 @@ def arc_diagram(
     heads : array_like of int, shape (n + 1,), optional
         A tree, whose arcs are drawn in full.
     marginals : array_like, shape (n + 1, n + 1), optional
-        ``P(head -> dependent)``.  Arcs are drawn the more opaque, the more probable they are; words
-        whose head is uncertain are highlighted, with the entropy of their head in nats.
+        ``P(head -> dependent)``.  The more probable an arc, the more opaque it is.  Words whose
+        head is uncertain are highlighted, with the entropy of the head in nats.
     compare_to : array_like of int, shape (n + 1,), optional
         Another tree; arcs of `heads` that it does not have are dashed and in another colour.
     threshold : float
         Arcs less probable than this are left out, unless the tree has them.
     right_to_left : bool, optional
-        Whether the first word stands at the right; by default, if most words are in such a script.
+        Whether the first word is at the right.  By default, it is if most words are written from
+        right to left.
     label : str, optional
         What a screen reader says; by default the arcs in words.
 
@@ -116,14 +117,14 @@ def arc_diagram(
 
 
 def num_nodes(tokens: Sequence[str]) -> int:
-    """Count the words, and the root; a text has to be split first."""
+    """Return the number of nodes: of the words and the root."""
     if isinstance(tokens, str):
         raise TypeError(f"tokens is the string {tokens!r:.60}: pass a list of words")
     return len(tokens) + 1
 
 
 def check_tree(heads: ArrayLike, size: int, name: str) -> NDArray[np.intp]:
-    """Let a tree of `size` nodes through."""
+    """Check a tree of `size` nodes."""
     array = np.asarray(heads)
     if array.shape != (size,):
         raise InvalidTreeError(
@@ -134,7 +135,7 @@ def check_tree(heads: ArrayLike, size: int, name: str) -> NDArray[np.intp]:
 
 
 def check_marginals(marginals: ArrayLike, size: int) -> NDArray[np.float64]:
-    """Let a table of arc probabilities of `size` nodes through."""
+    """Check a table of arc probabilities of `size` nodes."""
     table = np.asarray(marginals, dtype=np.float64)
     if table.shape != (size, size):
         raise ValueError(
@@ -142,7 +143,10 @@ def check_marginals(marginals: ArrayLike, size: int) -> NDArray[np.float64]:
             f"({size}, {size}), the root included"
         )
     if not ((table >= 0.0) & (table <= 1.0 + 1e-9)).all():
-        raise ValueError("marginals holds something else than probabilities, 0 to 1")
+        raise ValueError(
+            "marginals has entries that are not probabilities: pass numbers from 0 to 1, such as "
+            "those of arc_marginals()"
+        )
     return table
 
 
@@ -161,7 +165,7 @@ def select_arcs(
     threshold: float = 0.01,
     also: Collection[tuple[int, int]] = (),
 ) -> list[Arc]:
-    """List the arcs worth drawing, the faintest first, so that strong ones lie on top."""
+    """List the arcs to draw, the faintest first, so that strong ones lie on top."""
     chosen: dict[tuple[int, int], Arc] = {}
     if marginals is not None:
         for head, dependent in np.argwhere(marginals >= max(threshold, 1e-300)).tolist():
@@ -187,7 +191,7 @@ def describe(
     tree: NDArray[np.intp] | None,
     marginals: NDArray[np.float64] | None,
 ) -> str:
-    """Say in words what a picture shows."""
+    """Describe a picture in words."""
     names = ["the root", *distinct_names(tokens)]
     if tree is not None:
         return "; ".join(

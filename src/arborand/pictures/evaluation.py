@@ -1,4 +1,4 @@
-"""A corpus compared with its gold trees: figures in words, the calibration as table and plot."""
+"""A corpus compared with its gold trees: attachment scores, and the calibration."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from arborand.pictures.plots import calibration_plot
 if TYPE_CHECKING:
     from arborand.evaluation import Calibration, Summary
 
-# What counts as nearly sure, in the sentence that stands for the whole calibration.
+# Arcs of this probability or more are nearly certain; one sentence sums their calibration up.
 _SURE = 0.9
 
 
@@ -92,8 +92,8 @@ def _facts(summary: Summary) -> str:
     facts = [
         ("UAS of the best tree", summary.best_attachment_score),
         ("UAS of the minimum-risk tree", summary.minimum_risk_attachment_score),
-        ("its UAS as the scores expect it", summary.claimed_attachment_score),
-        ("expected UAS, of a random tree", summary.expected_attachment_score),
+        ("its expected UAS, by the scores", summary.claimed_attachment_score),
+        ("expected UAS of a random tree", summary.expected_attachment_score),
     ]
     rows = [(words, percent(share)) for words, share in facts if not math.isnan(share)]
     if summary.num_trees:
@@ -104,12 +104,12 @@ def _facts(summary: Summary) -> str:
 
 
 def _remarks(summary: Summary) -> str:
-    """Say what figures leave out, if anything."""
+    """Name the sentences that some figures leave out."""
     remarks = []
     if summary.num_no_trees:
         remarks.append(
-            f"In {_counted(summary.num_no_trees, 'sentence')}, gold is no tree of this kind (a "
-            "cycle, or several roots where one is asked for): its heads count, but it has no "
+            f"In {_counted(summary.num_no_trees, 'sentence')}, the gold heads are not a tree of "
+            "this kind (they have a cycle, or several roots): they count, but have no "
             "log-probability."
         )
     if summary.num_impossible:
@@ -139,11 +139,11 @@ def _calibration(calibration: Calibration, *, is_open: bool) -> str:
     )
     return (
         f"{_nearly_sure(calibration)}<details{' open' * is_open}>"
-        "<summary>Do the probabilities mean what they say?</summary>"
-        "<p>If they do, the share of right arcs is the probability, in every row of the table, and "
-        "all points of the plot lie on the dashed line. Where fewer are right, the scores are too "
-        'sure.</p><div class="calibration"><div class="scroll"><table>'
-        "<caption>Of all arcs with such a probability, how many are right?</caption>"
+        "<summary>Calibration: are the probabilities reliable?</summary>"
+        "<p>If they are, the share of right arcs equals the probability in every row of the table, "
+        "and all points of the plot lie on the dashed line. Where fewer are right, the scores are "
+        'overconfident.</p><div class="calibration"><div class="scroll"><table>'
+        "<caption>Of the arcs in each probability range, how many are right?</caption>"
         f"<thead><tr>{columns}</tr></thead><tbody>{''.join(rows)}</tbody></table></div>"
         f"{calibration_plot(calibration)}</div></details>"
     )

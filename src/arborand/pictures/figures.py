@@ -1,7 +1,7 @@
 """From an SVG of this package to PNG and PDF, by Chromium or by matplotlib.
 
-Chromium draws what a browser shows.  Where there is none, matplotlib draws the few kinds of
-elements that these pictures consist of.
+Chromium draws what a browser shows.  Without Chromium, matplotlib draws the few kinds of elements
+that these pictures consist of.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _PLACES = (
     "/Applications/Chromium.app/Contents/MacOS/Chromium",
     "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
 )
-_PATIENCE = 120  # seconds, for a browser to draw one picture
+_TIMEOUT = 120  # seconds, for a browser to draw one picture
 _SCALE = 2  # pixels of a PNG for each of the SVG: sharp on paper, too
 _SVG = "{http://www.w3.org/2000/svg}"
 
@@ -48,7 +48,7 @@ def find_chromium() -> str | None:
 
 
 def check_figures() -> None:
-    """Find out, before the work, whether PNG and PDF can be written here."""
+    """Raise an error if PNG and PDF cannot be written here: before the work, not after."""
     if find_chromium() is None and find_spec("matplotlib") is None:
         raise FigureError(
             "PNG and PDF need matplotlib or Chromium: pip install 'arborand[plot]', or name a "
@@ -116,7 +116,7 @@ def _by_chromium(chromium: str, svg: str, kind: str, width: int, height: int) ->
                 [chromium, *options, page.as_uri()],
                 capture_output=True,
                 check=False,
-                timeout=_PATIENCE,
+                timeout=_TIMEOUT,
             )
         except (OSError, subprocess.TimeoutExpired) as error:
             raise FigureError(f"{chromium} did not draw the picture: {error}") from error
@@ -128,9 +128,9 @@ def _by_chromium(chromium: str, svg: str, kind: str, width: int, height: int) ->
 
 
 def _cropped(png: bytes, width: int, height: int) -> bytes:
-    """Keep the upper left part of a picture as browsers write them: 8 bits, not interlaced.
+    """Keep the upper left part of a PNG as browsers write it: 8 bits, not interlaced.
 
-    Each row is coded relative to what is above and to the left, so the rest can simply be left out.
+    Each pixel is coded relative to those above and to the left, so the rest can be left out.
     """
     chunks: list[tuple[bytes, bytes]] = []
     at = 8
@@ -141,7 +141,7 @@ def _cropped(png: bytes, width: int, height: int) -> bytes:
     header = dict(chunks)[b"IHDR"]
     whole, _, depth, color, *_, interlaced = struct.unpack(">IIBBBBB", header)
     if depth != 8 or color not in (2, 6) or interlaced:
-        raise FigureError("the browser wrote a PNG of a kind that is not known here")
+        raise FigureError("the browser wrote a PNG that is not 8-bit RGB or RGBA")
     pixel = 3 if color == 2 else 4
     rows = zlib.decompress(b"".join(data for kind, data in chunks if kind == b"IDAT"))
     step = 1 + pixel * whole
@@ -162,7 +162,7 @@ def _cropped(png: bytes, width: int, height: int) -> bytes:
 
 @dataclass(frozen=True)
 class _Style:
-    """What elements of an SVG inherit."""
+    """The attributes that elements of an SVG inherit."""
 
     fill: str = "#000"
     stroke: str = "none"
@@ -175,7 +175,7 @@ class _Style:
     y: float = 0.0
 
     def of(self, element: ElementTree.Element) -> _Style:
-        """Return the style of an element inside."""
+        """Return the style of an element inside this one."""
         dashes = element.get("stroke-dasharray")
         moved = re.fullmatch(r"translate\(([-\d.]+)[ ,]+([-\d.]+)\)", element.get("transform", ""))
         return replace(
@@ -197,7 +197,7 @@ def _by_matplotlib(root: ElementTree.Element, kind: str, width: float, height: f
 
     from matplotlib.figure import Figure
 
-    # A point of matplotlib is 1/72 inch; at 72 dots an inch, it is the unit of the SVG.
+    # At 72 dots per inch, a point of matplotlib is the unit of the SVG.
     canvas = Figure(figsize=(width / 72, height / 72), dpi=72)
     axes = canvas.add_axes((0, 0, 1, 1))
     axes.set_axis_off()

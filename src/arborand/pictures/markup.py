@@ -37,7 +37,7 @@ def escape(text: str) -> str:
 
 
 def printable(text: str) -> str:
-    """Replace characters that no document may contain."""
+    """Replace characters that documents must not contain."""
     return _UNPRINTABLE.sub("\ufffd", text)
 
 
@@ -67,6 +67,11 @@ def percent(probability: float) -> str:
     if probability >= 0.001:
         return f"{100 * probability:.1f}\u00a0%"
     return f"1\u00a0in\u00a0{large_number(1.0 / probability)}"
+
+
+def without_rounding(total: float) -> float:
+    """Return 1 for a sum of probabilities that is less than 1 only because they are rounded."""
+    return 1.0 if total > 1.0 - 1e-12 else total
 
 
 def large_number(value: float) -> str:
@@ -107,8 +112,8 @@ def brief_percent(probability: float) -> str:
 def text_width(text: str, size: float) -> float:
     """Estimate the width of text in a sans-serif font, in the unit of its size, generously.
 
-    Nothing here knows the reader's fonts; an estimate that is too wide costs a little space, one
-    that is too narrow lets words run into each other.
+    The reader's fonts are unknown.  An estimate that is too wide costs a little space; one that is
+    too narrow makes words overlap.
     """
     return size * sum(map(_advance, text))
 
@@ -146,7 +151,7 @@ def is_right_to_left(tokens: Sequence[str]) -> bool:
 
 
 def distinct_names(tokens: Sequence[str]) -> list[str]:
-    """Name the words for a reader of prose: with their number where a form occurs twice.
+    """Name the words in running text: those that occur more than once get their number.
 
     Examples
     --------
@@ -163,9 +168,9 @@ def distinct_names(tokens: Sequence[str]) -> list[str]:
 
 
 def document_head(title: str, style: str, script: str) -> str:
-    """Begin a document in which nothing but this script runs and nothing is loaded.
+    """Write the head of a document that loads nothing and runs nothing but this script.
 
-    The policy names the script by its digest, so that none other runs, whatever the words of a
+    The policy names the script by its digest.  So no other script can run, whatever the words of a
     sentence contain.
     """
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()

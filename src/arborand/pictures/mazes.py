@@ -25,7 +25,7 @@ def maze(rows: int, columns: int, *, rng: Seed = None, solution: bool = True) ->
     Parameters
     ----------
     rows, columns : int
-        The number of cells, at least one of each.
+        The numbers of rows and columns of cells, at least 1.
     rng : int, numpy.random.Generator, numpy.random.SeedSequence or None
         The source of randomness.
     solution : bool
@@ -48,7 +48,7 @@ def maze(rows: int, columns: int, *, rng: Seed = None, solution: bool = True) ->
 
 
 def grid_edges(rows: int, columns: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """List the edges of a grid whose nodes are counted row by row."""
+    """List the edges of a grid whose nodes are numbered row by row."""
     node = np.arange(rows * columns).reshape(rows, columns)
     return (
         np.concatenate([node[:, :-1].ravel(), node[:-1].ravel()]),
@@ -68,7 +68,7 @@ def grid_tree(rows: int, columns: int, rng: Seed) -> NDArray[np.int32]:
 
 
 def maze_of(heads: NDArray[np.int32], columns: int, *, solution: bool) -> str:
-    """Draw the walls that a tree of a grid leaves, and the way from the first cell to the root."""
+    """Draw walls where a tree of a grid has no edge, and the path from first to last cell."""
     rows = len(heads) // columns
     is_open = {frozenset((node, int(head))) for node, head in enumerate(heads) if head >= 0}
     walls = []

@@ -1,7 +1,7 @@
-"""What a notebook shows of distributions and draws: fragments of HTML that do as they are told.
+"""What a notebook shows of distributions, draws and best trees: fragments of HTML.
 
-Fragments take the colour of the text around them, light or dark, and need no style sheet to be
-readable: notebooks that are not trusted drop style sheets.
+They take the colour of the text around them, light or dark, and are readable without their style
+sheet, which notebooks that are not trusted drop.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from arborand.pictures.arcs import head_entropy, render, select_arcs
-from arborand.pictures.markup import escape, percent
+from arborand.pictures.markup import escape, percent, without_rounding
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from arborand.distributions import TreeDistribution
     from arborand.without_replacement import Draws
 
-# Beyond these, a cell's output would take longer to compute or to read than it is worth.
+# More would take too long to compute or to read.
 _MOST_WORDS_DRAWN = 40
 _MOST_WORDS_COMPUTED = 300
 _MOST_ROWS = 10
@@ -118,16 +118,20 @@ def _distinct_trees(
         )
         return _fragment(title)
     count = int(counts)
-    covered = np.minimum(np.cumsum(np.exp(found.log_prob)), 1.0)
+    masses = np.minimum(np.cumsum(np.exp(found.log_prob)), 1.0)
+
+    def covered(index: int) -> str:
+        return percent(without_rounding(float(masses[index])))
+
     trees = "1 distinct tree" if count == 1 else f"{count} distinct trees"
-    covering = f", {percent(_whole(float(covered[-1])))} of the probability" if count else ""
+    covering = f", {covered(-1)} of the probability" if count else ""
     all_of_them = ", all there are" if bool(found.exhausted) else ""
     title = f"<p><b>{name}</b>: {trees}{covering}{all_of_them}</p>"
     rows = [
         (
             str(index + 1),
             percent(math.exp(found.log_prob[index])),
-            percent(_whole(float(covered[index]))),
+            covered(index),
             _tree(found.heads[index]),
         )
         for index in range(min(count, _MOST_ROWS))
@@ -165,11 +169,6 @@ def _batch_table(distribution: TreeDistribution) -> str:
     rest = len(lengths) - len(rows)
     more = f"<p>and {rest} more</p>" if rest > 0 else ""
     return _table(["index", "words", "log Z", "entropy (nats)"], rows) + more
-
-
-def _whole(mass: float) -> float:
-    """Call a sum of rounded probabilities 1 where it is."""
-    return 1.0 if mass > 1.0 - 1e-12 else mass
 
 
 def _table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

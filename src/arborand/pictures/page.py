@@ -1,8 +1,8 @@
 """One self-contained HTML page for any number of sentences, written one sentence at a time.
 
 The page is a plain document: everything on it can be read, printed and searched without a script.
-The scripts add what needs them: trees.js computes, diagram.js draws in lines that fit the window,
-explore.js lets readers fix and forbid heads, and page.js leads from sentence to sentence.
+Scripts let readers fix and forbid heads, show what follows, and break long sentences into lines
+(docs/design.md lists them).
 """
 
 from __future__ import annotations
@@ -35,6 +35,7 @@ from arborand.pictures.markup import (
     large_number,
     percent,
     printable,
+    without_rounding,
 )
 
 if TYPE_CHECKING:
@@ -54,14 +55,14 @@ _MOST_WORDS_LISTED = 6
 _MOST_HEADS_LISTED = 4
 _MOST_CHANGES_LISTED = 6
 _LEAST_SHARE = 0.05
-# The static diagram stands in for the one that the script draws: arcs of less than this are left to
-# the latter, except for those of the best tree and of the gold tree.
+# The static diagram is replaced by one that a script draws.  It leaves out arcs that are less
+# probable than this, unless the best tree or the gold tree has them.
 _LEAST_PROBABILITY = 0.1
-# A static diagram wider than a sheet of paper is printed in several lines, which overlap a little.
+# A static diagram that is wider than a sheet of paper is printed in lines, which overlap a little.
 _SHEET, _OVERLAP = 1100, 60
-# Beyond this many words, a choice would take the page half a second and more.
+# With more words, a choice would take half a second or more.
 _MOST_WORDS_EXPLORED = 200
-# What trees.js was tried on: scores this far apart, and masks that are far below all of them.
+# trees.js is tested with scores at most this far apart, and with masks this far below them.
 _FARTHEST_APART = 1e6
 _MASKS = (1e8, 1e10)
 
@@ -161,7 +162,7 @@ def page(
         Read one at a time, and not kept.
     title : str
     num_trees : int
-        How many trees of each sentence are shown, from the best one on.
+        How many of the best trees of each sentence are shown.
     provenance : mapping of str to str, optional
         Where the page comes from (a command, a seed, a digest), for its last lines.
     selection : str, optional
@@ -174,7 +175,7 @@ def page(
     evaluation : arborand.evaluation.Summary, optional
         How the scores of the corpus compare with its gold trees, for a section of its own.
     num_sentences : int, optional
-        How many sentences the corpus has, where the evaluation is not about all of them.
+        How many sentences the corpus has, if the evaluation is not about all of them.
 
     Yields
     ------
@@ -183,8 +184,8 @@ def page(
 
     Notes
     -----
-    The best trees are the distribution's own, in their exact order.  The draws only serve to show
-    how much of the mass so many of them cover.
+    The best trees come from the distribution, in their exact order.  The draws only show how much
+    of the probability they cover.
     """
     script = '"use strict";\n' + constants_script() + "".join(map(asset, _SCRIPTS))
     yield document_head(title, asset("theme.css") + asset("page.css"), script)
@@ -225,7 +226,7 @@ there <kbd>↑</kbd> <kbd>↓</kbd> choose one, <kbd>Enter</kbd> fixes it, <kbd>
 
 
 class _Sentence:
-    """A picture with what several parts of its section need."""
+    """A picture, and what several parts of its section need."""
 
     def __init__(self, picture: Picture, num_trees: int) -> None:
         self.picture = picture
@@ -292,7 +293,7 @@ def _section(picture: Picture, number: int, num_trees: int, *, explore: bool) ->
 
 
 def _data(sentence: _Sentence, *, explore: bool) -> str:
-    """Write what the scripts need, as JSON that no end of a script can be in."""
+    """Write what the scripts need, as JSON that cannot end the element it is in."""
     picture, marginals = sentence.picture, sentence.marginals
     data: dict[str, Any] = {
         "id": printable(picture.sent_id),
@@ -340,7 +341,7 @@ def _differences(heads: NDArray[np.intp], best: NDArray[np.intp]) -> list[list[i
 
 
 def _why_not(scores: NDArray[np.float64], *, explore: bool) -> str | None:
-    """Say why a sentence cannot be explored, if so."""
+    """Return why a sentence cannot be explored, or None if it can."""
     if not explore:
         return "this page was made without the scores."
     num_words = len(scores) - 1
@@ -357,7 +358,7 @@ def _why_not(scores: NDArray[np.float64], *, explore: bool) -> str | None:
 
 
 def _slices(diagram: Diagram, identifier: str, right_to_left: bool) -> str:
-    """Show a wide diagram again, line by line, for paper."""
+    """Cut a wide diagram into lines, for paper."""
     count = math.ceil((diagram.width - _OVERLAP) / (_SHEET - _OVERLAP))
     step = (diagram.width - _SHEET) / (count - 1)
     lefts = [round(step * i) for i in range(count)]
@@ -379,7 +380,7 @@ def _summary(sentence: _Sentence) -> str:
         ("entropy", "entropy of the trees", f"{sentence.entropy:.2f}\u00a0nats"),
         (
             "equally",
-            "as uncertain as between",
+            "as uncertain as a choice among",
             f"{_effective_number(sentence.entropy)} equally likely trees",
         ),
         ("log-z", f"log Z of all {kind}", f"{float(distribution.log_partition()):.2f}"),
@@ -457,7 +458,7 @@ def _trees(sentence: _Sentence, number: int) -> str:
 
 
 def _covered(sentence: _Sentence) -> str:
-    """Say how much of the probability so many trees have."""
+    """Say how much of the probability the trees shown have, and how much the draws have."""
     draws = sentence.picture.draws
     count, several = len(sentence.probabilities), len(draws)
     best, drawn = _total(sentence.probabilities), _total(np.exp(draws.log_prob))
@@ -471,9 +472,7 @@ def _covered(sentence: _Sentence) -> str:
 
 
 def _total(probabilities: NDArray[np.float64]) -> float:
-    """Add probabilities up, and call a sum of rounded ones 1 where it is."""
-    total = float(probabilities.sum())
-    return 1.0 if total > 1.0 - 1e-12 else total
+    return without_rounding(float(probabilities.sum()))
 
 
 def _difference(

@@ -6,7 +6,15 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from arborand.pictures.markup import BLUE, FONT_FAMILY, GREY, VERMILION, escape, percent
+from arborand.pictures.markup import (
+    BLUE,
+    FONT_FAMILY,
+    GREY,
+    VERMILION,
+    escape,
+    percent,
+    without_rounding,
+)
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -68,9 +76,7 @@ def coverage_plot(log_prob: ArrayLike, *, exhausted: bool = False) -> str:
     """
     covered = np.minimum(np.cumsum(np.exp(np.asarray(log_prob, dtype=np.float64))), 1.0)
     count = len(covered)
-    total = float(covered[-1]) if count else 0.0
-    if total > 1.0 - 1e-12:  # the sum of rounded probabilities
-        total = 1.0
+    total = without_rounding(float(covered[-1])) if count else 0.0
     trees = "1 tree covers" if count == 1 else f"{count} trees cover"
     summary = f"{trees} {percent(total)} of the probability"
     if exhausted:
@@ -154,7 +160,7 @@ def calibration_plot(calibration: Calibration) -> str:
     title = "How many arcs of each probability are right"
     description = (
         "From left to right the probability of arcs, from bottom to top the share of them that is "
-        "right. Points on the dashed diagonal stand for probabilities that mean what they say."
+        "right. Points on the dashed diagonal stand for calibrated probabilities."
     )
     return (
         f'<svg class="calibration" xmlns="http://www.w3.org/2000/svg" role="img" '

@@ -31,11 +31,11 @@ def arc_text(tokens: Sequence[str], heads: ArrayLike) -> str:
     Returns
     -------
     str
-        Lines without trailing blanks, the words in the last.
+        Lines without trailing blanks.  The last one has the words.
 
     Notes
     -----
-    Arcs point down to the dependent; those that come from above the top, from the root.
+    Arcs point down at the dependent.  Those that begin at the top come from the root.
 
     Examples
     --------
@@ -48,7 +48,7 @@ def arc_text(tokens: Sequence[str], heads: ArrayLike) -> str:
     """
     tree = check_tree(heads, num_nodes(tokens), "heads").tolist()
     words = [_printable(token) for token in tokens]
-    # Each word has three columns: for its own arc, and for those of its dependents on either side.
+    # Each word has three columns: for its own arc, and for those to dependents on either side.
     middles, edge = [0], 0
     for word in words:
         width = max(_columns(word), 3)
@@ -101,7 +101,7 @@ def _printable(token: str) -> str:
 
 
 def _columns(word: str) -> int:
-    """Count the columns that a terminal gives to a word."""
+    """Return the number of columns that a word takes in a terminal."""
     return sum(
         0
         if unicodedata.category(character) in ("Mn", "Me", "Cf")
