@@ -30,12 +30,12 @@ from arborand.paper import reference
 from verification.calibration import calibration_trial, judge_not_too_small
 from verification.graphs import graph
 from verification.judges import judge_arcs_of, judge_consecutive, judge_inclusion
-from verification.lap_checks import LAP_CHECKS
 from verification.laws import FloatArray, law_of
 from verification.ledger import Check, require_unique
 from verification.library_checks import LIBRARY_CHECKS
 from verification.mutants import MUTANTS
 from verification.networkx_checks import NETWORKX_CHECKS
+from verification.sharp_checks import SHARP_CHECKS
 from verification.sparse_checks import SPARSE_CHECKS
 from verification.trials import Sampler, generator, ordered_trial, repeat_draw, trial
 
@@ -205,7 +205,7 @@ CHECKS: tuple[Check, ...] = (
     *CALIBRATION,
     *TWINS,
     *LIBRARY_CHECKS,
-    *LAP_CHECKS,
+    *SHARP_CHECKS,
     *SPARSE_CHECKS,
     *NETWORKX_CHECKS,
 )

@@ -36,8 +36,7 @@ def draw(
     single_root: bool,
     method: str | None,
     step_budget: int | None = None,
-    jumps: str = "where they pay",
-    pops: str = "where they pay",
+    pops: str = "where it pays",
 ) -> tuple[HeadsArray, Counts]:
     """Draw trees with replacement, and count what it took."""
     return sampling.sample(
@@ -46,7 +45,6 @@ def draw(
         method=method,
         key=stream_key(seed),
         step_budget=step_budget,
-        jumps=jumps,
         pops=pops,
     )
 
@@ -78,8 +76,7 @@ def sampler(
     *,
     single_root: bool,
     step_budget: int | None = None,
-    jumps: str = "where they pay",
-    pops: str = "where they pay",
+    pops: str = "where it pays",
 ) -> Sampler:
     """Make a sampler with replacement of a method.
 
@@ -91,8 +88,6 @@ def sampler(
         Whether it draws dependency trees.
     step_budget : int, optional
         The number of steps after which a walk is given up; 0 never walks.
-    jumps : str, optional
-        Whether walks jump over laps.
     pops : str, optional
         Whether all nodes step at once.
 
@@ -110,7 +105,6 @@ def sampler(
             single_root=single_root,
             method=method,
             step_budget=step_budget,
-            jumps=jumps,
             pops=pops,
         )
         return heads

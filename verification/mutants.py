@@ -38,9 +38,9 @@ from verification.judges import (
     judge_inclusion,
     judge_perturbed,
 )
-from verification.lap_checks import lap_trial
 from verification.laws import law_of
 from verification.library import ENDLESS
+from verification.sharp_checks import sharp_trial
 from verification.sparse_checks import graph_trial, judge_edges
 from verification.sparse_graphs import HEAVY_ROOT_4, PARALLEL, QUIET_4, SIDE_DOORS_4, TWO_PAIRS_4
 from verification.trials import Trial, ordered_trial, repeat_draw, trial
@@ -55,17 +55,11 @@ from verification.twin_faults import (
     twin_ordered_sampler,
     twin_sampler,
 )
-from verification.twin_laps import (
-    CountsLaps,
-    IgnoresThePath,
-    JumpingSampler,
-    LeavesOneStepLate,
-)
 from verification.twin_popping import (
+    DeviatesOnce,
     ForgetsTheChild,
     KeepsWhatFollows,
     PoppingSampler,
-    SurprisesOnce,
 )
 from verification.twin_sparse import (
     CountsArcs,
@@ -147,16 +141,9 @@ def _perturbed(seed: int, *, kind: type[DistinctTrees]) -> Verdict:
     return judge_perturbed(draws.heads, draws.perturbed, law)
 
 
-def _jumps(kind: type[JumpingSampler], target: Graph, *, step_budget: int, num_draws: int) -> Trial:
-    made = twin_sampler(
-        "wilson", single_root=False, step_budget=step_budget, kind=partial(kind, jumps="always")
-    )
-    return lap_trial(made, target, single_root=False, num_draws=num_draws)
-
-
 def _pops(kind: type[PoppingSampler], target: Graph, *, single_root: bool, num_draws: int) -> Trial:
     made = twin_sampler("wilson", single_root=single_root, kind=partial(kind, pops="always"))
-    return lap_trial(made, target, single_root=single_root, num_draws=num_draws)
+    return sharp_trial(made, target, single_root=single_root, num_draws=num_draws)
 
 
 def _sparse(
@@ -440,29 +427,10 @@ MUTANTS: tuple[Mutant, ...] = (
         partial(_perturbed, kind=DistinctTrees),
     ),
     Mutant(
-        "laps counted",
-        "which laps are jumped over and which are walked depends on where the walk came in, and so "
-        "on the tree: a budget that counts them is spent more often for some trees",
-        _jumps(CountsLaps, SIDE_DOORS_4, step_budget=2, num_draws=40_000),
-        _jumps(JumpingSampler, SIDE_DOORS_4, step_budget=2, num_draws=40_000),
-    ),
-    Mutant(
-        "laps through the path",
-        "a cycle with a node on the path has no laps: a step to that node closes another loop",
-        _jumps(IgnoresThePath, TWO_PAIRS_4, step_budget=40, num_draws=20_000),
-        _jumps(JumpingSampler, TWO_PAIRS_4, step_budget=40, num_draws=20_000),
-    ),
-    Mutant(
-        "cycles left one step late",
-        "the weights of the exits belong to the nodes that are left",
-        _jumps(LeavesOneStepLate, TWO_PAIRS_4, step_budget=40, num_draws=4_000),
-        _jumps(JumpingSampler, TWO_PAIRS_4, step_budget=40, num_draws=4_000),
-    ),
-    Mutant(
-        "one surprise at most",
+        "one deviation at most",
         "all nodes step independently: where one takes another than its heaviest step, others may "
         "do so too",
-        _pops(SurprisesOnce, QUIET_4, single_root=False, num_draws=4_000),
+        _pops(DeviatesOnce, QUIET_4, single_root=False, num_draws=4_000),
         _pops(PoppingSampler, QUIET_4, single_root=False, num_draws=4_000),
     ),
     Mutant(

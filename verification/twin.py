@@ -13,8 +13,6 @@ into them (:mod:`verification.twin_faults`).
     Censoring, the recursion over the words, ancestral draws, the root's child.
 ``twin_walks``
     Alias tables, Wilson's algorithm with a budget, the four methods.
-``twin_laps``
-    Walks that jump over laps round near-closed cycles.
 ``twin_popping``
     Draws in which all nodes step at once, and cycles are popped.
 ``twin_without_replacement``
@@ -32,9 +30,8 @@ import numpy as np
 import numpy.typing as npt
 
 from verification.laws import FloatArray, HeadsArray
-from verification.twin_laps import Jumps
 from verification.twin_numbers import Key, Stream
-from verification.twin_popping import PoppingSampler
+from verification.twin_popping import PoppingSampler, Pops
 from verification.twin_walks import Method
 from verification.twin_without_replacement import DistinctTrees, Draw
 
@@ -50,8 +47,7 @@ def sample(
     first_graph: int = 0,
     first_draw: int = 0,
     step_budget: int | None = None,
-    jumps: Jumps = "where they pay",
-    pops: Jumps = "where they pay",
+    pops: Pops = "where it pays",
 ) -> HeadsArray:
     """Draw with replacement from a padded batch.
 
@@ -73,8 +69,6 @@ def sample(
         Where the call stands in a larger one.
     step_budget : int, optional
         How many steps the walks for one tree may take.
-    jumps : str, optional
-        Whether walks jump over laps.
     pops : str, optional
         Whether all nodes step at once.
 
@@ -91,7 +85,6 @@ def sample(
             single_root=single_root,
             method=method,
             step_budget=step_budget,
-            jumps=jumps,
             pops=pops,
         )
         for draw in range(num_draws):

@@ -1,28 +1,38 @@
 """The twin of the draws that pop cycles, and faults in it.
 
-All nodes take a step at once: the heaviest, unless they surprise. One random number tells which
-node of a segment surprises first, and one more which is next. Then the steps are followed from the
-nodes that surprised, and from cycles of heaviest steps; cycles that turn up are popped. A cycle of
+All nodes take a step at once: the heaviest, unless they deviate. One random number tells which
+node of a segment deviates first, and one more which is next. Then the steps are followed from the
+nodes that deviated, and from cycles of heaviest steps; cycles that turn up are popped. A cycle of
 heaviest steps is popped until it is gone, all at once.
 
-Whether a draw pops or walks depends on the graph alone.
+Whether a draw pops, walks or does neither depends on the graph alone.
 """
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_right
 from dataclasses import dataclass
 from itertools import accumulate
+from typing import Literal
 
 import numpy as np
 
 from verification.laws import FloatArray
-from verification.twin_ancestral import root_child_marginals
-from verification.twin_laps import JumpingSampler, Jumps
+from verification.twin_ancestral import root_child_marginals, shifted_partition, try_walk
 from verification.twin_numbers import DOUBLE, Stream
-from verification.twin_walks import AliasTable, BudgetSpentError, Method
+from verification.twin_walks import AliasTable, BudgetSpentError, Method, TreeSampler
+
+Pops = Literal["where it pays", "never", "always"]
 
 HALF = 1 << 63  # of the numbers of a stream; and 1 in the chances below
+LEAST_LEAVING = 1e-280
+"""The chance to leave a cycle below which double may have lost the weights of its exits."""
+
+
+def popping_budget(num_words: int) -> int:
+    """Give the number of entries that cost less than the ancestral draw in their place."""
+    return num_words**2 // 4 + 64
 
 
 @dataclass(frozen=True)
@@ -47,13 +57,14 @@ class OtherSteps:
         return bisect_right(self.up_to, number * self.up_to[-1] >> 64)
 
 
-class PoppingSampler(JumpingSampler):
+class PoppingSampler(TreeSampler):
     """Draws trees of one graph, as the library does.
 
     Parameters
     ----------
-    log_weights, single_root, method, step_budget, jumps
-        As of :class:`JumpingSampler`.
+    log_weights, single_root, method, step_budget
+        As for :class:`TreeSampler`; where cycles are popped, the budget counts first steps and
+        entries popped.
     pops : str, optional
         Whether all nodes step at once.
     """
@@ -65,64 +76,149 @@ class PoppingSampler(JumpingSampler):
         single_root: bool,
         method: Method,
         step_budget: int | None = None,
-        jumps: Jumps = "where they pay",
-        pops: Jumps = "where they pay",
+        pops: Pops = "where it pays",
     ) -> None:
-        self.pops = pops
-        self.heaviest: dict[int, int] = {}
-        self.surprising: dict[int, OtherSteps] = {}
         super().__init__(
-            log_weights,
-            single_root=single_root,
-            method=method,
-            step_budget=step_budget,
-            jumps=jumps,
+            log_weights, single_root=single_root, method=method, step_budget=step_budget
         )
-
-    def prepare(self, jumps: Jumps, *, is_sharp: bool) -> None:
-        """Decide whether to pop; then walks need not jump."""
-        totals = self.steps[1:].sum(axis=1)
-        surprises_are_rare = np.log(np.maximum(totals, 1)).sum() <= 0.25 * (self.num_nodes - 3)
-        if self.pops == "never" or not (self.pops == "always" or surprises_are_rare):
-            super().prepare(jumps, is_sharp=is_sharp)
+        self.heaviest: dict[int, int] = {}
+        if method not in ("wilson", "wilson_rc"):
             return
-        self.surprise: dict[int, int] = {}
+        walk, _ = try_walk(log_weights, DOUBLE, single_root=single_root)
+        self.steps = np.zeros((self.num_nodes, self.num_nodes))
+        self.steps[1:, 1:] = walk[:, :-2]
+        if not single_root:
+            self.steps[1:, 0] = walk[:, -2]
+        self.child_chances = np.zeros(self.num_nodes)
+        if single_root:
+            self.child_chances = root_child_marginals(log_weights)
+        self.log_sums = float(np.log(np.maximum(self.steps[1:].sum(axis=1), 1)).sum())
+        self.log_tree_chance = self.find_log_tree_chance()
+        self.cycles = self.cycles_of_heaviest_steps()
+        if pops == "always" or (pops != "never" and self.popping_pays()):
+            self.build_tables()
+            if step_budget is None:
+                self.step_budget = popping_budget(self.num_nodes - 1)
+        if step_budget is None and self.is_hopeless():
+            self.step_budget = 0
+            if method == "wilson":
+                self.tables.pop(0, None)  # the root's child is found as any other head is
+
+    # ---- decisions about the graph ----
+
+    def find_log_tree_chance(self) -> float:
+        """Compute the chance that the first steps out of all nodes are a tree; 1 on fast graphs."""
+        totals = self.steps[1:].sum(axis=1)
+        if not self.single_root:
+            to_root = self.steps[1:, 0]
+            escapes = to_root + self.steps[1:, 1:] @ (to_root / totals)
+            with np.errstate(divide="ignore"):
+                if (totals / escapes).sum() < self.step_budget:
+                    return 0.0
+        partition = shifted_partition(self.log_weights, single_root=self.single_root)
+        return partition.log() - self.log_sums
+
+    def popping_pays(self) -> bool:
+        """Say whether few nodes deviate and few cycles close, or laps would be long."""
+        num_words = self.num_nodes - 1
+        is_steady = self.log_sums <= 0.25 * (num_words - 2)
+        if is_steady and len(self.cycles) <= 1 + self.num_nodes // 16:
+            return True
+        is_sharp = self.log_tree_chance < -math.log(4 * num_words)
+        return is_sharp and self.expected_lap_steps() > 4 * num_words + 64
+
+    def expected_lap_steps(self) -> float:
+        """Count the steps that a walk is expected to take round near-closed cycles."""
+        expected = 0.0
+        for cycle in self.cycles:
+            leaving = float(self.exit_weights(cycle).sum())
+            if LEAST_LEAVING <= leaving <= 0.125:
+                expected += self.chance_unbroken(cycle) * len(cycle) / leaving
+        return expected
+
+    def is_hopeless(self) -> bool:
+        """Say whether a draw would be held up for longer than its budget."""
+        log_chance = self.log_tree_chance
+        if self.heaviest:
+            log_chance -= sum(
+                self.chance_unbroken(cycle) * math.log(self.exit_weights(cycle).sum())
+                for cycle in self.cycles
+                if cycle[0] in self.exits
+            )
+        num_groups = (self.num_nodes - 1) / 3
+        return math.log(num_groups) - log_chance / num_groups > math.log(self.step_budget)
+
+    def chance_unbroken(self, cycle: tuple[int, ...]) -> float:
+        """Give the chance that the root's child is not on a cycle."""
+        return max(0.0, 1.0 - float(self.child_chances[list(cycle)].sum()))
+
+    # ---- tables ----
+
+    def cycles_of_heaviest_steps(self) -> list[tuple[int, ...]]:
+        """Follow the heaviest steps from every node; a cycle begins where it is met first."""
+        seen = {0}
+        cycles = []
+        for start in range(1, self.num_nodes):
+            path: list[int] = []
+            node = start
+            while node not in seen:
+                seen.add(node)
+                path.append(node)
+                node = int(np.argmax(self.steps[node]))
+            if node in path:
+                cycles.append(tuple(path[path.index(node) :]))
+        return cycles
+
+    def exit_weights(self, cycle: tuple[int, ...]) -> FloatArray:
+        """Weigh the nodes of a cycle, from its first on, by the chance to leave it there."""
+        weights, reached = [], 1.0
+        for node, following in zip(cycle, cycle[1:] + cycle[:1], strict=True):
+            step = self.steps[node, following]
+            others = float(DOUBLE.total(self.other_steps(node, following)))
+            weights.append(reached * (others / (step + others)))
+            reached *= step / (step + others)
+        return np.array(weights)
+
+    def other_steps(self, node: int, following: int) -> FloatArray:
+        """Give the steps out of a node but for one."""
+        weights: FloatArray = self.steps[node].copy()
+        weights[following] = 0.0
+        return weights
+
+    def build_tables(self) -> None:
+        """Prepare to pop."""
+        self.deviation: dict[int, int] = {}
+        self.deviating: dict[int, OtherSteps] = {}
         for node in range(1, self.num_nodes):
             head = int(np.argmax(self.steps[node]))
             others = float(DOUBLE.total(self.other_steps(node, head)))
             total = float(self.steps[node, head]) + others
             self.heaviest[node] = head
-            self.surprise[node] = int(others / total * HALF) if total > 0 else 0
+            self.deviation[node] = int(others / total * HALF) if total > 0 else 0
             if others > 0:
-                self.surprising[node] = OtherSteps.of(self.other_steps(node, head), others)
-        self.cycles = self.cycles_of_heaviest_steps()
-        if self.pops != "always" and len(self.cycles) > 1 + self.num_nodes // 16:
-            self.heaviest = {}
-            super().prepare(jumps, is_sharp=is_sharp)
-            return
-        self.usual_child = self.find_usual_child() if self.single_root else 0
+                self.deviating[node] = OtherSteps.of(self.other_steps(node, head), others)
+        self.exits: dict[int, AliasTable] = {}
+        for cycle in self.cycles:
+            weights = self.exit_weights(cycle)
+            if weights.sum() >= LEAST_LEAVING:
+                self.exits[cycle[0]] = AliasTable.of(weights)
+        self.likeliest_child = self.find_likeliest_child() if self.single_root else 0
         self.segments = self.find_segments()
-        if jumps != "never":
-            for cycle in self.cycles:
-                weights = self.exit_weights(cycle)
-                if weights.sum() >= 1e-280:
-                    self.exits[cycle[0]] = AliasTable.of(weights)
 
-    def find_usual_child(self) -> int:
+    def find_likeliest_child(self) -> int:
         """Find the root's likeliest child: the first of those that only rounding tells apart."""
-        chances = root_child_marginals(self.log_weights)
-        usual = 0
+        likeliest = 0
         for node in range(1, self.num_nodes):
-            if chances[node] > 1.000001 * chances[usual]:
-                usual = node
-        return usual
+            if self.child_chances[node] > 1.000001 * self.child_chances[likeliest]:
+                likeliest = node
+        return likeliest
 
     def find_segments(self) -> list[list[tuple[int, int]]]:
-        """Cut the nodes into segments; each gives the chance of a surprise up to a node."""
+        """Cut the nodes into segments; each gives the chance of a deviation up to a node."""
         segments: list[list[tuple[int, int]]] = [[]]
         before = 0
         for node in range(1, self.num_nodes):
-            chance = 0 if node == self.usual_child else self.surprise[node]
+            chance = 0 if node == self.likeliest_child else self.deviation[node]
             by = before + (HALF - before) * chance // HALF
             if before > 0 and 2 * by > HALF:
                 segments.append([])
@@ -141,7 +237,7 @@ class PoppingSampler(JumpingSampler):
             raise BudgetSpentError
         child = next((node for node in tree if node > 0), 0)
         self.pay(self.num_nodes - len(tree))
-        heads, to_follow = self.take_first_steps(child, stream)
+        heads, to_follow = self.lay_out_tops(child, stream)
         if not self.is_tree_below(child):
             to_follow.extend(cycle[0] for cycle in self.cycles)
         in_tree = {0}
@@ -160,35 +256,35 @@ class PoppingSampler(JumpingSampler):
         """Say whether the heaviest steps are a tree once the child hangs from the root."""
         return all(child in cycle for cycle in self.cycles)
 
-    def take_first_steps(self, child: int, stream: Stream) -> tuple[dict[int, int], list[int]]:
-        """Let all nodes step; give the steps, and the nodes that may have surprised."""
+    def lay_out_tops(self, child: int, stream: Stream) -> tuple[dict[int, int], list[int]]:
+        """Let all nodes step; give the steps, and the nodes that may have deviated."""
         heads = dict(self.heaviest)
-        surprised = []
-        if child != self.usual_child:
-            heads[self.usual_child] = self.step_again(self.usual_child, stream)
-            surprised.append(self.usual_child)
+        deviated = []
+        if child != self.likeliest_child:
+            heads[self.likeliest_child] = self.step_again(self.likeliest_child, stream)
+            deviated.append(self.likeliest_child)
         for segment in self.segments:
             by_end = segment[-1][1]
             target = stream.next() >> 1
             while target < by_end:
                 node, by = next(pair for pair in segment if target < pair[1])
-                heads[node] = self.surprising[node].draw(stream.next())
-                surprised.append(node)
+                heads[node] = self.deviating[node].draw(stream.next())
+                deviated.append(node)
                 if by == by_end:
                     break
                 target = self.next_target(by, stream)
         if child:
             heads[child] = 0
-        return heads, surprised
+        return heads, deviated
 
     def next_target(self, by: int, stream: Stream) -> int:
-        """Draw where the next surprise is, beyond one."""
+        """Draw where the next deviation is, beyond one."""
         return by + ((HALF - by) * stream.next() >> 64)
 
     def step_again(self, node: int, stream: Stream) -> int:
         """Draw a step of a node."""
-        if stream.next() >> 1 < self.surprise[node]:
-            return self.surprising[node].draw(stream.next())
+        if stream.next() >> 1 < self.deviation[node]:
+            return self.deviating[node].draw(stream.next())
         return self.heaviest[node]
 
     def follow(
@@ -220,7 +316,7 @@ class PoppingSampler(JumpingSampler):
             self.pay(len(cycle))
             return cycle
         place = self.exits[lap[0]].draw(stream.next())
-        heads[lap[place]] = self.surprising[lap[place]].draw(stream.next())
+        heads[lap[place]] = self.deviating[lap[place]].draw(stream.next())
         for node in lap[place + 1 :]:
             heads[node] = self.step_again(node, stream)
         return list(lap[place:])
@@ -242,8 +338,8 @@ class PoppingSampler(JumpingSampler):
 # ---- faults ----
 
 
-class SurprisesOnce(PoppingSampler):
-    """A segment has one surprise at most."""
+class DeviatesOnce(PoppingSampler):
+    """A segment has one deviation at most."""
 
     def next_target(self, by: int, stream: Stream) -> int:
         """Look no further."""
@@ -261,7 +357,7 @@ class ForgetsTheChild(PoppingSampler):
 
 
 class KeepsWhatFollows(PoppingSampler):
-    """The nodes of a popped cycle after the first surprise step anew."""
+    """The nodes of a popped cycle after the first that deviates step anew."""
 
     def pop(self, cycle: list[int], heads: dict[int, int], stream: Stream) -> list[int]:
         """Let them keep their steps."""

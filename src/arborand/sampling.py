@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 # The core counts methods from 0.
 _NUMBERS = {name: i for i, name in enumerate(methods.names(methods.WITH_REPLACEMENT))}
-# The order is that of enum class Jumps and enum class Pops in the core.
-_WHETHER = ("where they pay", "never", "always")
+# The order is that of enum class Pops in the core.
+_POPS = ("where it pays", "never", "always")
 
 
 class Counts(NamedTuple):
@@ -43,18 +43,15 @@ def sample(
     first_graph: int = 0,
     first_draw: int = 0,
     step_budget: int | None = None,
-    jumps: str = "where they pay",
-    pops: str = "where they pay",
-    remembers: bool = True,
+    pops: str = "where it pays",
     trusts_double: bool = True,
 ) -> tuple[NDArray[np.int32], Counts]:
     """Draw trees: heads of shape (num_draws, *batch_shape, m), and what it took.
 
     `step_budget` is the number of steps after which a walk gives way to an ancestral draw. `pops`
-    says whether all nodes step at once; where they do not, `jumps` says whether walks jump over
-    laps round near-closed cycles. Without `remembers`, ancestral draws compute all their
-    conditionals again; without `trusts_double`, wider numbers are used wherever there is a choice.
-    Any values leave the law as it is, and the last two the trees as well.
+    says whether all nodes step at once and cycles are popped. Without `trusts_double`, wider
+    numbers are used wherever there is a choice. Any values leave the law as it is, and the last one
+    the trees as well.
     """
     heads = np.empty((num_draws, len(graphs.lengths), graphs.size), dtype=np.int32)
     counts = _core.sample(
@@ -68,9 +65,7 @@ def sample(
         first_draw,
         -1 if step_budget is None else step_budget,
         heads,
-        _WHETHER.index(jumps),
-        _WHETHER.index(pops),
-        remembers,
+        _POPS.index(pops),
         trusts_double,
     )
     return heads.reshape(num_draws, *graphs.batch_shape, graphs.size), Counts(*counts)

@@ -485,7 +485,7 @@ def test_every_method_ends_on_every_graph(kind, method, scores):
     assert counts.steps <= NUM_DRAWS * (4 * num_words**2 + 256)
     assert counts.ancestral <= NUM_DRAWS
     if kind is SpanningTrees and method == "wilson":
-        _, plain = draws_of(distribution, method, jumps="never", step_budget=4 * num_words**2)
+        _, plain = draws_of(distribution, method, pops="never", step_budget=4 * num_words**2)
         assert plain.ancestral > 0.9 * NUM_DRAWS
 
 

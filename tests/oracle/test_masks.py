@@ -162,7 +162,7 @@ ROUTES = {
     "by default": {},
     "colbourn": {"method": "colbourn"},
     "popping": {"pops": "always"},
-    "jumping": {"pops": "never", "jumps": "always"},
+    "walking": {"pops": "never"},
 }
 
 

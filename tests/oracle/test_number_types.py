@@ -93,11 +93,8 @@ def case(kind, loss, num_words):
 @KINDS
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("num_words", [12, 24])
-@pytest.mark.parametrize("remembers", [True, False])
 @pytest.mark.parametrize(("method", "step_budget"), [("colbourn", None), ("wilson", 0)])
-def test_draws_go_beyond_double_where_the_bound_says_so(
-    kind, loss, num_words, remembers, method, step_budget
-):
+def test_draws_go_beyond_double_where_the_bound_says_so(kind, loss, num_words, method, step_budget):
     scores, is_enough = case(kind, loss, num_words)
     heads, counts = sampling.sample(
         kind(scores)._graphs,
@@ -105,7 +102,6 @@ def test_draws_go_beyond_double_where_the_bound_says_so(
         key=stream_key(2),
         method=method,
         step_budget=step_budget,
-        remembers=remembers,
     )
     expected = sum(not is_enough(tree) for tree in heads.tolist())
     assert counts.ancestral == NUM_DRAWS

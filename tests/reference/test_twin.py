@@ -98,47 +98,49 @@ def test_same_trees_of_hostile_graphs(kind, method, scores):
     assert_same_trees(kind(scores), 2, method, 9, None)
 
 
-JUMPING_METHODS = [pair for pair in KINDS_AND_METHODS if pair[1] in ("wilson", "wilson_rc")]
-JUMPING_GRAPHS = {
+POPPING_METHODS = [pair for pair in KINDS_AND_METHODS if pair[1] in ("wilson", "wilson_rc")]
+POPPING_GRAPHS = {
     "side_doors": np.array(SIDE_DOORS_4.log_weights),
     "two_pairs": np.array(TWO_PAIRS_4.log_weights),
     "dense": dense_scores(1, 8, 2.0),
     "cycles": mutual_pairs(2, 9, 3.0),
     "traps": nested_traps(4, 8, 6.0),
-}
-
-
-@pytest.mark.parametrize(("kind", "method"), JUMPING_METHODS)
-@pytest.mark.parametrize("name", JUMPING_GRAPHS)
-def test_same_trees_with_jumps(kind, method, name):
-    for step_budget in (1, 3, 8, 40, None):
-        assert_same_trees(
-            kind(JUMPING_GRAPHS[name]), 40, method, 6, step_budget, jumps="always", pops="never"
-        )
-
-
-POPPING_GRAPHS = {
-    **JUMPING_GRAPHS,
     "quiet": np.array(QUIET_4.log_weights),
     "two words": dense_scores(3, 2),
     "sparse": sparse_scores(11, 9, 0.5, 3.0),
     "sharp": dense_scores(9, 14, 60.0),
     "bound pairs": mutual_pairs(2, 9, 60.0),
+    "pairs that double loses the exits of": mutual_pairs(2, 4, 700.0),
     "one tree": one_tree(1, 8, 5.0),
     "70 words": dense_scores(3, 70, 30.0),
 }
 
 
-@pytest.mark.parametrize(("kind", "method"), JUMPING_METHODS)
+@pytest.mark.parametrize(("kind", "method"), POPPING_METHODS)
 @pytest.mark.parametrize("name", POPPING_GRAPHS)
-@pytest.mark.parametrize("jumps", ["where they pay", "never"])
-def test_same_trees_by_popping(kind, method, name, jumps):
+def test_same_trees_by_popping(kind, method, name):
     scores = POPPING_GRAPHS[name]
     num_words = len(scores) - 1
     # The twin's ancestral draws are slow where there are many words.
     budgets = (1, num_words, num_words + 3, 3 * num_words, None) if num_words < 20 else (None,)
     for step_budget in budgets:
-        assert_same_trees(kind(scores), 20, method, 6, step_budget, jumps=jumps, pops="always")
+        assert_same_trees(kind(scores), 20, method, 6, step_budget, pops="always")
+
+
+SHARP_GRAPHS = {
+    "pairs": mutual_pairs(3, 12, 20.0),
+    "loose pairs": mutual_pairs(3, 12, 3.0),
+    "pairs beside flat words": np.where(np.arange(13) < 7, mutual_pairs(4, 12, 30.0), 0.0),
+    "traps": nested_traps(5, 12, 30.0),
+    "shallow traps": nested_traps(5, 12, 8.0),
+    "a group of words": dense_scores(6, 12) + 20.0 * (np.add.outer(range(13), range(13)) > 17),
+}
+
+
+@pytest.mark.parametrize(("kind", "method"), POPPING_METHODS)
+@pytest.mark.parametrize("name", SHARP_GRAPHS)
+def test_same_decisions_about_sharp_graphs(kind, method, name):
+    assert_same_trees(kind(SHARP_GRAPHS[name]), 10, method, 7, None)
 
 
 @pytest.mark.parametrize(

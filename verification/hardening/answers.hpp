@@ -112,8 +112,7 @@ class Interview {
             const std::string draws = std::string("draws by ") + names[m];
             ask_draws(methods[m], DrawRule{}, draws);
             ask_draws(methods[m], DrawRule{graph_.num_words}, draws + ", small budget");
-            ask_draws(methods[m], DrawRule{graph_.num_words, Jumps::always},
-                      draws + ", with jumps");
+            ask_draws(methods[m], DrawRule{graph_.num_words, Pops::always}, draws + ", by popping");
         }
         ask_distinct({0.5, -1, -1}, "distinct trees");
         ask_distinct({0.05, 2, -1}, "distinct trees, subspaces after two");
@@ -270,9 +269,9 @@ class Interview {
         Status status = kernels_.prepare(graph_, method, rule, workspace_.prepared,
                                          workspace_.scratch, interrupt_);
         if (status == Status::ok) {
-            status = kernels_.draw(workspace_.prepared, key, DrawRange{3, 5, num_draws_},
-                                   heads.data(), static_cast<Index>(size_), workspace_.scratch,
-                                   workspace_.remembered, interrupt_, counts);
+            status =
+                kernels_.draw(workspace_.prepared, key, DrawRange{3, 5, num_draws_}, heads.data(),
+                              static_cast<Index>(size_), workspace_.scratch, interrupt_, counts);
         }
         if (status == Status::ok) {
             digest.add(heads);

@@ -277,8 +277,8 @@ DENSE = (
     Mutant(
         "the root's child is taken for certain",
         "src/core/sampling/with_replacement.hpp",
-        "double prefix_chance = sampler.known_chance_of_child(child);",
-        "double prefix_chance = 1.0;",
+        "stream, sampler.known_chance_of_child(child),",
+        "stream, 1.0,",
         NUMBER_TYPES,
     ),
     Mutant(
@@ -310,14 +310,14 @@ DENSE = (
         (*TWIN, "-k", "colbourn"),
     ),
     Mutant(
-        "a segment has one surprise at most",
+        "a segment has one deviation at most",
         "src/core/sampling/popping.hpp",
         "                target = by + high_half(beyond);\n",
         "                target = by_end + high_half(beyond);\n",
         (*TWIN, "-k", "popping"),
     ),
     Mutant(
-        "chances of surprises add up as if others had not surprised before",
+        "chances of deviations add up as if others had not deviated before",
         "src/core/sampling/popping.hpp",
         "static_cast<UInt128>(one - before) * chance",
         "static_cast<UInt128>(one) * chance",
@@ -331,17 +331,17 @@ DENSE = (
         (*TWIN, "-k", "popping"),
     ),
     Mutant(
-        "the usual child takes its heaviest step when another is the child",
+        "the likeliest child takes its heaviest step when another is the child",
         "src/core/sampling/popping.hpp",
-        "            heads_[usual] = step_again(usual);\n",
+        "            heads_[likeliest] = step_again(likeliest);\n",
         "",
         (*TWIN, "-k", "popping"),
     ),
     Mutant(
-        "popping is not given up where there are many cycles",
-        "src/core/sampling/popping.hpp",
-        "num_cycles > 1 + num_nodes / 16",
-        "num_cycles > num_nodes",
+        "cycles are popped although many close in every draw",
+        "src/core/sampling/sampler.hpp",
+        "heaviest_steps.num_cycles <= 1 + num_nodes / 16",
+        "heaviest_steps.num_cycles <= num_nodes",
         (*SHARP, "-k", "many_cycles"),
     ),
     Mutant(

@@ -189,11 +189,10 @@ Status prepare(const Graph& graph, Method method, const DrawRule& rule, Prepared
 }
 
 Status draw(const Prepared& memory, const StreamKey& key, const DrawRange& range,
-            std::int32_t* heads, Index stride, Scratch& work, Remembered& remembered,
-            const Interrupt& interrupt, SampleCounts& counts) {
+            std::int32_t* heads, Index stride, Scratch& work, const Interrupt& interrupt,
+            SampleCounts& counts) {
     const FloatingPointGuard guard;
-    return draw_trees(Sampler::in(memory), key, range, heads, stride, work, remembered, interrupt,
-                      counts);
+    return draw_trees(Sampler::in(memory), key, range, heads, stride, work, interrupt, counts);
 }
 
 void* make_distinct(const Graph& graph, const StreamKey& key, std::uint64_t graph_index,

@@ -17,7 +17,6 @@
 #include "types/interrupt.hpp"
 #include "types/partition.hpp"
 #include "types/prepared.hpp"
-#include "types/remembered.hpp"
 #include "types/scratch.hpp"
 #include "types/status.hpp"
 
@@ -83,7 +82,7 @@ struct Kernels {
                       const Interrupt&);
     // heads[draw * stride + node]
     Status (*draw)(const Prepared& memory, const StreamKey&, const DrawRange&, std::int32_t* heads,
-                   Index stride, Scratch& work, Remembered&, const Interrupt&, SampleCounts&);
+                   Index stride, Scratch& work, const Interrupt&, SampleCounts&);
     // A sequence of distinct trees; null: no memory.
     void* (*make_distinct)(const Graph&, const StreamKey&, std::uint64_t graph, const SwitchRule&);
     // After any status but ok the sequence is over: it may only be freed.

@@ -31,7 +31,6 @@
 #include <utility>
 
 #include "elimination/censoring.hpp"
-#include "elimination/first_descent.hpp"
 #include "elimination/small_sets.hpp"
 #include "memory/arena.hpp"
 #include "numbers/floating_point_guard.hpp"
@@ -70,17 +69,14 @@ struct AtOnce<double, false> {
 template <class Scalar, class Leaf>
 class Recursion {
   public:
-    // `first_descent`, if not null, is what an earlier run with the same heads given left, and
-    // becomes what this one leaves.
     Recursion(const Scalar* walk, Index num_nodes, Leaf& leaf, Arena& arena,
-              const Interrupt& interrupt, FirstDescent<Scalar>* first_descent = nullptr)
+              const Interrupt& interrupt)
         : walk_(walk),
           n_(num_nodes),
           landing_stride_(padded(num_nodes)),
           leaf_(leaf),
           arena_(arena),
-          interrupt_(interrupt),
-          first_descent_(first_descent) {}
+          interrupt_(interrupt) {}
 
     // Scratch memory that `run` takes from the arena.
     static std::size_t workspace(Index num_nodes) {
@@ -117,8 +113,7 @@ class Recursion {
     // 0 after any other run, and where there is no tree: a second pivot of order epsilon says that
     // no dependency tree has a single root arc.
     decltype(Pivots<Scalar>::product) partition() const {
-        const bool is_known =
-            first_descent_ == nullptr && visited_first_ && pivots_.first_order <= 1;
+        const bool is_known = visited_first_ && pivots_.first_order <= 1;
         return is_known ? pivots_.product : to_unbounded(Scalar(0.0));
     }
 
@@ -147,35 +142,25 @@ class Recursion {
         if (!leaf_.wants(split.kept, split.kept + split.num_kept)) return;
         const std::size_t mark = arena_.mark();
         const Flags flags;
-        const bool is_remembered = first_descent_ != nullptr && split.kept == 0;
-        KeptHalf<Scalar> kept{nullptr, nullptr};
-        if (is_remembered && first_descent_->find(split.num_kept, kept)) {
-            descend(split.kept, split.num_kept, kept.rows, kept.landing);
-        } else {
-            kept = is_remembered ? first_descent_->room(split.num_kept) : room_for(split.num_kept);
-            const std::size_t scratch = arena_.mark();
-            fill_kept(split, rows, landing, kept);
-            arena_.release(scratch);
-            if (is_remembered && !pivots_.dead_end) first_descent_->keep(split.num_kept);
-            descend(split.kept, split.num_kept, kept.rows, kept.landing);
+        Scalar* kept_rows = arena_.take<Scalar>(split.num_kept * walk_stride(split.num_kept));
+        Scalar* kept_landing = nullptr;
+        if (Leaf::needs_landing) {
+            kept_landing =
+                arena_.take<Scalar>((split.num_kept + num_root_columns) * landing_stride_);
         }
+        const std::size_t scratch = arena_.mark();
+        fill_kept(split, rows, landing, kept_rows, kept_landing);
+        arena_.release(scratch);
+        descend(split.kept, split.num_kept, kept_rows, kept_landing);
         flags.restore();
         arena_.release(mark);
     }
 
-    KeptHalf<Scalar> room_for(Index num_kept) {
-        KeptHalf<Scalar> kept{arena_.take<Scalar>(num_kept * walk_stride(num_kept)), nullptr};
-        if (Leaf::needs_landing) {
-            kept.landing = arena_.take<Scalar>((num_kept + num_root_columns) * landing_stride_);
-        }
-        return kept;
-    }
-
-    void fill_kept(const Split& split, const Scalar* rows, const Scalar* landing,
-                   const KeptHalf<Scalar>& kept) {
-        copy_kept_rows(split, rows, kept.rows);
+    void fill_kept(const Split& split, const Scalar* rows, const Scalar* landing, Scalar* kept_rows,
+                   Scalar* kept_landing) {
+        copy_kept_rows(split, rows, kept_rows);
         if (Leaf::decides && landing == nullptr && is_decided(split.censored, split.num_censored)) {
-            return follow_heads(split, rows, kept);
+            return follow_heads(split, rows, kept_rows, kept_landing);
         }
         const Index others = padded(split.num_censored);
         const Index stride = others + walk_stride(split.num_kept);
@@ -187,8 +172,8 @@ class Recursion {
         }
         pivots_.wants_product = split.kept == 0;
         absorb(dropped, pivots_, interrupt_);
-        add_detours(split, rows, dropped, kept.rows);
-        if (Leaf::needs_landing) fill_kept_landing(split, landing, dropped, kept.landing);
+        add_detours(split, rows, dropped, kept_rows);
+        if (Leaf::needs_landing) fill_kept_landing(split, landing, dropped, kept_landing);
     }
 
     bool is_decided(Index begin, Index count) const {
@@ -201,7 +186,8 @@ class Recursion {
     // At the top, where the heads of all nodes to be censored are decided: censoring would work on
     // rows of a single 1, and find for each node, without any rounding, the first of its ancestors
     // that stays.  The same bits, as matrix products add in the order of the censored nodes.
-    void follow_heads(const Split& split, const Scalar* rows, const KeptHalf<Scalar>& kept) {
+    void follow_heads(const Split& split, const Scalar* rows, Scalar* kept_rows,
+                      Scalar* kept_landing) {
         const Index kept_stride = walk_stride(split.num_kept), stride = walk_stride(split.size);
         Index* place = arena_.take<Index>(split.num_censored);
         for (Index k = 0; k < split.num_censored; ++k) {
@@ -217,14 +203,14 @@ class Recursion {
         }
         for (Index j = 0; j < split.num_kept; ++j) {
             const Scalar* from = rows + (split.kept + j) * stride + split.censored;
-            Scalar* to = kept.rows + j * kept_stride;
+            Scalar* to = kept_rows + j * kept_stride;
             for (Index k = 0; k < split.num_censored; ++k) to[place[k]] += from[k];
         }
         if (!Leaf::needs_landing) return;
         const Index num_places = split.num_kept + num_root_columns;
-        for (Index i = 0; i < num_places * landing_stride_; ++i) kept.landing[i] = Scalar(0.0);
+        for (Index i = 0; i < num_places * landing_stride_; ++i) kept_landing[i] = Scalar(0.0);
         for (Index k = 0; k < split.num_censored; ++k) {
-            kept.landing[place[k] * landing_stride_ + split.censored + k] = Scalar(1.0);
+            kept_landing[place[k] * landing_stride_ + split.censored + k] = Scalar(1.0);
         }
     }
 
@@ -396,7 +382,6 @@ class Recursion {
     Leaf& leaf_;
     Arena& arena_;
     const Interrupt& interrupt_;
-    FirstDescent<Scalar>* first_descent_;
     Scalar* decided_row_ = nullptr;     // room for steps_of
     Scalar* root_landing_ = nullptr;    // h of the leaves being visited, one row each
     Scalar* direct_landing_ = nullptr;  // for graphs side by side that differ in the leading order

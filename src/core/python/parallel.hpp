@@ -12,7 +12,6 @@
 #include "python/thread_pool.hpp"
 #include "types/interrupt.hpp"
 #include "types/prepared.hpp"
-#include "types/remembered.hpp"
 #include "types/scratch.hpp"
 #include "types/status.hpp"
 
@@ -22,7 +21,6 @@ namespace arborand {
 struct Workspace {
     Prepared prepared;  // what a piece prepares for itself
     Scratch scratch;
-    Remembered remembered;
 };
 
 // Where and how the work ended: the first piece (by index) that did not end well.

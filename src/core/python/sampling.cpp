@@ -18,25 +18,23 @@ namespace {
 std::tuple<std::int64_t, std::int64_t, std::int64_t, std::int64_t> sample(
     LogWeights log_weights, Lengths lengths, int kind, int workers, int method, std::uint64_t key0,
     std::uint64_t key1, std::uint64_t first_graph, std::uint64_t first_draw,
-    std::int64_t step_budget, Array<std::int32_t, 3> heads, int jumps, int pops, bool remembers,
-    bool trusts_double) {
+    std::int64_t step_budget, Array<std::int32_t, 3> heads, int pops, bool trusts_double) {
     const Batch batch(log_weights, lengths, kind);
     const Index num_draws = static_cast<Index>(heads.shape(0));
     const Index stride = batch.count * batch.size;
     const StreamKey key{{key0, key1}};
-    const DrawRule rule{step_budget, static_cast<Jumps>(jumps), static_cast<Pops>(pops), remembers,
-                        trusts_double};
+    const DrawRule rule{step_budget, static_cast<Pops>(pops), trusts_double};
     std::atomic<std::int64_t> steps{0}, walks{0}, ancestral{0}, beyond_double{0};
 
     const auto draw = [&](Index g, Index first, Index count, const Prepared& prepared,
                           Workspace& workspace, const Interrupt& interrupt) {
         SampleCounts counts;
         std::int32_t* const target = heads.data() + first * stride + g * batch.size;
-        const Status status = kernels->draw(
-            prepared, key,
-            DrawRange{first_graph + static_cast<std::uint64_t>(g),
-                      first_draw + static_cast<std::uint64_t>(first), count},
-            target, stride, workspace.scratch, workspace.remembered, interrupt, counts);
+        const Status status =
+            kernels->draw(prepared, key,
+                          DrawRange{first_graph + static_cast<std::uint64_t>(g),
+                                    first_draw + static_cast<std::uint64_t>(first), count},
+                          target, stride, workspace.scratch, interrupt, counts);
         for (Index i = 0; i < count; ++i) {
             for (Index j = batch.lengths[g] + 1; j < batch.size; ++j) target[i * stride + j] = -1;
         }
@@ -127,7 +125,7 @@ bool sample_scores(Array<const Number, 1> scores, Lengths lengths, int kind, int
         status = kernels->draw(
             workspace.prepared, StreamKey{{key0, key1}},
             DrawRange{first_graph + static_cast<std::uint64_t>(g), first_draw, num_draws},
-            drawn.data(), size, workspace.scratch, workspace.remembered, interrupt, counts);
+            drawn.data(), size, workspace.scratch, interrupt, counts);
         if (status != Status::ok) return status;
         Head* target = heads.data() + first_word[place] * num_draws;
         for (Index draw = 0; draw < num_draws; ++draw) {
@@ -147,8 +145,7 @@ void register_sampling(nb::module_& m) {
     m.def("sample", &sample, nb::arg("log_weights"), nb::arg("lengths"), nb::arg("kind"),
           nb::arg("workers"), nb::arg("method"), nb::arg("key0"), nb::arg("key1"),
           nb::arg("first_graph"), nb::arg("first_draw"), nb::arg("step_budget"), nb::arg("heads"),
-          nb::arg("jumps") = 0, nb::arg("pops") = 0, nb::arg("remembers") = true,
-          nb::arg("trusts_double") = true);
+          nb::arg("pops") = 0, nb::arg("trusts_double") = true);
     const auto bind_sample_scores = [&](auto number, auto head) {
         m.def("sample_scores", &sample_scores<decltype(number), decltype(head)>, nb::arg("scores"),
               nb::arg("lengths"), nb::arg("kind"), nb::arg("workers"), nb::arg("method"),

@@ -11,7 +11,6 @@
 #include "memory/arena.hpp"
 #include "randomness/exact_choice.hpp"
 #include "randomness/philox.hpp"
-#include "sampling/prefix_memory.hpp"
 #include "walk/problem.hpp"
 
 namespace arborand {
@@ -31,8 +30,6 @@ struct DrawingLeaf : DecidingLeaf {
     Index n;
     Scalar* chance;  // n + 1
     Stream& stream;
-    PrefixMemory& memory;
-    std::int32_t* place;   // of the next word in the memory; null if it has none
     double prefix_chance;  // of the heads so far
     EnoughFor enough_for;
     bool gave_up = false;
@@ -43,12 +40,10 @@ struct DrawingLeaf : DecidingLeaf {
         head_chances(n, leaf, chance);
         if (asks_range && !is_enough()) {
             gave_up = true;
-            if (place != nullptr) *place = PrefixMemory::beyond_number_type;
             return;
         }
         const Index drawn = draw_index(chance, n + 1, stream);
         heads[j] = drawn - 1;
-        place = memory.keep(place, chance, n + 1, prefix_chance, drawn);
         prefix_chance *= to_double(chance[drawn]);
     }
 
@@ -63,11 +58,7 @@ struct DrawingLeaf : DecidingLeaf {
 struct AncestralDraw {
     const std::int32_t* given;  // of nodes 0 .. n: a head, or `undecided`
     Stream& stream;
-    PrefixMemory& memory;
-    bool remembers;
-    Index child, number_type;  // what the memory knows the way to the first word by
-    std::int32_t* place;
-    double prefix_chance;
+    double prefix_chance;  // of what is given
     EnoughFor enough_for;
     Index* drawn = nullptr;  // heads of nodes 0 .. n - 1
 
@@ -85,15 +76,9 @@ struct AncestralDraw {
             drawn[j] = given[j + 1] == undecided ? undecided : given[j + 1] - 1;
         }
         DrawingLeaf<Scalar> leaf{
-            {drawn},       n,         problem.arena.template take<Scalar>(n + 1),
-            stream,        memory,    place,
+            {drawn},       n,         problem.arena.template take<Scalar>(n + 1), stream,
             prefix_chance, enough_for};
-        FirstDescent<Scalar>* const first_descent =
-            remembers ? memory.template first_descent<Scalar>(child, number_type) : nullptr;
-        return Recursion<Scalar, DrawingLeaf<Scalar>>(problem.walk, n, leaf, problem.arena,
-                                                      problem.interrupt, first_descent)
-                   .run() &&
-               !leaf.gave_up;
+        return recurse(problem.walk, leaf, problem) && !leaf.gave_up;
     }
 };
 

@@ -11,9 +11,6 @@
 #include "numbers/exponential.hpp"
 #include "randomness/alias_table.hpp"
 #include "sampling/ancestral.hpp"
-#include "sampling/heaviest_steps.hpp"
-#include "sampling/laps.hpp"
-#include "sampling/near_closed_cycles.hpp"
 #include "sampling/popping.hpp"
 #include "types/draws.hpp"
 #include "types/graph.hpp"
@@ -26,14 +23,15 @@ namespace ARBORAND_ISA {
 
 // A walk that has taken this many steps has cost about as much as the ancestral draw that replaces
 // it, so that the attempt at most doubles the time: 4 n^2 steps of 3 ns against n^3 operations.
-inline std::int64_t default_budget(Index n) { return 4 * n * n + 256; }
+inline std::int64_t walk_budget(Index n) { return 4 * n * n + 256; }
+// A popped entry costs about ten times as much as a step, and few draws pop many.
+inline std::int64_t popping_budget(Index n) { return n * n / 4 + 64; }
 
 // It lives at the start of memory of its own, and is read by all threads that draw from it.
 struct Sampler {
     Graph graph;
     Method method;
     DrawRule rule;
-    std::uint64_t id;  // of this preparation
     std::int64_t budget;
     bool draws_child;      // whether the root's child is drawn first
     double* rows;          // the walk in double
@@ -42,8 +40,7 @@ struct Sampler {
     // Z of the graph as the rows are shifted; 0 if it is not known.
     UnboundedDouble partition;
     EnoughFor enough_for;
-    Laps laps;               // no cycles: walks do not jump
-    FirstSteps first_steps;  // no segments: they are not taken at once
+    HeaviestSteps heaviest_steps;  // only if cycles are popped
     // num_nodes tables of num_nodes slots; that of node 0 draws the root's child, the others the
     // steps of walks.  Null for colbourn, which has no use for them.
     Slot* slots;
@@ -54,6 +51,8 @@ struct Sampler {
 
     static Status prepare(const Graph& graph, Method method, const DrawRule& rule, Prepared& memory,
                           Scratch& work, const Interrupt& interrupt);
+
+    bool pops() const { return heaviest_steps.num_segments > 0; }
 
     // Whether the rows lack nothing that counts beside all trees together.
     bool is_complete_beside_all() const {
@@ -76,20 +75,105 @@ struct Sampler {
     }
 
   private:
+    // What preparing takes, besides the sampler's own arrays.
+    struct Room {
+        double* column_shift;
+        double *weights, *buffer;  // num_nodes numbers each
+        AliasWorkspace alias;
+    };
+
+    static std::size_t bytes(Index num_words, Method method);
+    Room begin(const Graph& graph, Method method, const DrawRule& rule, Arena& arena);
+    void fill_rows(const Room& room);
+    Status find_law(const Room& room, Scratch& work, const Interrupt& interrupt);
     template <class Work>
-    Status find_law(Work& work, double log_sums, Scratch& scratch, const Interrupt& interrupt);
-    void build_child_table(const AliasWorkspace& room, double* weights);
-    void find_what_double_is_enough_for(double log_sums);
-    bool walks_fast(double* escapes) const;
-    bool is_sharp(double log_sums) const;
-    bool may_pop(double log_sums) const;
+    Status solve(Work& work, Scratch& scratch, const Interrupt& interrupt);
+    void build_child_table(const Room& room);
+    void find_what_double_is_enough_for();
+    Status decide_to_pop(const Room& room, Scratch& memory);
+    void build_step_tables(const Room& room);
+    void decide_to_walk();
+
+    Steps steps() const { return {rows, graph.num_words, !draws_child}; }
+    bool walks_fast(double* ends) const;
+    double log_tree_chance() const;
+
+    double log_sums_;  // the logarithm of the product of the rows' sums
 };
 
-// The law of the root's child, or Z alone: in double also where numbers too small for it were lost,
-// if they do not matter.
+inline Status Sampler::prepare(const Graph& graph, Method method, const DrawRule& rule,
+                               Prepared& memory, Scratch& work, const Interrupt& interrupt) {
+    Arena arena(memory.tables);
+    if (!arena.reserve(bytes(graph.num_words, method))) return Status::no_memory;
+    Sampler& sampler = *arena.take<Sampler>(1);
+    const Room room = sampler.begin(graph, method, rule, arena);
+    sampler.fill_rows(room);
+    Status status = sampler.find_law(room, work, interrupt);
+    if (status != Status::ok) return status;
+    sampler.find_what_double_is_enough_for();
+    status = sampler.decide_to_pop(room, memory.steps);
+    if (status != Status::ok) return status;
+    sampler.build_step_tables(room);
+    sampler.decide_to_walk();
+    return Status::ok;
+}
+
+inline std::size_t Sampler::bytes(Index num_words, Method method) {
+    const Index num_nodes = num_words + 1;
+    const bool has_tables = method != Method::colbourn;
+    return Arena::rounded<Sampler>(1) + Arena::rounded<double>(num_words * walk_stride(num_words)) +
+           4 * Arena::rounded<double>(num_nodes) + Arena::rounded<UInt128>(num_nodes) +
+           Arena::rounded<std::uint32_t>(num_nodes) +
+           (has_tables ? Arena::rounded<Slot>(num_nodes * num_nodes) : 0);
+}
+
+inline Sampler::Room Sampler::begin(const Graph& of, Method by, const DrawRule& how, Arena& arena) {
+    const Index n = of.num_words, num_nodes = n + 1;
+    *this = Sampler();
+    graph = of;
+    method = by;
+    rule = how;
+    budget = rule.budget >= 0 ? rule.budget : walk_budget(n);
+    draws_child =
+        graph.has_single_root() && (method == Method::wilson || method == Method::wilson_rc);
+    rows = arena.take<double>(n * walk_stride(n));
+    if (draws_child) child_chance = arena.take<double>(num_nodes);
+    if (method != Method::colbourn) slots = arena.take<Slot>(num_nodes * num_nodes);
+    return {arena.take<double>(num_nodes),
+            arena.take<double>(num_nodes),
+            arena.take<double>(num_nodes),
+            {arena.take<UInt128>(num_nodes), arena.take<std::uint32_t>(num_nodes)}};
+}
+
+inline void Sampler::fill_rows(const Room& room) {
+    // Rejection walks on the graph of the spanning trees; the ancestral draw that may replace it
+    // fills its own rows.
+    Graph walked = graph;
+    if (method == Method::wilson_reject) walked.kind = TreeKind::spanning;
+    Shift shift{room.column_shift};
+    compute_shift(walked, shift);
+    highest_lost = fill_walk(walked, shift, rows, room.buffer);
+    if (method != Method::wilson_reject) log_sums_ = log_of_sums(rows, graph.num_words);
+}
+
+// The law of the root's child if it is drawn first; else Z, if walks may be long.
+inline Status Sampler::find_law(const Room& room, Scratch& work, const Interrupt& interrupt) {
+    if (draws_child) {
+        child_chance[0] = 0.0;
+        DependencyRootMarginals child{child_chance};
+        const Status status = solve(child, work, interrupt);
+        if (status == Status::ok) build_child_table(room);
+        return status;
+    }
+    if (method == Method::wilson_reject) return Status::ok;
+    if (method == Method::wilson && walks_fast(room.buffer)) return Status::ok;
+    Partition all;
+    return solve(all, work, interrupt);
+}
+
+// In double also where numbers too small for it were lost, if they do not matter.
 template <class Work>
-Status Sampler::find_law(Work& work, double log_sums, Scratch& scratch,
-                         const Interrupt& interrupt) {
+Status Sampler::solve(Work& work, Scratch& scratch, const Interrupt& interrupt) {
     const Index n = graph.num_words, size = n * walk_stride(n);
     Arena arena(scratch);
     Status status = Status::left_range;
@@ -100,7 +184,7 @@ Status Sampler::find_law(Work& work, double log_sums, Scratch& scratch,
         Problem<double> problem{graph, {nullptr}, arena.take<double>(size), arena, interrupt};
         problem.highest_lost = highest_lost;
         std::memcpy(problem.walk, rows, static_cast<std::size_t>(size) * sizeof(double));
-        status = finish_as_a_whole(problem, work, [&] { return log_sums; });
+        status = finish_as_a_whole(problem, work, [&] { return log_sums_; });
         partition = problem.partition;
     }
     if (status == Status::left_range) {
@@ -109,8 +193,27 @@ Status Sampler::find_law(Work& work, double log_sums, Scratch& scratch,
     return status;
 }
 
-inline void Sampler::find_what_double_is_enough_for(double log_sums) {
-    const double lost = log_lost_share(log_sums, partition, graph.num_words);
+inline void Sampler::build_child_table(const Room& room) {
+    const Index n = graph.num_words;
+    double* weights = room.weights;
+    for (Index j = 0; j <= n; ++j) weights[j] = child_chance[j];
+    if (method == Method::wilson_rc) {
+        // The paper's line 1: the root's child by the weight of its arc.  Words that no tree has
+        // under the root are left out, because from them the walk would never end.
+        double best = -HUGE_VAL;
+        for (Index j = 1; j <= n; ++j) {
+            if (weights[j] > 0 && graph.score(0, j) > best) best = graph.score(0, j);
+        }
+        for (Index j = 1; j <= n; ++j) {
+            const Difference d = exact_difference(graph.score(0, j), best);
+            if (weights[j] > 0) weights[j] = weight_of(d);
+        }
+    }
+    build_alias(weights, n + 1, slots, room.alias);
+}
+
+inline void Sampler::find_what_double_is_enough_for() {
+    const double lost = log_lost_share(log_sums_, partition, graph.num_words);
     // A prefix has less weight than all trees, by its chance.  Z is at most n times the product of
     // the sums, so this is above e^-660, which double holds.
     enough_for.where_numbers_were_lost = lost < 0 ? exp_of(lost) : HUGE_VAL;
@@ -138,117 +241,63 @@ inline bool Sampler::walks_fast(double* ends) const {
     return steps < static_cast<double>(budget);
 }
 
-// The chance that the first steps out of all nodes are a tree is Z over the product of the column
-// sums.  Near-closed cycles make it small, on flat graphs it is about 1 / n.
-inline bool Sampler::is_sharp(double log_sums) const {
-    if (rule.jumps == Jumps::always) return true;
-    return is_positive(partition) &&
-           log_sums - log_of(partition) > log_of(4.0 * static_cast<double>(graph.num_words));
+// The chance that the first steps out of all nodes are a tree is Z over the product of the row
+// sums.  On flat graphs it is about 1 / n; cycles that hold walks up make it small.  This is its
+// logarithm; 0 if Z was not asked for.
+inline double Sampler::log_tree_chance() const {
+    return is_positive(partition) ? log_of(partition) - log_sums_ : 0.0;
 }
 
-// The chance that all nodes take their heaviest step is 1 over the product of the column sums.  On
-// flat graphs its logarithm is about -n; there, and where a walk takes no more than two steps, to
-// look for surprises would not pay.
-inline bool Sampler::may_pop(double log_sums) const {
-    if (rule.pops != Pops::where_they_pay) return rule.pops == Pops::always;
-    return log_sums <= 0.25 * static_cast<double>(graph.num_words - 2);
-}
-
-inline void Sampler::build_child_table(const AliasWorkspace& room, double* weights) {
-    const Index n = graph.num_words;
-    for (Index j = 0; j <= n; ++j) weights[j] = child_chance[j];
-    if (method == Method::wilson_rc) {
-        // The paper's line 1: the root's child by the weight of its arc.  Words that no tree has
-        // under the root are left out, because from them the walk would never end.
-        double best = -HUGE_VAL;
-        for (Index j = 1; j <= n; ++j) {
-            if (weights[j] > 0 && graph.score(0, j) > best) best = graph.score(0, j);
-        }
-        for (Index j = 1; j <= n; ++j) {
-            const Difference d = exact_difference(graph.score(0, j), best);
-            if (weights[j] > 0) weights[j] = weight_of(d);
-        }
-    }
-    build_alias(weights, n + 1, slots, room);
-}
-
-// Is it worth while to walk?  Defined with the draws.
-bool pilots_arrive(const Sampler& sampler, Scratch& work);
-
-inline Status Sampler::prepare(const Graph& graph, Method method, const DrawRule& rule,
-                               Prepared& memory, Scratch& work, const Interrupt& interrupt) {
-    const Index n = graph.num_words;
-    const Index num_nodes = n + 1;
-    const Index stride = walk_stride(n);
-    const bool walks = method != Method::colbourn;
-    Arena arena(memory.tables);
-    if (!arena.reserve(Arena::rounded<Sampler>(1) + Arena::rounded<double>(n * stride) +
-                       4 * Arena::rounded<double>(num_nodes) + Arena::rounded<UInt128>(num_nodes) +
-                       Arena::rounded<std::uint32_t>(num_nodes) +
-                       (walks ? Arena::rounded<Slot>(num_nodes * num_nodes) : 0))) {
-        return Status::no_memory;
-    }
-    Sampler& sampler = *arena.take<Sampler>(1);
-    sampler = Sampler();
-    sampler.graph = graph;
-    sampler.method = method;
-    sampler.rule = rule;
-    sampler.id = next_owner();
-    sampler.budget = rule.budget >= 0 ? rule.budget : default_budget(n);
-    sampler.draws_child =
-        graph.has_single_root() && (method == Method::wilson || method == Method::wilson_rc);
-    sampler.rows = arena.take<double>(n * stride);
-    Shift shift{arena.take<double>(num_nodes)};
-    double* weights = arena.take<double>(num_nodes);
-    double* buffer = arena.take<double>(num_nodes);
-    // Rejection walks on the graph of the spanning trees; the ancestral draw that may replace it
-    // fills its own rows.
-    Graph walked = graph;
-    if (method == Method::wilson_reject) walked.kind = TreeKind::spanning;
-    compute_shift(walked, shift);
-    sampler.highest_lost = fill_walk(walked, shift, sampler.rows, buffer);
-    const AliasWorkspace room{arena.take<UInt128>(num_nodes), arena.take<std::uint32_t>(num_nodes)};
-    const Steps steps{sampler.rows, n, !sampler.draws_child};
-    if (walks) sampler.slots = arena.take<Slot>(num_nodes * num_nodes);
-    const double log_sums = method == Method::wilson_reject ? 0.0 : log_of_sums(sampler.rows, n);
-    Status status = Status::ok;
-    if (sampler.draws_child) {
-        sampler.child_chance = arena.take<double>(num_nodes);
-        sampler.child_chance[0] = 0.0;
-        DependencyRootMarginals child{sampler.child_chance};
-        status = sampler.find_law(child, log_sums, work, interrupt);
-        if (status == Status::ok) sampler.build_child_table(room, weights);
-    } else if (method == Method::colbourn ||
-               (method == Method::wilson && !sampler.walks_fast(buffer))) {
-        Partition partition;
-        status = sampler.find_law(partition, log_sums, work, interrupt);
-    }
-    if (status != Status::ok) return status;
-    sampler.find_what_double_is_enough_for(log_sums);
-    const bool may_jump = method == Method::wilson || method == Method::wilson_rc;
-    const bool is_sharp = may_jump && sampler.is_sharp(log_sums);
-    bool has_memory = true;
-    if (may_jump && sampler.may_pop(log_sums)) {
-        has_memory = sampler.first_steps.prepare(steps, sampler.child_chance, rule, memory.steps,
-                                                 weights, room);
-    }
-    const bool pops = sampler.first_steps.num_segments > 0;
-    if (is_sharp && !pops) {
-        NearClosedCycles cycles(steps, rule.jumps);
-        has_memory =
-            has_memory && cycles.find(sampler.child_chance, work, memory.steps, room, sampler.laps);
-    }
-    if (!has_memory) return Status::no_memory;
-    for (Index j = 1; j <= n && walks && !pops; ++j) {
-        steps.of(j, weights);
-        build_alias(weights, num_nodes, sampler.slots + j * num_nodes, room);
-    }
-    if (!is_sharp || rule.budget >= 0 || pilots_arrive(sampler, work)) return Status::ok;
-    sampler.budget = 0;
-    // Where no draw walks, the ancestral draw finds the root's child as it finds any other head.
-    // So all draws share the way to the first word, which would depend on the child.
-    if (method == Method::wilson) sampler.draws_child = false;
+// Cycles are popped where most nodes take their heaviest step, and few cycles close in every draw;
+// and where a walk would go round near-closed cycles for long.
+inline Status Sampler::decide_to_pop(const Room& room, Scratch& memory) {
+    const Index num_nodes = graph.num_words + 1;
+    const double n = static_cast<double>(graph.num_words);
+    if (method != Method::wilson && method != Method::wilson_rc) return Status::ok;
+    if (rule.pops == Pops::never) return Status::ok;
+    // The chance that all nodes take their heaviest step is 1 over the product of the row sums.  On
+    // flat graphs its logarithm is about -n; there, and where a walk takes no more than two steps,
+    // looking for deviations would not pay.
+    const bool is_steady = log_sums_ <= 0.25 * (n - 2.0);
+    const bool is_sharp = log_tree_chance() < -log_of(4.0 * n);
+    if (!is_steady && !is_sharp && rule.pops != Pops::always) return Status::ok;
+    if (!heaviest_steps.find(steps(), memory, room.weights, room.alias)) return Status::no_memory;
+    const bool closes_few = is_steady && heaviest_steps.num_cycles <= 1 + num_nodes / 16;
+    const auto laps_are_long = [&] {
+        return is_sharp && heaviest_steps.expected_lap_steps(steps(), child_chance, room.weights) >
+                               4.0 * n + 64.0;
+    };
+    if (rule.pops != Pops::always && !closes_few && !laps_are_long()) return Status::ok;
+    heaviest_steps.build_tables(steps(), child_chance, room.weights, room.alias);
+    if (rule.budget < 0) budget = popping_budget(graph.num_words);
     return Status::ok;
+}
+
+// For walks.
+inline void Sampler::build_step_tables(const Room& room) {
+    if (method == Method::colbourn || pops()) return;
+    const Index num_nodes = graph.num_words + 1;
+    for (Index j = 1; j < num_nodes; ++j) {
+        steps().of(j, room.weights);
+        build_alias(room.weights, num_nodes, slots + j * num_nodes, room.alias);
+    }
+}
+
+// Some graphs hold every walk up, such as groups of words that are all bound to each other.  The
+// chance that the first steps are a tree is about the product of the chances to leave such groups.
+// They have three words or more: a tight pair is popped at once, and holds nothing up.  If n / 3
+// groups hold a walk up alike, it takes about n / 3 over the chance to leave one.  Where that
+// exceeds the budget, no draw walks.  The decision depends on the graph alone, so the law stays
+// exact.
+inline void Sampler::decide_to_walk() {
+    if (method == Method::colbourn || rule.budget >= 0) return;
+    const double num_groups = static_cast<double>(graph.num_words) / 3.0;
+    const double popped = pops() ? heaviest_steps.log_chance_to_leave(child_chance) : 0.0;
+    const double log_chance = (log_tree_chance() - popped) / num_groups;
+    if (log_of(num_groups) - log_chance <= log_of(static_cast<double>(budget))) return;
+    budget = 0;
+    // An ancestral draw finds the root's child as it finds any other head.
+    if (method == Method::wilson) draws_child = false;
 }
 
 }  // namespace ARBORAND_ISA

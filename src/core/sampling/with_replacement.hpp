@@ -10,22 +10,17 @@
 #include "randomness/alias_table.hpp"
 #include "randomness/philox.hpp"
 #include "sampling/ancestral.hpp"
-#include "sampling/laps.hpp"
 #include "sampling/popping.hpp"
 #include "sampling/sampler.hpp"
 #include "sampling/wilson.hpp"
 #include "types/draws.hpp"
 #include "types/prepared.hpp"
-#include "types/remembered.hpp"
 #include "types/scratch.hpp"
 #include "types/status.hpp"
 #include "walk/problem.hpp"
 
 namespace arborand {
 namespace ARBORAND_ISA {
-
-// In counter word 1 of randomness/philox.hpp: the walks that try out a graph.
-constexpr std::uint64_t pilot_stream = 3;
 
 // One ancestral draw in one number type; left_range where that is not enough.
 template <class Scalar>
@@ -52,55 +47,40 @@ Status draw_ancestral_in(const Sampler& sampler, AncestralDraw& draw, Scratch& w
 }
 
 // Complete heads, of which only that of the root's child is decided, if it was drawn.
-// A call: it is seldom made, and would only be in the way of the walks.
+// Never inlined: it is seldom called, and would take registers from the walks.
 __attribute__((noinline)) inline Status draw_ancestral(const Sampler& sampler, Stream& stream,
                                                        std::int32_t* heads, Index child,
-                                                       Scratch& work, Remembered& remembered,
-                                                       const Interrupt& interrupt,
+                                                       Scratch& work, const Interrupt& interrupt,
                                                        SampleCounts& counts) {
     const Index n = sampler.graph.num_words;
     ++counts.ancestral;
-    PrefixMemory memory(remembered, sampler.id, n + 1);
+    heads[0] = -1;
+    for (Index j = 1; j <= n; ++j) heads[j] = undecided;
+    if (child > 0) heads[child] = 0;
     const Stream start = stream;
+    AncestralDraw draw{heads, stream, sampler.known_chance_of_child(child), sampler.enough_for};
     Status status = Status::left_range;
-    for (Index type = sampler.tries_double(child) ? 0 : 1;
-         status == Status::left_range && type < PrefixMemory::num_number_types; ++type) {
-        counts.beyond_double += type == 1;
-        stream = start;
-        heads[0] = -1;
-        for (Index j = 1; j <= n; ++j) heads[j] = undecided;
-        if (child > 0) heads[child] = 0;
-        // As far as the memory goes.
-        double prefix_chance = sampler.known_chance_of_child(child);
-        std::int32_t* place = sampler.rule.remembers ? memory.first_word(child, type) : nullptr;
-        Index j = child == 1 ? 2 : 1;
-        while (place != nullptr && *place > 0) {
-            KnownWord& word = memory.word(*place);
-            KnownHead& head = word.draw(stream);
-            heads[j] = head.head;
-            prefix_chance = word.prefix_chance * head.chance;
-            place = &head.next;
-            if (++j == child) ++j;
-        }
-        if (j > n) return Status::ok;
-        if (place != nullptr && *place == PrefixMemory::beyond_number_type) continue;
-        AncestralDraw draw{heads, stream, memory,        sampler.rule.remembers, child,
-                           type,  place,  prefix_chance, sampler.enough_for};
-        status = type == 0   ? draw_ancestral_in<double>(sampler, draw, work, interrupt)
-                 : type == 1 ? draw_ancestral_in<UnboundedDouble>(sampler, draw, work, interrupt)
-                             : draw_ancestral_in<ExactlyScaled>(sampler, draw, work, interrupt);
-        if (status != Status::ok) continue;
-        for (j = 0; j < n; ++j) heads[j + 1] = static_cast<std::int32_t>(draw.drawn[j] + 1);
+    if (sampler.tries_double(child)) {
+        status = draw_ancestral_in<double>(sampler, draw, work, interrupt);
     }
-    return status;
+    if (status == Status::left_range) {
+        ++counts.beyond_double;
+        stream = start;
+        status = draw_ancestral_in<UnboundedDouble>(sampler, draw, work, interrupt);
+    }
+    if (status == Status::left_range) {
+        stream = start;
+        status = draw_ancestral_in<ExactlyScaled>(sampler, draw, work, interrupt);
+    }
+    if (status != Status::ok) return status;
+    for (Index j = 0; j < n; ++j) heads[j + 1] = static_cast<std::int32_t>(draw.drawn[j] + 1);
+    return Status::ok;
 }
 
 // Room for the marks of a walk.
 inline std::size_t room_of_walk(const Sampler& sampler) {
     const Index num_nodes = sampler.graph.num_words + 1;
-    return sampler.laps.num_cycles > 0            ? LapMarks::room(num_nodes)
-           : sampler.first_steps.num_segments > 0 ? Popping::room(num_nodes)
-                                                  : MissingBytes::room(num_nodes);
+    return sampler.pops() ? Popping::room(num_nodes) : MissingBytes::room(num_nodes);
 }
 
 // Draw the root's child, if it is to be drawn, and walk until there is a tree or the budget is
@@ -119,14 +99,9 @@ ARBORAND_INLINE WalkEnd walk_to_tree(const Sampler& sampler, Stream& stream, std
         child = draw_alias(tables.of(0), static_cast<std::uint64_t>(num_nodes), stream.next());
     }
     if (sampler.method == Method::colbourn || budget == 0) return end;
-    if (sampler.laps.num_cycles > 0) {
+    if (sampler.pops()) {
         ++counts.walks;
-        return walk_with_jumps(tables, sampler.laps, stream, heads, room, child, budget,
-                               counts.steps);
-    }
-    if (sampler.first_steps.num_segments > 0) {
-        ++counts.walks;
-        Popping popping(sampler.first_steps, num_nodes, stream, heads, room, budget);
+        Popping popping(sampler.heaviest_steps, num_nodes, stream, heads, room, budget);
         end = popping.draw(child);
         counts.steps += sampler.budget - popping.left();
         return end;
@@ -144,74 +119,48 @@ ARBORAND_INLINE WalkEnd walk_to_tree(const Sampler& sampler, Stream& stream, std
     return end;
 }
 
-// Walks on a trial basis, where they may be long: if two of them spend their budget, most will.
-// They look at the graph alone, so that draws do not depend on one another.
-inline bool pilots_arrive(const Sampler& sampler, Scratch& work) {
-    constexpr std::uint64_t num_pilots = 2;
-    const Index num_nodes = sampler.graph.num_words + 1;
-    Arena arena(work);
-    const std::size_t room = room_of_walk(sampler);
-    if (!arena.reserve(Arena::rounded<char>(room) + Arena::rounded<std::int32_t>(num_nodes))) {
-        return true;
-    }
-    char* marks = arena.take<char>(room);
-    std::int32_t* heads = arena.take<std::int32_t>(num_nodes);
-    for (std::uint64_t pilot = 0; pilot < num_pilots; ++pilot) {
-        Stream stream(StreamKey{{0, 0}}, 0, pilot, pilot_stream);
-        SampleCounts counts;
-        Index child;
-        const WalkEnd end =
-            num_nodes <= MissingBits::most_nodes
-                ? walk_to_tree<MissingBits>(sampler, stream, heads, marks, child, counts)
-                : walk_to_tree<MissingBytes>(sampler, stream, heads, marks, child, counts);
-        if (end == WalkEnd::tree) return true;
-    }
-    return false;
-}
-
 // One tree.
 template <class Nodes>
 inline Status draw_tree(const Sampler& sampler, Stream& stream, std::int32_t* heads, char* room,
-                        Scratch& work, Remembered& remembered, const Interrupt& interrupt,
-                        SampleCounts& counts) {
+                        Scratch& work, const Interrupt& interrupt, SampleCounts& counts) {
     Index child;
     if (walk_to_tree<Nodes>(sampler, stream, heads, room, child, counts) == WalkEnd::tree) {
         heads[0] = -1;
         return Status::ok;
     }
     // How often a walk runs out depends on the root's child, so the child stays as drawn.
-    return draw_ancestral(sampler, stream, heads, child, work, remembered, interrupt, counts);
+    return draw_ancestral(sampler, stream, heads, child, work, interrupt, counts);
 }
 
 template <class Nodes>
 inline Status draw_trees(const Sampler& sampler, const StreamKey& key, const DrawRange& range,
                          std::int32_t* heads, Index stride, char* room, Scratch& work,
-                         Remembered& remembered, const Interrupt& interrupt, SampleCounts& counts) {
+                         const Interrupt& interrupt, SampleCounts& counts) {
     const Index num_nodes = sampler.graph.num_words + 1;
     for (Index i = 0; i < range.count; ++i) {
         // Asking costs as much as a small tree: not every time.
         if ((num_nodes >= 128 || i % 64 == 63) && interrupt.requested()) return Status::interrupted;
         Stream stream(key, range.graph, range.first + static_cast<std::uint64_t>(i));
-        const Status status = draw_tree<Nodes>(sampler, stream, heads + i * stride, room, work,
-                                               remembered, interrupt, counts);
+        const Status status =
+            draw_tree<Nodes>(sampler, stream, heads + i * stride, room, work, interrupt, counts);
         if (status != Status::ok) return status;
     }
     return Status::ok;
 }
 
 inline Status draw_trees(const Sampler& sampler, const StreamKey& key, const DrawRange& range,
-                         std::int32_t* heads, Index stride, Scratch& work, Remembered& remembered,
+                         std::int32_t* heads, Index stride, Scratch& work,
                          const Interrupt& interrupt, SampleCounts& counts) {
     const Index num_nodes = sampler.graph.num_words + 1;
     if (num_nodes <= MissingBits::most_nodes) {
         alignas(std::int64_t) char room[Popping::room(MissingBits::most_nodes)];
-        return draw_trees<MissingBits>(sampler, key, range, heads, stride, room, work, remembered,
-                                       interrupt, counts);
+        return draw_trees<MissingBits>(sampler, key, range, heads, stride, room, work, interrupt,
+                                       counts);
     }
     char* room = static_cast<char*>(std::malloc(room_of_walk(sampler)));
     if (room == nullptr) return Status::no_memory;
-    const Status status = draw_trees<MissingBytes>(sampler, key, range, heads, stride, room, work,
-                                                   remembered, interrupt, counts);
+    const Status status =
+        draw_trees<MissingBytes>(sampler, key, range, heads, stride, room, work, interrupt, counts);
     std::free(room);
     return status;
 }

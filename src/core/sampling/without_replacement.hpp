@@ -171,7 +171,7 @@ class DistinctTrees : public TreeSequence {
             SampleCounts counts;
             const DrawRange range{graph_index_, tries_++, 1};
             const Status status = draw_trees(Sampler::in(prepared_), key_, range, heads,
-                                             graph_.stride, work_, remembered_, interrupt, counts);
+                                             graph_.stride, work_, interrupt, counts);
             if (status != Status::ok) return status;
             if ((tries_ % 64 == 0 || num_nodes() >= 128) && interrupt.requested()) {
                 return Status::interrupted;
@@ -330,7 +330,6 @@ class DistinctTrees : public TreeSequence {
     bool lacks_arcs_ = false;  // whether the partition is that of the graph without negligible arcs
     Prepared prepared_;
     Scratch work_;
-    Remembered remembered_;
     PartitionOutput partition_{};
     GrowingArray<double> column_shift_;
     GrowingArray<std::int32_t> trees_;  // num_nodes heads each

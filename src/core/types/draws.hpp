@@ -21,19 +21,14 @@ struct DrawRange {
 
 enum class Method { wilson, wilson_reject, colbourn, wilson_rc };
 
-// Whether walks jump over laps round near-closed cycles, where nodes do not step at once
-// (sampling/laps.hpp).
-enum class Jumps { where_they_pay, never, always };
-
-// Whether all nodes step at once, and nothing walks (sampling/popping.hpp).
-enum class Pops { where_they_pay, never, always };
+// Whether all nodes step at once and cycles are popped, so that nothing walks
+// (sampling/popping.hpp).
+enum class Pops { where_it_pays, never, always };
 
 // How a sampler works.  The tests change it; every choice leaves the law as it is.
 struct DrawRule {
     std::int64_t budget = -1;  // of a walk; negative: the default
-    Jumps jumps = Jumps::where_they_pay;
-    Pops pops = Pops::where_they_pay;
-    bool remembers = true;      // the conditionals of ancestral draws
+    Pops pops = Pops::where_it_pays;
     bool trusts_double = true;  // or else it uses wider numbers wherever there is a choice
 };
 

@@ -7,7 +7,7 @@ namespace arborand {
 
 struct Prepared {
     Scratch tables;  // starts with the sampler
-    Scratch steps;   // only used where walks jump, or cycles are popped
+    Scratch steps;   // only used where cycles are popped
 };
 
 }  // namespace arborand

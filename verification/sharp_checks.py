@@ -1,8 +1,7 @@
-"""The register's part for sharp graphs: walks that jump over laps, popping, and what takes over.
+"""The register's part for sharp graphs: popping, and what takes over where it does not end.
 
-Jumps and popping are forced on graphs where the library would walk, with budgets that are spent in
-the middle. And cycles are bound so tightly that the library jumps, pops, or draws heads one by one,
-by itself.
+Popping is forced on graphs where the library would walk, with budgets that are spent in the middle.
+And cycles are bound so tightly that the library pops, or draws heads one by one, by itself.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ BUDGETS = (1, 2, 3, 4, 6, 9, 14, 22, 40, ENDLESS)
 BONDS = (10, 20, 40, 60, 200)
 
 
-def lap_trial(made: Sampler, target: Graph, *, single_root: bool, num_draws: int) -> Trial:
+def sharp_trial(made: Sampler, target: Graph, *, single_root: bool, num_draws: int) -> Trial:
     """Prepare to judge a sampler on a graph that need not be in the catalogue."""
 
     def run(seed: int) -> Verdict:
@@ -87,18 +86,13 @@ FORCED = (
     *(bound(name, *shape, 2.0) for name, shape in SHAPES.items()),
 )
 
-FORCED_WAYS = {
-    "with jumps": {"jumps": "always", "pops": "never"},
-    "by popping": {"pops": "always"},
-}
-
 EVERY_BUDGET = tuple(
     Check(
-        f"sample {way}, {KINDS[single_root]}, {target.name}, all budgets",
+        f"sample by popping, {KINDS[single_root]}, {target.name}, all budgets",
         _together(
             {
-                f"a budget of {budget}": lap_trial(
-                    sampler("wilson", single_root=single_root, step_budget=budget, **forced),
+                f"a budget of {budget}": sharp_trial(
+                    sampler("wilson", single_root=single_root, step_budget=budget, pops="always"),
                     target,
                     single_root=single_root,
                     num_draws=NUM_DRAWS,
@@ -107,19 +101,18 @@ EVERY_BUDGET = tuple(
             }
         ),
     )
-    for way, forced in FORCED_WAYS.items()
     for single_root in (False, True)
     for target in FORCED
     if target.has_dependency_trees or not single_root
 )
-"""The law of a draw whose walks jump, or that pops, and is often given up."""
+"""The law of a draw that pops, and is often given up."""
 
 EVERY_BOND = tuple(
     Check(
         f"sample, {method}, {KINDS[single_root]}, {name}, all bonds",
         _together(
             {
-                f"bound by e^{bond}": lap_trial(
+                f"bound by e^{bond}": sharp_trial(
                     sampler(method, single_root=single_root),
                     bound(name, *shape, bond),
                     single_root=single_root,
@@ -135,4 +128,4 @@ EVERY_BOND = tuple(
 )
 """The law of a draw from sharp graphs, as users get it."""
 
-LAP_CHECKS = (*EVERY_BUDGET, *EVERY_BOND)
+SHARP_CHECKS = (*EVERY_BUDGET, *EVERY_BOND)
