@@ -1066,8 +1066,8 @@ class TreeDistribution:
             )
         if not np.array_equal(other.lengths, self.lengths):
             raise ValueError(
-                f"other has graphs of other lengths: {name} needs as many words in each graph as "
-                "this distribution has"
+                f"the graphs of other differ in length from those of this distribution: {name} "
+                "compares graphs of the same number of words"
             )
         return other._graphs
 

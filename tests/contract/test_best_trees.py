@@ -61,7 +61,7 @@ def test_a_batch_gives_what_each_graph_gives_alone(kind):
 
 
 @KINDS
-def test_iterating_a_batch_goes_on_to_the_last_tree_of_any(kind):
+def test_iterating_a_batch_continues_to_the_last_tree_of_any(kind):
     batch = padded_batch(kind, (3,), 4)
     listed = batch.best_trees(1000)
     steps = list(batch.iterate_best_trees())

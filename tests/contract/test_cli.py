@@ -506,7 +506,7 @@ def test_standard_input_and_output(arborand, corpus, tmp_path):
     assert len(expected["trees"]) == len(corpus.sent_ids)
 
 
-def test_a_reader_that_goes_away_is_no_disaster(tmp_path):
+def test_a_reader_that_goes_away_is_not_a_disaster(tmp_path):
     random_corpus(200, seed=2).save(tmp_path / "scores.npz")
     command = (
         f"{sys.executable} -m arborand sample {tmp_path}/scores.npz -k 200 --seed 1 "
@@ -678,7 +678,7 @@ def test_if_nothing_is_usable_nothing_is_written(arborand, tmp_path):
     assert not out.exists()
 
 
-def test_no_sentences_are_no_error(arborand, tmp_path):
+def test_zero_sentences_are_not_an_error(arborand, tmp_path):
     np.savez(tmp_path / "empty.npz", lengths=np.zeros(0, dtype=int), scores=np.zeros(0))
     for kind in ("jsonl", "parquet", "npz", "conllu"):
         result = arborand("sample", tmp_path / "empty.npz", "-o", tmp_path / f"t.{kind}")
@@ -713,7 +713,7 @@ def test_words_come_from_one_file(arborand, corpus, tmp_path):
     assert f"{none} holds no files that end in .conllu" in result.err
 
 
-def test_an_empty_name_is_no_folder(arborand, corpus, tmp_path, monkeypatch):
+def test_an_empty_name_is_not_a_folder(arborand, corpus, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for arguments in (("logz", ""), ("check", ""), ("logz", "scores.npz", "--conllu", "")):
         result = arborand(*arguments)
@@ -789,7 +789,7 @@ def test_what_is_read_is_not_written_over(arborand, corpus, tmp_path, monkeypatc
 
 
 @pytest.mark.parametrize("moment", ["import", "run"])
-def test_an_interruption_outside_the_command_is_no_traceback(moment):
+def test_an_interruption_outside_the_command_has_no_traceback(moment):
     program = f"""
 import sys
 from arborand import cli

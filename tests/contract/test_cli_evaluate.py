@@ -91,7 +91,7 @@ def test_the_table_tells_the_same(arborand, compared):
         assert f"{right:,}" in cells
 
 
-def test_gold_that_is_no_tree_is_said_in_one_line(arborand, compared):
+def test_gold_that_is_not_a_tree_is_reported_in_one_line(arborand, compared):
     *_, command = compared
     result = arborand(*command)
     assert result.err == (
@@ -100,7 +100,7 @@ def test_gold_that_is_no_tree_is_said_in_one_line(arborand, compared):
     )
 
 
-def test_gold_that_scores_rule_out_is_said_and_left_out_of_the_mean(arborand, tmp_path):
+def test_gold_that_scores_rule_out_is_reported_and_left_out_of_the_mean(arborand, tmp_path):
     rng = np.random.default_rng(1)
     matrices = [rng.normal(size=(n + 1, n + 1)) for n in (2, 4, 3, 3, 2)]
     for i in (1, 3):

@@ -240,7 +240,7 @@ def test_check_looks_at_all_shards(arborand, whole, tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["parquet", "jsonl", "csv", "tsv"])
-def test_check_writes_what_is_wrong_and_goes_on(kind, arborand, whole, tmp_path):
+def test_check_writes_what_is_wrong_and_continues(kind, arborand, whole, tmp_path):
     shards, out = tmp_path / "shards", tmp_path / "report"
     command = ("check", shards, "--format", kind, "-o", f"{out}/")
     assert arborand(*command).status == 0
@@ -385,7 +385,7 @@ def test_another_job_is_refused_with_the_differences(arborand, whole, tmp_path):
     assert len(list((tmp_path / "out").rglob("*.jsonl"))) == 7
 
 
-def test_another_version_does_not_go_on(whole, tmp_path, monkeypatch):
+def test_another_version_does_not_continue(whole, tmp_path, monkeypatch):
     corpus.run("logz", tmp_path / "shards", tmp_path / "out")
     monkeypatch.setattr(running, "__version__", "99.0")
     with pytest.raises(OutputError, match=r"version was .* and is '99\.0'"):
@@ -431,7 +431,7 @@ def test_a_damaged_manifest_is_named(content, whole, tmp_path):
 
 
 @pytest.mark.parametrize("content", ["[]", "{}", '{"job": 1}', "{", "null"])
-def test_a_damaged_marker_is_no_marker(content, whole, tmp_path):
+def test_a_damaged_marker_is_not_a_marker(content, whole, tmp_path):
     corpus.run("logz", tmp_path / "shards", tmp_path / "out")
     marker = tmp_path / "out" / "_arborand" / "part-1.parquet.done"
     good = marker.read_text()
@@ -440,7 +440,7 @@ def test_a_damaged_marker_is_no_marker(content, whole, tmp_path):
     assert marker.read_text() == good
 
 
-def test_a_marker_of_another_job_is_no_marker(whole, tmp_path):
+def test_a_marker_of_another_job_is_not_a_marker(whole, tmp_path):
     corpus.run("logz", tmp_path / "shards", tmp_path / "out")
     marker = tmp_path / "out" / "_arborand" / "part-1.parquet.done"
     good = marker.read_text()
@@ -516,7 +516,7 @@ def test_links_are_followed_whatever_the_spelling(pattern, arborand, whole, tmp_
 
 @pytest.mark.parametrize("pattern", ["shards", "shards/**/*.npz"])
 @pytest.mark.parametrize("output", ["results/out/", "results/out.npz"])
-def test_what_a_job_writes_is_no_input_though_a_link_leads_there(
+def test_what_a_job_writes_is_not_an_input_though_a_link_leads_there(
     pattern, output, arborand, whole, tmp_path, monkeypatch
 ):
     monkeypatch.chdir(tmp_path)
@@ -582,7 +582,7 @@ def test_an_output_without_a_name_is_refused(arborand, whole, tmp_path):
 
 
 @pytest.mark.parametrize("pattern", ["shards/**/*.npz", "shards/*/*.npz"])
-def test_what_a_job_writes_is_no_input_though_its_pattern_matches(
+def test_what_a_job_writes_is_not_an_input_though_its_pattern_matches(
     pattern, arborand, whole, tmp_path, monkeypatch
 ):
     monkeypatch.chdir(tmp_path)

@@ -669,7 +669,7 @@ def test_scores_keep_their_type(kind, dtype, tmp_path):
         ("# sent_id = a\n1\tx\t_\t_\t_\t_\t_\t_\t_\t_\n\n", "word 1 has the HEAD '_'"),
     ],
 )
-def test_trees_that_are_no_trees_are_named(content, message, tmp_path):
+def test_trees_that_are_not_trees_are_named(content, message, tmp_path):
     (tmp_path / "bad").write_text(content)
     with pytest.raises((FormatError, SentenceError), match=message):
         list(read_trees(tmp_path / "bad"))

@@ -490,7 +490,7 @@ def test_lengths_that_do_not_fit(kind, constructor, name, lengths, found, remedy
 @pytest.mark.parametrize(
     ("lengths", "dtype"), [([2.0, 1.0], "float64"), ([True, True], "bool"), (["2", "1"], "<U1")]
 )
-def test_lengths_that_are_no_integers(kind, constructor, name, lengths, dtype):
+def test_lengths_that_are_not_integers(kind, constructor, name, lengths, dtype):
     refused(
         TypeError,
         lambda: make(kind, constructor, np.ones((2, 4, 4)), lengths=lengths),
@@ -661,13 +661,13 @@ def test_log_prob_of_the_wrong_batch(kind):
         ([0, 0, 1, 1], r"heads\[0\] is 0: the entry of the root"),
     ],
 )
-def test_log_prob_of_something_that_is_no_tree(kind, heads, found):
+def test_log_prob_of_something_that_is_not_a_tree(kind, heads, found):
     distribution = kind(np.zeros((4, 4)))
     refused(InvalidTreeError, lambda: distribution.log_prob(heads), found)
 
 
 @KINDS
-def test_log_prob_of_heads_that_are_no_integers(kind):
+def test_log_prob_of_heads_that_are_not_integers(kind):
     distribution = kind(np.zeros((3, 3)))
     call = lambda: distribution.log_prob([-1.0, 0.0, 1.0])  # noqa: E731
     refused(TypeError, call, "heads must be integers, but their dtype is float64")

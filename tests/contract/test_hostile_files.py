@@ -93,7 +93,7 @@ def tree_line(**changes):
         (tree_line(x=0).replace("0}", "[" * 5000 + "]" * 5000 + "}"), "nested too deeply"),
     ],
 )
-def test_json_that_is_no_tree_is_refused(line, message, tmp_path):
+def test_json_that_is_not_a_tree_is_refused(line, message, tmp_path):
     (tmp_path / "t.jsonl").write_text(f'{{"arborand": "trees"}}\n{line}\n')
     with pytest.raises(FormatError, match=message.replace("line 1", "line 2")):
         list(read_trees(tmp_path / "t.jsonl"))
@@ -139,7 +139,7 @@ GOOD = {
         ({"provenance": np.array("[1]")}, "provenance is a list, not an object"),
     ],
 )
-def test_arrays_that_are_no_trees_are_refused(changes, message, tmp_path):
+def test_arrays_that_are_not_trees_are_refused(changes, message, tmp_path):
     np.savez(tmp_path / "good.npz", **GOOD)
     assert [len(trees.heads) for trees in read_trees(tmp_path / "good.npz")] == [1, 2]
     np.savez(tmp_path / "t.npz", **{**GOOD, **changes})
@@ -149,7 +149,7 @@ def test_arrays_that_are_no_trees_are_refused(changes, message, tmp_path):
 
 @pytest.mark.parametrize("code", [0xD800, 0x110000, 0xFFFFFFFF])
 @pytest.mark.parametrize("order", ["<", ">"])
-def test_ids_that_are_no_unicode_are_refused(code, order, tmp_path):
+def test_ids_that_are_not_unicode_are_refused(code, order, tmp_path):
     ids = np.array([ord("a"), code], dtype=f"{order}u4").view(f"{order}U1")
     np.savez(tmp_path / "s.npz", lengths=[1, 1], scores=np.zeros(8), sent_ids=ids)
     with pytest.raises(FormatError, match=r"sent_id of sentence number 2 .*not valid Unicode"):

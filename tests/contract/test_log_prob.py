@@ -58,7 +58,7 @@ def test_chains_are_trees_and_rings_are_not(kind, num_words):
 
 
 @KINDS
-def test_the_first_that_is_no_tree_is_named(kind):
+def test_the_first_that_is_not_a_tree_is_named(kind):
     batch = kind(np.zeros((2, 4, 4)), lengths=[3, 2])
     heads = batch.sample(3000, rng=0).reshape(3, 1000, 2, 4)
     heads[2, 100, 1, 2] = 3

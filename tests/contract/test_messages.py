@@ -111,7 +111,7 @@ class Graph:
         (["scores.npy"], "is a list whose first element is 'scores.npy', which is a name"),
     ],
 )  # fmt: skip
-def test_what_is_no_array_names_the_right_call(kind, constructor, name, value, message):
+def test_what_is_not_an_array_names_the_right_call(kind, constructor, name, value, message):
     with pytest.raises(TypeError, match=f"^{name} .*{message}"):
         make(kind, constructor, value)
 
@@ -239,7 +239,7 @@ def test_batches_without_a_tree_ask_for_lengths(kind):
 
 
 @KINDS
-def test_masks_are_no_lengths(kind):
+def test_masks_are_not_lengths(kind):
     mask = np.ones((2, 3), dtype=bool)
     with pytest.raises(TypeError, match=r"^lengths must be integers.*bool: .*pass mask\.sum\(-1\)"):
         kind(np.zeros((2, 4, 4)), lengths=mask)
@@ -400,7 +400,7 @@ def test_ragged_heads(kind):
 
 
 @KINDS
-def test_heads_that_are_no_array(kind):
+def test_heads_that_are_not_an_array(kind):
     def unreadable(self, dtype=None, copy=None):
         raise TypeError("the conversion method was called on a traced array")
 

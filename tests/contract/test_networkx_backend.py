@@ -147,7 +147,7 @@ def test_a_directed_graph_is_refused():
         networkx_backend.random_spanning_tree(graph)
 
 
-def test_a_self_loop_is_no_edge_of_a_tree():
+def test_a_self_loop_is_not_an_edge_of_a_tree():
     graph = nx.Graph([(0, 0), (0, 1), (1, 1), (1, 2)])
     for multiplicative in (True, False):
         for seed in range(20):

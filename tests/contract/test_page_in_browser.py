@@ -857,7 +857,7 @@ def test_the_page_writes_numbers_as_the_library_does(browser, corpus_page):
     assert found == [large_number(number) for number in numbers]
 
 
-def test_a_choice_is_said_aloud(browser, corpus_page):
+def test_a_choice_is_announced(browser, corpus_page):
     browser.open_live(corpus_page)
     assert (
         browser.evaluate("document.querySelector('#s1 .status').getAttribute('role')") == "status"

@@ -267,7 +267,7 @@ def test_batches_have_a_length_and_can_be_iterated(kind):
 
 
 @KINDS
-def test_single_graphs_are_no_containers(kind):
+def test_single_graphs_are_not_containers(kind):
     single = kind(np.zeros((3, 3)))
     with pytest.raises(TypeError, match="single graph has no length"):
         len(single)

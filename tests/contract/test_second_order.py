@@ -103,7 +103,7 @@ def test_the_number_of_workers_is_checked(call):
 
 
 @pytest.mark.parametrize("order", [np.nan, -1e-300, -np.inf])
-def test_orders_that_are_no_orders_are_refused(order):
+def test_orders_that_are_not_orders_are_refused(order):
     with pytest.raises(ValueError, match=f"order is {order}"):
         SpanningTrees(values()).renyi_entropy(order)
 

@@ -328,7 +328,7 @@ def test_scipy_matrices_of_any_format():
     ).log_partition() == pytest.approx(np.log(11))
 
 
-def test_scipy_entries_that_are_0_are_no_edges_and_doubled_ones_are_parallel():
+def test_scipy_entries_that_are_0_are_not_edges_and_doubled_ones_are_parallel():
     heads, dependents = [0, 0, 1, 1], [1, 1, 2, 0]
     matrix = scipy.sparse.coo_array(([1.0, 2.0, 5.0, 0.0], (heads, dependents)), shape=(3, 3))
     trees = SparseSpanningTrees.from_scipy(matrix, root=0)
@@ -541,7 +541,7 @@ def test_nodes_out_of_reach_are_named_a_few_and_counted():
         ([-1, 2, 1, 0], "node [12] leads to no root"),
     ],
 )
-def test_what_is_no_tree_is_named(square, heads, words):
+def test_what_is_not_a_tree_is_named(square, heads, words):
     with pytest.raises(InvalidTreeError, match=words):
         square.log_prob(heads)
 

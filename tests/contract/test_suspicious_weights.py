@@ -78,7 +78,7 @@ def test_scores_of_dependent_and_head_with_an_empty_row_of_the_root(kind, empty)
 
 
 @KINDS
-def test_three_edges_are_no_matrix(kind):
+def test_three_edges_are_not_a_matrix(kind):
     with pytest.warns(SuspiciousWeightsWarning, match="list of edges"):
         kind([[0, 1, 0.5], [1, 2, 0.7], [0, 2, 1.5]])
 

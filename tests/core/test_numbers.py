@@ -294,7 +294,7 @@ def test_vectors_give_the_same_logarithms_as_single_numbers(parts):
 
 @pytest.mark.parametrize("bad", [-1.0, -5e-324, -np.inf, np.inf, np.nan, -np.nan])
 @pytest.mark.parametrize("place", range(9))
-def test_logarithms_of_weights_notice_what_is_no_weight(parts, place, bad):
+def test_logarithms_of_weights_notice_what_is_not_a_weight(parts, place, bad):
     weights = np.arange(9.0)
     assert parts.logarithms_of_weights(weights)[0]
     weights[place] = bad
@@ -454,7 +454,7 @@ def test_products_of_whole_numbers_are_exact(parts, shape, transposed, in_place)
     np.testing.assert_array_equal(found, c + a @ b)
 
 
-def test_products_are_added_one_after_the_other(parts):
+def test_products_are_added_one_by_one(parts):
     # Whatever the blocks: the order of the additions is that of a plain loop.
     generator = np.random.default_rng(8)
     c, a, b = generator.random((9, 16)), generator.random((9, 300)), generator.random((300, 16))

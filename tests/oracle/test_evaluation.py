@@ -99,7 +99,7 @@ def test_everything_follows_from_the_list_of_trees(kind, seed):
 
 
 @KINDS
-def test_gold_that_is_no_tree_has_no_probability_but_heads_that_count(kind):
+def test_gold_that_is_not_a_tree_has_no_probability_but_heads_that_count(kind):
     scores = scores_of(1, 3)
     for gold in itertools.product(range(-1, 4), repeat=3):
         if any(head == j for j, head in enumerate(gold, 1)):

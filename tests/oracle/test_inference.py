@@ -462,7 +462,7 @@ def start_python(*scripts):
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
-def test_a_forked_process_can_go_on():
+def test_a_forked_process_can_continue():
     # In a process of its own, because a process with threads (pytest plugins) may not fork.
     child = start_python("""
         distribution = SpanningTrees(np.zeros((8, 30, 30)))

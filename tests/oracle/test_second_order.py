@@ -392,7 +392,7 @@ def test_arguments_that_cannot_be_compared_are_refused():
         one.kl_divergence(np.zeros((3, 3)))
     with pytest.raises(ValueError, match=r"batch of shape \(2,\), and this one of shape \(\)"):
         one.kl_divergence(two)
-    with pytest.raises(ValueError, match="graphs of other lengths"):
+    with pytest.raises(ValueError, match="graphs of other differ in length"):
         one.cross_entropy(SpanningTrees(np.zeros((4, 4))))
     with pytest.raises(ValueError, match="order is -1"):
         one.renyi_entropy(-1)

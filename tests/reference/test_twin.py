@@ -153,7 +153,7 @@ def test_same_trees_where_words_of_bits_fill(kind, method, num_words):
 
 
 @each_kind_and_method
-def test_same_trees_one_after_the_other(kind, method):
+def test_same_trees_one_by_one(kind, method):
     # Long enough for every table to be read and every budget to be met.
     assert_same_trees(kind(dense_scores(5, 4)), 200, method, 3, 6)
 

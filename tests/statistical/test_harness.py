@@ -413,7 +413,7 @@ def test_judges_count_what_they_say():
     assert judge_consecutive(draws, law).p_value < 1e-100
 
 
-def test_judges_name_what_is_no_tree():
+def test_judges_name_what_is_not_a_tree():
     law = law_of(graph("two_words_2"), single_root=False)
     draws = _proportional(law, 3_300)
     draws[7] = [-1, 2, 1]
@@ -438,7 +438,7 @@ def test_judge_arcs_refuses_absent_arcs_and_nonsense():
         assert judge_arcs(spoilt, arc_marginals(sparse)).p_value == 0.0
 
 
-def test_ordered_judges_refuse_repeats_and_what_is_no_tree():
+def test_ordered_judges_refuse_repeats_and_what_is_not_a_tree():
     law = law_of(graph("counter_example_3"), single_root=True)
     pairs = np.array(list(permutations(range(3), 2)) * 100)
     draws = law.trees[pairs]

@@ -136,7 +136,7 @@ def test_a_sampler_of_the_wrong_law_does_not():
     assert objection.startswith("the law is wrong")
 
 
-def test_a_sampler_of_spanning_trees_is_no_sampler_of_dependency_trees():
+def test_a_sampler_of_spanning_trees_is_not_a_sampler_of_dependency_trees():
     ours = SpanningTrees(SCORES)
     objection = law_objection(
         lambda count: ours.sample(count, rng=1), SCORES, 500, single_root=True
@@ -144,7 +144,7 @@ def test_a_sampler_of_spanning_trees_is_no_sampler_of_dependency_trees():
     assert objection == "draws with several arcs out of the root"
 
 
-def test_too_few_draws_are_no_evidence():
+def test_too_few_draws_are_not_evidence():
     with pytest.raises(ValueError, match="too few"):
         law_objection(exact, SCORES, 5, single_root=True)
 

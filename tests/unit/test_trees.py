@@ -82,7 +82,7 @@ def test_trees_are_trees(heads):
 
 
 @ON_NO_TREES
-def test_what_is_no_tree_is_named(heads, message):
+def test_what_is_not_a_tree_is_named(heads, message):
     assert not is_tree(heads)
     assert not is_tree(heads, single_root=True)
     with pytest.raises(InvalidTreeError, match=message):
@@ -139,7 +139,7 @@ def test_shapes_and_types():
         (np.zeros((3, 0), int), InvalidTreeError, r"shape \(3, 0\)"),
     ],
 )
-def test_what_is_no_array_of_heads(function, heads, error, message):
+def test_what_is_not_an_array_of_heads(function, heads, error, message):
     with pytest.raises(error, match=message):
         function(heads)
 
@@ -210,7 +210,7 @@ def test_arcs_leave_padding_out():
         ([-1, 2, 1, 0], "it has the cycle 1 -> 2 -> 1"),
     ],
 )
-def test_what_is_no_tree_has_no_arcs(heads, message):
+def test_what_is_not_a_tree_has_no_arcs(heads, message):
     with pytest.raises(InvalidTreeError, match=message):
         arcs(heads)
 
@@ -301,7 +301,7 @@ def test_padding_survives_conll():
         (is_projective, [0, 1], "the entry of the root"),
     ],
 )
-def test_what_is_no_tree_is_not_converted(function, given, message):
+def test_what_is_not_a_tree_is_not_converted(function, given, message):
     with pytest.raises(InvalidTreeError, match=message):
         function(given)
 

@@ -64,7 +64,7 @@ PACKAGE = (
         "src/arborand/corpus/task.py",
         'if marker["job"] == job and is_whole else',
         "if is_whole else",
-        (*JOBS, "no_marker"),
+        (*JOBS, "not_a_marker"),
     ),
     Mutant(
         "a marker counts without its part",

@@ -22,7 +22,7 @@ from arborand.errors import InvalidTreeError, InvalidWeightsError
 from arborand.kinds import TreeKind
 from arborand.methods import WITH_REPLACEMENT, WITHOUT_REPLACEMENT, check_method
 from arborand.torch import operations
-from arborand.torch.border import (
+from arborand.torch.conversion import (
     answer_dtype,
     draw_key,
     key_words,

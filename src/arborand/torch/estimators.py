@@ -16,7 +16,7 @@ import torch
 from torch import Size, Tensor
 
 from arborand.arguments import check_choice, check_count
-from arborand.torch.border import answer_dtype
+from arborand.torch.conversion import answer_dtype
 from arborand.torch.distributions import arc_indicators
 
 if TYPE_CHECKING:

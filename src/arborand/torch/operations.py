@@ -37,14 +37,14 @@ from torch.library import Library, custom_op, infer_schema, register_fake, regis
 from arborand import _core, divergence, expectations, inference, sampling
 from arborand.expectations import check_arc_values
 from arborand.kinds import TreeKind
-from arborand.torch.border import (
+from arborand.torch.conversion import (
     answer_dtype,
     key_words,
     not_compiled,
-    of_scores,
     to_array,
     to_graphs,
     to_tensor,
+    value_and_gradient,
 )
 from arborand.trees import check_trees, num_root_arcs
 
@@ -73,7 +73,7 @@ def _compute_log_partition(
     log_weights: Tensor, lengths: Tensor | None, kind: int, workers: int
 ) -> Tensor:
     compute = _core.log_partition_of_scores
-    return of_scores(compute, log_weights, lengths, kind, workers, gradient=False)[0]
+    return value_and_gradient(compute, log_weights, lengths, kind, workers, gradient=False)[0]
 
 
 def _compute_arc_marginals(
@@ -110,7 +110,7 @@ def _compute_entropy(
     log_weights: Tensor, lengths: Tensor | None, kind: int, workers: int
 ) -> Tensor:
     compute = _core.entropy_of_scores
-    return of_scores(compute, log_weights, lengths, kind, workers, gradient=False)[0]
+    return value_and_gradient(compute, log_weights, lengths, kind, workers, gradient=False)[0]
 
 
 def _compute_entropy_gradient(
@@ -153,8 +153,8 @@ def _compute_kl_divergence(
     other_graphs = to_graphs(other, other_lengths, other_kind)
     if not np.array_equal(graphs.lengths, other_graphs.lengths):
         raise ValueError(
-            "the two distributions have graphs of other lengths: kl_divergence needs as many words "
-            "in each graph of one as in that of the other"
+            "the graphs of the two distributions differ in length: kl_divergence compares graphs "
+            "of the same number of words"
         )
     answer = divergence.kl_divergence(graphs, other_graphs, workers)
     return to_tensor(answer, log_weights, answer_dtype(_wider(log_weights, other)))
@@ -527,7 +527,9 @@ class _WithGradient(Function):
     # Without a `setup_context`, which only transforms need, and which costs as much as a sentence.
     @classmethod
     def forward(cls, ctx: Any, log_weights: Tensor, lengths: Tensor | None, *others: Any) -> Any:
-        value, gradient = of_scores(cls.compute, log_weights, lengths, *others, gradient=True)
+        value, gradient = value_and_gradient(
+            cls.compute, log_weights, lengths, *others, gradient=True
+        )
         ctx.number, ctx.others = cls.number, others
         ctx.save_for_backward(log_weights, lengths, gradient)
         return value

@@ -15,7 +15,7 @@ from torch.distributions import Categorical, Independent, MixtureSameFamily, kl_
 import arborand
 from arborand import InvalidTreeError, InvalidWeightsError, NoTreeError
 from arborand.torch import DependencyTrees, SpanningTrees, arc_indicators, distributions
-from arborand.torch.border import draw_key, key_words
+from arborand.torch.conversion import draw_key, key_words
 
 KINDS = pytest.mark.parametrize("kind", [SpanningTrees, DependencyTrees])
 LENGTHS = torch.tensor([4, 3])
@@ -228,7 +228,7 @@ def test_kl_divergence_broadcasts_and_ignores_padding():
     wide[:5, :5] = VALUES[0]
     padded = DependencyTrees(wide, lengths=torch.tensor(4))
     assert torch.equal(kl_divergence(p, padded), expected)
-    with pytest.raises(ValueError, match="other lengths"):
+    with pytest.raises(ValueError, match="differ in length"):
         kl_divergence(p, DependencyTrees(X, lengths=LENGTHS))
 
 
@@ -473,7 +473,7 @@ def test_lengths_of_an_empty_batch_may_be_an_empty_list():
     assert DependencyTrees(torch.zeros(0, 5, 5), lengths=[]).log_partition().shape == (0,)
 
 
-def test_conditions_that_are_no_tensors_are_refused():
+def test_conditions_that_are_not_tensors_are_refused():
     with pytest.raises(TypeError, match=r"heads must be a torch\.Tensor, not list"):
         DependencyTrees(X[0]).condition(heads=[-1, 2, -1, -1, -1])
     with pytest.raises(TypeError, match=r"allowed must be a torch\.Tensor, not ndarray"):
@@ -496,7 +496,7 @@ def test_generators_of_the_wrong_form_are_refused():
             draw(*([3] if draw.__name__ != "sample" else []), generator=3)
 
 
-def test_values_that_are_no_tensors_are_refused():
+def test_values_that_are_not_tensors_are_refused():
     with pytest.raises(TypeError, match=r"arc_values must be a torch\.Tensor, not ndarray"):
         DependencyTrees(X).expectation(VALUES.numpy())
 
@@ -527,7 +527,7 @@ def test_values_of_the_wrong_shape_are_refused():
     ],
     ids=["expectation", "variance", "first", "second"],
 )
-def test_values_that_are_no_numbers_are_refused(ask, bad, message, mode):
+def test_values_that_are_not_numbers_are_refused(ask, bad, message, mode):
     values = VALUES.clone()
     values[1, 2, 3] = bad
 
@@ -608,6 +608,6 @@ def test_shapes_and_dtypes_of_everything(batch, sample_shape, size, dtype, kind)
     assert x.grad.isfinite().all()
 
 
-def test_a_number_is_no_shape_of_draws():
+def test_a_number_is_not_a_shape_of_draws():
     with pytest.raises(TypeError, match=r"sample_shape is 3: pass a shape, \(3,\)"):
         DependencyTrees(torch.zeros(3, 3)).sample(3)

@@ -268,7 +268,7 @@ def test_compile_log_prob_and_sample():
     ],
     ids=["condition", "best_tree", "best_trees", "minimum_risk", "distinct", "generator"],
 )
-def test_compile_goes_on_behind_what_breaks_the_graph(ask):
+def test_compile_continues_behind_what_breaks_the_graph(ask):
     torch._dynamo.reset()
 
     def doubled(x):
@@ -629,6 +629,6 @@ def test_errors_on_values_are_raised_in_every_mode(mode):
         called(x)
 
 
-def test_log_prob_refuses_what_is_no_tree():
+def test_log_prob_refuses_what_is_not_a_tree():
     with pytest.raises(InvalidTreeError, match="cycle"):
         DependencyTrees(torch.zeros(4, 4)).log_prob(torch.tensor([-1, 2, 1, 0]))

@@ -69,7 +69,7 @@ def to_graphs(log_weights: Tensor, lengths: Tensor | None, kind: int) -> Graphs:
     )
 
 
-def of_scores(
+def value_and_gradient(
     compute: Callable[..., bool],
     log_weights: Tensor,
     lengths: Tensor | None,
