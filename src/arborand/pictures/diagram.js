@@ -113,11 +113,15 @@ const diagram = (() => {
     const { tokens, slots, rtl } = sentence, half = slots[j - 1] / 2 - 2;
     const entropy = entropies ? entropies[j] : 0, mark = marks ? marks(j) : {};
     const isUnsure = entropy >= UNCERTAIN_NATS;
-    const under = (text, row, kind) =>
-      part("text", { class: kind, x: round(x), y: round(ground + SIZES.ROW_BASELINE + SIZES.ROW_ROOM * row) }, text);
-    const rows = sentence.below.map((line, row) => under(shorten(line[j - 1], SIZES.LONGEST_ROW), row, "below"));
-    if (entropies && (mark.word || isUnsure))
-      rows.push(under(mark.word || `${entropy.toFixed(1)}${slots[j - 1] >= SIZES.NATS_ROOM ? " nats" : ""}`, rows.length, mark.word ? "chosen" : "entropy"));
+    const under = (text, row, kind) => {
+      const y = ground + SIZES.ROW_BASELINE + SIZES.ROW_ROOM * row;
+      return part("text", { class: kind, x: round(x), y: round(y) }, text);
+    };
+    const rows = sentence.below.map((line, row) =>
+      under(shorten(line[j - 1], SIZES.LONGEST_ROW), row, "below"));
+    const unit = slots[j - 1] >= SIZES.NATS_ROOM ? " nats" : "";
+    if (entropies && mark.word) rows.push(under(mark.word, rows.length, "chosen"));
+    else if (isUnsure) rows.push(under(`${entropy.toFixed(1)}${unit}`, rows.length, "entropy"));
     const form = shorten(tokens[j - 1]);
     const content = [
       form === tokens[j - 1] ? null : part("title", {}, tokens[j - 1]),
@@ -128,7 +132,9 @@ const diagram = (() => {
             "fill-opacity": heat(entropy).toFixed(2),
           })
         : null,
-      part("text", { class: "form", x: round(x), y: round(ground + SIZES.WORD_BASELINE), direction: rtl ? "rtl" : null }, form),
+      part("text", {
+        class: "form", x: round(x), y: round(ground + SIZES.WORD_BASELINE), direction: rtl ? "rtl" : null,
+      }, form),
       ...rows,
     ];
     return part(

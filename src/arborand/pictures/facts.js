@@ -143,8 +143,9 @@ const facts = (() => {
     changes.hidden = false;
     const moved = choices.moved(LEAST_CHANGE), rest = moved.length - MOST_CHANGES_LISTED;
     const items = moved.slice(0, MOST_CHANGES_LISTED).map(({ dependent: j, head }) => {
-      const [was, is] = [choices.before, choices.now].map((answer) => briefPercent(choices.probability(head, j, answer)));
-      return html("li", {}, wordButton(view, j), " on ", bdi(names[head]), `: ${was} → ${is}`);
+      const chance = (answer) => briefPercent(choices.probability(head, j, answer));
+      const change = `: ${chance(choices.before)} → ${chance(choices.now)}`;
+      return html("li", {}, wordButton(view, j), " on ", bdi(names[head]), change);
     });
     changes.replaceChildren(
       html("h3", {}, moved.length
@@ -229,8 +230,8 @@ const facts = (() => {
     const address = URL.createObjectURL(new Blob([choices.toConllu(view.choices)], { type: "text/plain" }));
     html("a", { href: address, download: fileName(view.sentence) }).click();
     setTimeout(() => URL.revokeObjectURL(address), 1000);
-    const isAll = !view.choices.state.forbidden.length;
-    tell(view, isAll ? "Saved with the fixed heads." : "Saved with the fixed heads; CoNLL-U has no place for forbidden ones.");
+    const isPart = view.choices.numFixed < view.choices.count;
+    tell(view, `Saved with the fixed heads${isPart ? "; CoNLL-U has no place for forbidden ones" : ""}.`);
   };
   const quoted = (text) => (/^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`);
   const copyCommand = async (view) => {

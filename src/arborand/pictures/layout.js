@@ -201,8 +201,9 @@ const layout = (() => {
           arc.strokes.push(stubStroke(stub, line, edge, way));
           // Isolated, so that a name from right to left does not take the number into itself.
           const name = `\u2068${shorten(tokens[stub.other - 1], 9)}\u2069`;
-          const text = isUnsure(arc) ? `${name} ${briefPercent(arc.p)}` : name;
-          write(arc, edge + way * 3, line.ground - stub.height, stub.more ? `and ${stub.more} more` : text, way > 0 ? "start" : "end");
+          let text = isUnsure(arc) ? `${name} ${briefPercent(arc.p)}` : name;
+          if (stub.more) text = `and ${stub.more} more`;
+          write(arc, edge + way * 3, line.ground - stub.height, text, way > 0 ? "start" : "end");
         }
     }
     for (const arc of [...drawn].sort((a, b) => (b.p ?? 0) - (a.p ?? 0))) {

@@ -167,6 +167,18 @@ def distinct_names(tokens: Sequence[str]) -> list[str]:
     ]
 
 
+def svg_picture(
+    kind: str, label: str, width: float, height: float, body: str, attributes: str = ""
+) -> str:
+    """Write a whole SVG on white paper; `label` is what a screen reader says."""
+    return (
+        f'<svg class="{kind}" xmlns="http://www.w3.org/2000/svg" role="img" '
+        f'aria-label="{escape(label)}" width="{width:.0f}" height="{height:.0f}" '
+        f'viewBox="0 0 {width:.0f} {height:.0f}" font-family="{FONT_FAMILY}"{attributes}>'
+        f'<rect class="paper" width="100%" height="100%" fill="#fff"/>{body}</svg>'
+    )
+
+
 def document_head(title: str, style: str, script: str) -> str:
     """Write the head of a document that loads nothing and runs nothing but this script.
 

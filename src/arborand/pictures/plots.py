@@ -13,6 +13,7 @@ from arborand.pictures.markup import (
     VERMILION,
     escape,
     percent,
+    svg_picture,
     without_rounding,
 )
 
@@ -97,18 +98,17 @@ def coverage_plot(log_prob: ArrayLike, *, exhausted: bool = False) -> str:
         f'text-anchor="middle">{number}</text>'
         for number in numbers
     )
-    return (
-        f'<svg class="coverage" xmlns="http://www.w3.org/2000/svg" role="img" '
-        f'aria-label="{escape(summary)}" width="{axes.width}" height="{axes.height}" '
-        f'viewBox="0 0 {axes.width} {axes.height}" font-family="{FONT_FAMILY}" font-size="11" '
-        f'fill="{GREY}"><rect class="paper" width="100%" height="100%" fill="#fff"/>{grid}{ticks}'
-        f'<path class="area" d="{line}V{axes.y(0):.1f}z" fill="{BLUE}" fill-opacity="0.14"/>'
+    body = (
+        f'{grid}{ticks}<path class="area" d="{line}V{axes.y(0):.1f}z" fill="{BLUE}" '
+        f'fill-opacity="0.14"/>'
         f'<path class="line" d="{line}" fill="none" stroke="{BLUE}" stroke-width="1.8"/>'
         f'<text class="label" x="{axes.x(0.5):.1f}" y="{axes.height - 4}" '
         f'text-anchor="middle">distinct trees, in the order drawn</text>'
         f'<text class="label" x="{axes.right}" y="12" text-anchor="end">{escape(percent(total))} '
-        f"covered</text></svg>"
+        f"covered</text>"
     )
+    font = f' font-size="11" fill="{GREY}"'
+    return svg_picture("coverage", summary, axes.width, axes.height, body, font)
 
 
 def calibration_plot(calibration: Calibration) -> str:

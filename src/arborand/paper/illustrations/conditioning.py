@@ -17,7 +17,7 @@ import numpy as np
 from arborand.distributions import DependencyTrees, SpanningTrees
 from arborand.paper.illustrations.graph_drawing import GraphDrawing, Line, check_labels, quoted
 from arborand.paper.illustrations.steps import Step, steps_page
-from arborand.pictures.markup import FONT_FAMILY, GREY, brief_percent, escape, percent, text_width
+from arborand.pictures.markup import GREY, brief_percent, escape, percent, svg_picture, text_width
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -86,14 +86,12 @@ class ConditioningPicture:
                 f'text-anchor="middle" font-size="14" fill="{GREY}">'
                 f"{escape(self._brief_caption(k))}</text></g>"
             )
-        return (
-            f'<svg class="conditioning" xmlns="http://www.w3.org/2000/svg" role="img" '
-            f'aria-label="{escape(" ".join(self._caption(k) for k in range(count)))}" '
-            f'width="{width:.0f}" height="{height:.0f}" viewBox="0 0 {width:.0f} {height:.0f}" '
-            f'font-family="{FONT_FAMILY}"><rect class="paper" width="100%" height="100%" '
-            f'fill="#fff"/>{"".join(panels)}<text class="heading" x="12" y="{height - 10:.1f}" '
-            f'font-size="13" fill="{GREY}">{escape(_KEY)}</text></svg>'
+        panels.append(
+            f'<text class="heading" x="12" y="{height - 10:.1f}" font-size="13" fill="{GREY}">'
+            f"{escape(_KEY)}</text>"
         )
+        label = " ".join(self._caption(k) for k in range(count))
+        return svg_picture("conditioning", label, width, height, "".join(panels))
 
     @property
     def html(self) -> str:

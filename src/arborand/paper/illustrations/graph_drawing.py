@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, NamedTuple
 from arborand.pictures.markup import (
     AMBER,
     BLUE,
-    FONT_FAMILY,
     GREY,
     INK,
     VERMILION,
     escape,
     shorten,
+    svg_picture,
     text_width,
 )
 
@@ -102,12 +102,7 @@ class GraphDrawing:
     ) -> str:
         """Draw the graph as a picture of its own."""
         body = self.body(lines, filled=filled, current=current)
-        return (
-            f'<svg class="graph" xmlns="http://www.w3.org/2000/svg" role="img" '
-            f'aria-label="{escape(label)}" width="{self.width:.0f}" height="{self.height:.0f}" '
-            f'viewBox="0 0 {self.width:.0f} {self.height:.0f}" font-family="{FONT_FAMILY}">'
-            f'<rect class="paper" width="100%" height="100%" fill="#fff"/>{body}</svg>'
-        )
+        return svg_picture("graph", label, self.width, self.height, body)
 
     def body(self, lines: Iterable[Line], *, filled: Iterable[int] = (), current: int = -1) -> str:
         """Draw the graph as part of a larger picture, with the node `current` highlighted."""

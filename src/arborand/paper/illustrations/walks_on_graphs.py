@@ -27,12 +27,12 @@ from arborand.paper.illustrations.graph_drawing import (
 from arborand.paper.illustrations.steps import Step, steps_page
 from arborand.paper.illustrations.walks import Walk, random_generator, walk_to_tree
 from arborand.pictures.markup import (
-    FONT_FAMILY,
     GREY,
     VERMILION,
     escape,
     percent,
     shorten,
+    svg_picture,
     text_width,
 )
 
@@ -99,7 +99,7 @@ class WalkPicture:
         height = y + _HEADING_ROOM + drawing.height
         width = max(width, drawing.width, text_width(caption, 14) + 24)
         label = " ".join(self._walk_in_words(walk) for walk in self.walks)
-        return _svg("walks", label, width, height, "".join(parts))
+        return svg_picture("walks", label, width, height, "".join(parts))
 
     @property
     def html(self) -> str:
@@ -171,7 +171,7 @@ class WalkPicture:
             loop = walk.loop(closing[0])
             lines += [Line(a, b, "erased") for a, b in pairwise(loop)]
         row, width, height = self._row(walk, length)
-        strip = _svg("strip", caption, width, height, row)
+        strip = svg_picture("strip", caption, width, height, row)
         current = walk.path[length - 1]
         graph = drawing.svg(lines, label=caption, filled=members, current=current)
         return Step(strip + graph, caption)
@@ -283,15 +283,6 @@ def loop_erased_walk(
         walks.append(walk)
     log_prob = float(distribution.log_prob(heads))
     return WalkPicture(names, tuple(walks), heads, log_prob, transitions)
-
-
-def _svg(kind: str, label: str, width: float, height: float, body: str) -> str:
-    return (
-        f'<svg class="{kind}" xmlns="http://www.w3.org/2000/svg" role="img" '
-        f'aria-label="{escape(label)}" width="{width:.0f}" height="{height:.0f}" '
-        f'viewBox="0 0 {width:.0f} {height:.0f}" font-family="{FONT_FAMILY}">'
-        f'<rect class="paper" width="100%" height="100%" fill="#fff"/>{body}</svg>'
-    )
 
 
 def _heading(y: float, words: str) -> str:
