@@ -24,7 +24,7 @@ import pyarrow.parquet  # noqa: F401 (imported once, before the forks)
 
 import arborand.cli.app  # noqa: F401
 from arborand.cli import main
-from arborand.corpus import creating, task
+from arborand.corpus import job, storage
 from arborand.formats import outputs, records
 
 SIGNALS = {"killed": signal.SIGKILL, "terminated": signal.SIGTERM, "interrupted": signal.SIGINT}
@@ -47,8 +47,8 @@ def prepare(fault: list | None, counter: int) -> None:
         if name in SIGNALS and count == number:
             os.kill(os.getpid(), SIGNALS[name])
 
-    creating.os.fsync = lambda descriptor: None  # a process dies here, not the machine
-    write, replace = task._Hashed.write, os.replace
+    storage.os.fsync = lambda descriptor: None  # a process dies here, not the machine
+    write, replace = job._Hashed.write, os.replace
 
     def counted_write(self, data):
         # Half of it reaches the file: what is killed here leaves a torn part behind.
@@ -63,8 +63,8 @@ def prepare(fault: list | None, counter: int) -> None:
         replace(source, target)
         event()
 
-    task._Hashed.write = counted_write
-    creating.os.replace = counted_replace
+    job._Hashed.write = counted_write
+    storage.os.replace = counted_replace
 
 
 def run(argv: list[str], fault: list | None) -> tuple[int, str, int]:

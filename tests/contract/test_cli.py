@@ -8,14 +8,16 @@ import pty
 import socket
 import subprocess
 import sys
+import threading
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 import pyarrow.parquet
 import pytest
 
 from arborand import DependencyTrees, SpanningTrees
-from arborand.corpus import computing
+from arborand.corpus import computations
 from arborand.formats import read_scores, read_trees
 from arborand.formats import records as runs
 from tests.command_line import CORPUS, Corpus, call, conllu_of, random_corpus
@@ -104,7 +106,7 @@ def test_bytes_do_not_depend_on_runs_portions_or_workers(
         (900, 1, 3),
     ]:
         monkeypatch.setattr(runs, "RUN_VALUES", run_values)
-        monkeypatch.setattr(computing, "DRAW_VALUES", draw_values)
+        monkeypatch.setattr(computations, "DRAW_VALUES", draw_values)
         for kind in ("jsonl", "parquet", "npz"):
             out = tmp_path / f"out.{kind}"
             result = arborand(
@@ -583,7 +585,6 @@ def test_version_and_help(arborand):
         (["marginals", SCORES, "-o", "m.conllu"], "cannot be written as conllu"),
         (["logz", SCORES, "--format", "jsonl"], "goes with -o"),
         (["logz", SCORES, "--restart"], "goes with -o"),
-        (["logz", SCORES, "-o", "-", "--format", "jsonl", "--resume"], "made in one go"),
         (["logz", SCORES, "-o", "x.npz", "--restart"], "Write to a folder"),
         (["logz", SCORES, "-o", "x.npz", "--engine", "ray"], "made in one go"),
         (["logz", SCORES, "-o", "x.npz", "--part-sentences", 3], "made in one go"),
@@ -735,6 +736,30 @@ def test_a_missing_framework_is_one_clear_sentence(monkeypatch, capsys):
         main()
     assert caught.value.code == 1
     assert "needs typer: pip install 'arborand[cli]'" in capsys.readouterr().err
+
+
+def test_one_call_of_sample_goes_through_at_most_20_files(arborand, corpus, tmp_path):
+    """A newcomer who follows one command should not have to open more."""
+    command = ("sample", corpus.save(tmp_path / "s.npz"), "-o", tmp_path / "t.parquet")
+    assert arborand(*command).status == 0  # what is imported late is imported now
+    package = str(Path(sys.modules["arborand"].__file__).parent)
+    called = set()
+
+    def record(frame, event, _):
+        file = frame.f_code.co_filename
+        if event == "call" and file.startswith(package) and frame.f_code.co_name != "<module>":
+            called.add(file.removeprefix(package))
+
+    threading.setprofile(record)  # a thread reads, another writes
+    sys.setprofile(record)
+    try:
+        status = arborand(*command).status
+    finally:
+        sys.setprofile(None)
+        threading.setprofile(None)
+    assert status == 0
+    assert {"/cli/commands.py", "/corpus/stream.py", "/formats/outputs.py"} < called
+    assert len(called) <= 20, sorted(called)
 
 
 def test_no_command_uses_the_network(arborand, corpus, tmp_path, monkeypatch):

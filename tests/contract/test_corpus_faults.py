@@ -19,8 +19,9 @@ import pyarrow.parquet
 import pytest
 
 from arborand import corpus
-from arborand.corpus import creating, engines, folders, state, task
-from arborand.corpus.engines import Passed
+from arborand.corpus import engines, storage
+from arborand.corpus import job as jobs
+from arborand.corpus.engines import Progress
 from arborand.errors import OutputError
 from tests import faults
 from tests.command_line import call, conllu_of, random_corpus, without_times
@@ -80,7 +81,7 @@ def same_but_times(out: Path, whole: Path) -> bool:
 
 
 def asides(folder: Path) -> list[str]:
-    return [path.name for path in folder.rglob("*") if creating.is_aside(path.name)]
+    return [path.name for path in folder.rglob("*") if storage.is_temporary(path.name)]
 
 
 def visible_is_right(folder: Path, whole: dict[str, bytes]) -> bool:
@@ -88,7 +89,7 @@ def visible_is_right(folder: Path, whole: dict[str, bytes]) -> bool:
     return all(
         whole.get(name) == data
         for name, data in content(folder).items()
-        if not creating.is_aside(name.rpartition("/")[2])
+        if not storage.is_temporary(name.rpartition("/")[2])
     )
 
 
@@ -171,7 +172,7 @@ def test_a_full_disk_names_the_file_or_the_folder_for_temporary_files(
     def full(*arguments):
         raise OSError(28, os.strerror(28))
 
-    monkeypatch.setattr(task._Hashed, "write", full)
+    monkeypatch.setattr(jobs._Hashed, "write", full)
     with pytest.raises(corpus.StoppedError, match=f"^{tempfile.gettempdir()}: No space left"):
         corpus.run("sample", shards, "memory://full/", seed=1)
 
@@ -212,7 +213,7 @@ def test_parts_of_workers_that_are_killed_are_made_again(shards, tmp_path, monke
             for process in processes:
                 process.send_signal(signal.SIGKILL)
             # What it would have left if it had been killed while it wrote.
-            left = f".arborand-{creating._machine()}-{processes[1].pid}-{0:016x}"
+            left = f".arborand-{storage._machine()}-{processes[1].pid}-{0:016x}"
             (tmp_path / "out" / left).write_bytes(b"half of a part")
 
     status = corpus.run(
@@ -305,7 +306,7 @@ def test_a_name_that_vanishes_while_it_is_written_costs_one_more_try(shards, tmp
             os.unlink(source)
         replace(source, target)
 
-    monkeypatch.setattr(creating.os, "replace", fail_once)
+    monkeypatch.setattr(storage.os, "replace", fail_once)
     corpus.run("sample", shards, tmp_path / "out", num_trees=5, seed=1)
     assert len(lost) == 1
     assert content(tmp_path / "out") == content(tmp_path / "whole")
@@ -409,8 +410,8 @@ def test_a_shard_whose_footer_stays_the_same_is_compared_by_its_bytes(
             run()
     # Only the time differs: it is the same job.
     changed.write_bytes(good)
-    read, sha256_of = [], state.shard_sha256
-    monkeypatch.setattr(state, "shard_sha256", lambda shard: read.append(1) or sha256_of(shard))
+    read, sha256_of = [], jobs.shard_sha256
+    monkeypatch.setattr(jobs, "shard_sha256", lambda shard: read.append(1) or sha256_of(shard))
     assert run().is_complete
     assert read
     assert without_times(content(Path("out"))) == without_times(before)
@@ -420,7 +421,7 @@ def test_what_was_not_written_since_is_not_read(job, tmp_path, monkeypatch):
     _, again = job
     assert again().status == 0
     (tmp_path / "out" / "shard-1.parquet").unlink()
-    monkeypatch.setattr(state, "shard_sha256", lambda shard: pytest.fail("it is read"))
+    monkeypatch.setattr(jobs, "shard_sha256", lambda shard: pytest.fail("it is read"))
     assert again().status == 0
 
 
@@ -433,7 +434,7 @@ def test_a_file_that_changes_while_its_parts_are_made_is_named(moment, tmp_path,
     run(tmp_path / "whole")
 
     def change(event):
-        if event.part == "scores-00001.parquet" and isinstance(event, Passed) == is_within:
+        if event.part == "scores-00001.parquet" and isinstance(event, Progress) == is_within:
             save_scores(scores, 9)
 
     with pytest.raises(corpus.StoppedError, match=r"scores\.parquet has changed since"):
@@ -476,7 +477,7 @@ def test_an_output_that_is_read_only_is_one_message(job, tmp_path, monkeypatch):
         return open_file(path, flags, *others, **options)
 
     with monkeypatch.context() as patch:
-        patch.setattr(creating.os, "open", refuse)
+        patch.setattr(storage.os, "open", refuse)
         result = again()
     assert result.status == 1
     assert f"{tmp_path}/out/_arborand/job.json: Read-only file system" in result.err
@@ -485,7 +486,7 @@ def test_an_output_that_is_read_only_is_one_message(job, tmp_path, monkeypatch):
     assert content(tmp_path / "out") == content(tmp_path / "whole")
     # What is finished needs no writing.
     with monkeypatch.context() as patch:
-        patch.setattr(creating.os, "open", refuse)
+        patch.setattr(storage.os, "open", refuse)
         result = again()
     assert (result.status, result.out.decode()) == (0, f"written: {tmp_path}/out/ (4 parts)\n")
     assert result.err == "arborand: 4 of 4 parts are there already\n"
@@ -518,7 +519,11 @@ def test_what_is_left_of_a_discarded_job_never_appears(same, moment, where, tmp_
 
     def discard(event):
         part, is_within = ("c" if "last" in moment else "b"), moment == "within a part"
-        if event.part == f"{part}.npz" and isinstance(event, Passed) == is_within and not happened:
+        if (
+            event.part == f"{part}.npz"
+            and isinstance(event, Progress) == is_within
+            and not happened
+        ):
             happened.append(event)
             status = corpus.run("sample", scores, out, seed=new, restart=True, **options)
             assert status.is_complete
@@ -565,7 +570,7 @@ def test_a_job_that_is_half_discarded_can_be_discarded(tmp_path, monkeypatch):
     scores, out = same_sizes(tmp_path / "scores"), tmp_path / "out"
     run = partial(corpus.run, "sample", scores, format="npz")
     run(tmp_path / "whole", seed=2)
-    remove = folders.Folder.remove
+    remove = storage.Folder.remove
     for left in range(1, 8):
         run(out, seed=1, restart=True)
         count = itertools.count()
@@ -576,7 +581,7 @@ def test_a_job_that_is_half_discarded_can_be_discarded(tmp_path, monkeypatch):
             remove(self, name)
 
         with monkeypatch.context() as patch:
-            patch.setattr(folders.Folder, "remove", killed)
+            patch.setattr(storage.Folder, "remove", killed)
             with pytest.raises(KeyboardInterrupt):
                 run(out, seed=2, restart=True)
         assert not corpus.read_status(str(out)).is_complete

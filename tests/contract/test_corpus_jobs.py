@@ -19,9 +19,9 @@ import pyarrow.parquet
 import pytest
 
 from arborand import corpus
-from arborand.corpus import creating, running
-from arborand.corpus.creating import written_aside
+from arborand.corpus import execution, storage
 from arborand.corpus.engines import rank_and_world
+from arborand.corpus.storage import atomic_write
 from arborand.errors import ArborandError, BiasedSamplerWarning
 from arborand.formats import FormatError, OutputError, read_trees
 from tests import faults
@@ -337,7 +337,7 @@ def test_a_part_that_another_run_finishes_meanwhile_is_not_made_again(whole, tmp
 def test_another_run_at_work_is_mentioned_and_one_that_was_killed_is_not(arborand, whole, tmp_path):
     out = tmp_path / "out"
     out.mkdir()
-    with written_aside(out / "theirs"):
+    with atomic_write(out / "theirs"):
         done = arborand("logz", tmp_path / "shards", "-o", f"{out}/")
         assert done.status == 0
         assert "another run is writing" in done.err
@@ -353,7 +353,7 @@ def test_another_run_at_work_is_mentioned_and_one_that_was_killed_is_not(arboran
         # In a container, the next process often has the number of the one that was killed.
         for pid in (*ended, os.getpid()):
             (out / "_arborand" / "part-0.parquet.done").unlink()
-            name = f".arborand-{creating._machine()}-{pid}-{'0' * 16}"
+            name = f".arborand-{storage._machine()}-{pid}-{'0' * 16}"
             (out / name).touch()
             done = arborand("logz", tmp_path / "shards", "-o", f"{out}/")
             assert done.status == 0
@@ -387,7 +387,7 @@ def test_another_job_is_refused_with_the_differences(arborand, whole, tmp_path):
 
 def test_another_version_does_not_continue(whole, tmp_path, monkeypatch):
     corpus.run("logz", tmp_path / "shards", tmp_path / "out")
-    monkeypatch.setattr(running, "__version__", "99.0")
+    monkeypatch.setattr(execution, "__version__", "99.0")
     with pytest.raises(OutputError, match=r"version was .* and is '99\.0'"):
         corpus.run("logz", tmp_path / "shards", tmp_path / "out")
 
@@ -690,21 +690,19 @@ def test_a_bad_sentence_is_named_with_its_shard_and_number(arborand, whole, tmp_
 
 
 def test_a_bad_sentence_is_never_tried_again(whole, tmp_path, monkeypatch):
-    from arborand.corpus import task
+    from arborand.corpus import job
 
     broken(tmp_path)
     tried = []
-    made = task._made
-    monkeypatch.setattr(
-        task, "_made", lambda *words: (tried.append(words[1].name), made(*words))[1]
-    )
+    made = job._made
+    monkeypatch.setattr(job, "_made", lambda *words: (tried.append(words[1].name), made(*words))[1])
     with pytest.raises(corpus.StoppedError):
         corpus.run("sample", tmp_path / "shards", tmp_path / "out", seed=1)
     assert tried.count("part-7.parquet") == 1
 
 
 def test_files_are_tried_three_times(whole, tmp_path, monkeypatch):
-    from arborand.corpus import task
+    from arborand.corpus import job
 
     tried = []
 
@@ -712,7 +710,7 @@ def test_files_are_tried_three_times(whole, tmp_path, monkeypatch):
         tried.append(part.name)
         raise ConnectionResetError(104, "Connection reset by peer", "s3")
 
-    monkeypatch.setattr(task, "_made", lost)
+    monkeypatch.setattr(job, "_made", lost)
     with pytest.raises(corpus.StoppedError, match="s3: Connection reset by peer"):
         corpus.run("sample", tmp_path / "shards", tmp_path / "out", seed=1)
     assert len(tried) == 3

@@ -163,10 +163,11 @@ def test_evaluate_writes_a_page_of_its_own(arborand, browser, compared, tmp_path
 
 def evaluate_all(folder):
     """Evaluate a corpus as the command does: sentences without gold heads count as sentences."""
-    from arborand.corpus import computing
-    from arborand.corpus.reading import open_corpus
+    from arborand.corpus.computations import Setting
+    from arborand.corpus.reports import Comparison
+    from arborand.corpus.stream import open_corpus
 
-    comparison = computing.Comparison(computing.Setting(True, False, 1))
+    comparison = Comparison(Setting(True, False, 1))
     with open_corpus(str(folder / "scores.npz"), str(folder / "gold.conllu")) as corpus:
         for run in corpus.runs():
             list(comparison(run))

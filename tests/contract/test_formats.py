@@ -22,7 +22,6 @@ from hypothesis import strategies as st
 from safetensors.numpy import save_file
 
 import arborand
-from arborand.corpus.creating import output_format
 from arborand.formats import (
     FormatError,
     OutputError,
@@ -35,7 +34,7 @@ from arborand.formats import records as runs
 from arborand.formats import scores as scores_files
 from arborand.formats.conllu import open_annotations
 from arborand.formats.inputs import open_input
-from arborand.formats.outputs import open_writer
+from arborand.formats.outputs import open_writer, output_format
 from arborand.formats.records import ENTROPY, MARGINALS, TREES, Layout, Rows, scores_layout
 from arborand.formats.scores import open_scores
 from tests.command_line import Corpus, conllu_of, random_corpus, save_rows

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import json
 import os
 import re
+import stat
 import subprocess
 import sys
 import zipfile
@@ -18,8 +20,9 @@ import pyarrow.parquet
 import pytest
 from safetensors.numpy import save_file
 
-from arborand.corpus.creating import written_aside
-from arborand.corpus.folders import write_output
+from arborand import corpus
+from arborand.corpus import storage
+from arborand.corpus.storage import atomic_write, write_output
 from arborand.formats import FormatError, OutputError, SentenceError, read_scores, read_trees
 from arborand.formats.inputs import visible
 from arborand.formats.outputs import FORMATS
@@ -561,15 +564,78 @@ def test_of_several_writers_the_first_one_wins(can_link, tmp_path, monkeypatch):
 
     if not can_link:
         monkeypatch.setattr(os, "link", refuse)
-    with written_aside(tmp_path / "out", replace=False) as file:
+    with atomic_write(tmp_path / "out", replace=False) as file:
         file.write(b"first")
     with (
         pytest.raises(FileExistsError),
-        written_aside(tmp_path / "out", replace=False) as file,
+        atomic_write(tmp_path / "out", replace=False) as file,
     ):
         file.write(b"second")
     assert (tmp_path / "out").read_bytes() == b"first"
     assert len(list(tmp_path.iterdir())) == 1
+
+
+@pytest.mark.parametrize("replace", [True, False])
+def test_files_are_written_where_systems_lack_what_linux_has(replace, tmp_path, monkeypatch):
+    """As on Windows: no O_NOFOLLOW, no links, no fsync of folders, no signal 0."""
+    open_file = os.open
+
+    def open_no_folder(path, flags, mode=0o777):
+        if os.path.isdir(path):
+            raise PermissionError(13, "Permission denied", str(path))
+        return open_file(path, flags, mode)
+
+    for name in ("O_NOFOLLOW", "O_CLOEXEC", "link", "kill"):
+        monkeypatch.delattr(os, name)
+    monkeypatch.setattr(os, "open", open_no_folder)
+    with atomic_write(tmp_path / "out", replace=replace) as file:
+        file.write(b"first")
+    if not replace:
+        with (
+            pytest.raises(FileExistsError),
+            atomic_write(tmp_path / "out", replace=False) as file,
+        ):
+            file.write(b"second")
+    assert (tmp_path / "out").read_bytes() == b"first"
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+    # Nobody can tell whether another process is alive: what it writes is left alone.
+    name = f".arborand-{storage._machine()}-{2**22 + 1}-{'0' * 16}"
+    (tmp_path / name).touch()
+    assert storage.is_being_written(name)
+    storage.remove_orphans(tmp_path)
+    assert (tmp_path / name).exists()
+
+
+def test_a_folder_that_cannot_be_synced_is_no_error_unless_the_disk_fails(tmp_path, monkeypatch):
+    sync = os.fsync
+
+    def fail(number):
+        def refuse(descriptor):
+            if stat.S_ISDIR(os.fstat(descriptor).st_mode):
+                raise OSError(number, os.strerror(number))
+            sync(descriptor)
+
+        return refuse
+
+    monkeypatch.setattr(os, "fsync", fail(errno.EINVAL))
+    write_output(tmp_path / "out", [b"x"])
+    assert (tmp_path / "out").read_bytes() == b"x"
+    monkeypatch.setattr(os, "fsync", fail(errno.EIO))
+    with pytest.raises(OSError, match="Input/output error"):
+        write_output(tmp_path / "out", [b"x"])
+
+
+def test_a_job_runs_where_systems_lack_what_linux_has(tmp_path, monkeypatch):
+    random_corpus(5).save(tmp_path / "scores.npz")
+    expected = corpus.run("sample", tmp_path / "scores.npz", tmp_path / "a", seed=1)
+    for name in ("O_NOFOLLOW", "O_CLOEXEC", "link", "kill"):
+        monkeypatch.delattr(os, name)
+    status = corpus.run("sample", tmp_path / "scores.npz", tmp_path / "b", seed=1)
+    assert status.is_complete
+    digests = [{p: m["sha256"] for p, m in one.done.items()} for one in (status, expected)]
+    assert digests[0] == digests[1]
+    again = corpus.run("sample", tmp_path / "scores.npz", tmp_path / "b", seed=1, restart=True)
+    assert again.is_complete
 
 
 def _umask():
@@ -588,15 +654,6 @@ def test_nothing_is_written_through_a_link(ending, arborand, tmp_path):
     assert arborand(*command).status == 0
     assert victim.read_text() == "precious"
     assert not out.is_symlink()
-
-
-@pytest.mark.parametrize("ending", [".partial", ".partial.journal"])
-def test_what_version_0_1_left_is_explained_and_left_alone(ending, arborand, tmp_path):
-    left = tmp_path / f"t.jsonl{ending}"
-    left.write_text("half")
-    result = arborand("sample", SCORES, "--seed", 1, "-o", tmp_path / "t.jsonl")
-    assert (result.status, left.read_text()) == (0, "half")
-    assert f"{left} is what version 0.1 left of an unfinished run" in result.err
 
 
 # ---- ids that are unusual
@@ -741,12 +798,12 @@ def test_impossible_numbers_are_refused(arguments, message, arborand):
 
 
 def test_a_number_of_trees_beyond_memory_is_named(arborand, tmp_path, monkeypatch):
-    from arborand.corpus import computing
+    from arborand.corpus import computations
 
     def full(self, run):
         raise MemoryError
 
-    monkeypatch.setattr(computing.SamplingWithoutReplacement, "__call__", full)
+    monkeypatch.setattr(computations.SamplingWithoutReplacement, "__call__", full)
     result = arborand("sample", SCORES, "-k", 10**9, "--without-replacement", "-o", "-", "--format",
                       "jsonl")  # fmt: skip
     assert result.status == 1

@@ -14,8 +14,8 @@ from typer.core import TyperGroup
 
 from arborand import __version__
 from arborand.cli import commands, evaluate, files, show
-from arborand.cli.messages import note
-from arborand.corpus.task import described
+from arborand.cli.terminal import note
+from arborand.corpus.job import described
 from arborand.errors import ArborandError, BiasedSamplerWarning, SuspiciousWeightsWarning
 from arborand.formats.inputs import visible
 from arborand.paper import commands as paper

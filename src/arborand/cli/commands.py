@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from arborand.cli import options
-from arborand.cli.jobs import go_through
+from arborand.cli.jobs import run_command
 
 
 @options.command()
@@ -38,7 +38,7 @@ def sample(
       In a pipe:
       [cyan]cat scores.npz | arborand sample - --format jsonl -o - | head[/cyan]
     """
-    go_through(
+    run_command(
         "sample",
         scores,
         run,
@@ -79,7 +79,7 @@ def best(
       [cyan]arborand best scores.npz --conllu partial.conllu --keep-heads \
           -o complete.conllu[/cyan]
     """
-    go_through("best", scores, run, num_trees=num_trees, minimum_risk=minimum_risk)
+    run_command("best", scores, run, num_trees=num_trees, minimum_risk=minimum_risk)
 
 
 @options.command()
@@ -96,7 +96,7 @@ def marginals(scores: list[str], *, run: options.Run) -> None:
 
       [cyan]arborand marginals scores.npz --conllu corpus.conllu | less[/cyan]
     """
-    go_through("marginals", scores, run)
+    run_command("marginals", scores, run)
 
 
 @options.command()
@@ -112,7 +112,7 @@ def logz(scores: list[str], *, run: options.Run) -> None:
 
       [cyan]arborand logz scores.npz --trees spanning -o logz.jsonl[/cyan]
     """
-    go_through("logz", scores, run)
+    run_command("logz", scores, run)
 
 
 @options.command()
@@ -135,4 +135,4 @@ def entropy(scores: list[str], *, run: options.Run) -> None:
 
       [cyan]arborand entropy scores.npz -o entropy.csv[/cyan]
     """
-    go_through("entropy", scores, run)
+    run_command("entropy", scores, run)

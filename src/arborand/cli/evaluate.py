@@ -10,15 +10,22 @@ from typing import TYPE_CHECKING
 import typer
 
 from arborand.cli import options
-from arborand.cli.messages import list_skipped, listed, note, progress, say_written
-from arborand.cli.streams import check_streams, chosen_format
-from arborand.cli.tables import plain_percent, print_table
-from arborand.corpus import computing
-from arborand.corpus.folders import write_output
-from arborand.corpus.passing import NoOutput
-from arborand.corpus.provenance import as_comment
-from arborand.corpus.running import is_folder, open_inputs, run_to_file, run_to_writer
-from arborand.corpus.work import Work
+from arborand.cli.jobs import check_files, choose_format
+from arborand.cli.terminal import (
+    list_skipped,
+    listed,
+    note,
+    plain_percent,
+    print_table,
+    progress,
+    say_written,
+)
+from arborand.corpus.computations import Setting, Work
+from arborand.corpus.execution import run_to_file, run_to_writer
+from arborand.corpus.reports import Comparison
+from arborand.corpus.shards import open_inputs
+from arborand.corpus.storage import is_folder, write_output
+from arborand.corpus.stream import NoOutput, as_comment
 from arborand.errors import FormatError
 from arborand.formats.records import EVALUATION
 
@@ -72,12 +79,12 @@ def evaluate(
     if output is not None and is_folder(output):
         raise typer.BadParameter("an evaluation is one file, not a folder", param_hint="--output")
     for target in (output, plot):
-        check_streams(scores, conllu, target)
+        check_files(scores, conllu, target)
     if plot is not None and Path(plot).suffix.lower() != ".svg":
         raise typer.BadParameter(f"{plot!r} is not .svg", param_hint="--plot")
-    chosen = chosen_format(output, options.Running(format_=format_), EVALUATION)
-    setting = computing.Setting(trees == "dependency", weights, workers, orientation=orientation)
-    comparison = computing.Comparison(setting)
+    chosen = choose_format(output, options.Running(format_=format_), EVALUATION)
+    setting = Setting(trees == "dependency", weights, workers, orientation=orientation)
+    comparison = Comparison(setting)
     described = {"trees": trees, "weights": weights, "orientation": orientation}
     work = Work("evaluate", comparison, EVALUATION, described)
     unwritten = NoOutput()

@@ -7,22 +7,19 @@ from typing import TYPE_CHECKING
 import typer
 
 from arborand.cli import options
-from arborand.cli.jobs import settled, write
-from arborand.cli.messages import by_reason, list_skipped, progress
-from arborand.cli.streams import check_streams
-from arborand.cli.tables import print_facts
-from arborand.corpus.checking import Findings, check_corpus
-from arborand.corpus.plan import open_shard
-from arborand.corpus.running import open_inputs
-from arborand.corpus.state import read_status
-from arborand.corpus.work import make_work
+from arborand.cli.jobs import check_files, prepare, write
+from arborand.cli.terminal import by_reason, list_skipped, print_facts, progress
+from arborand.corpus.computations import make_work
+from arborand.corpus.job import read_status
+from arborand.corpus.reports import Findings, check_corpus
+from arborand.corpus.shards import open_inputs, open_shard
 from arborand.formats.inputs import visible
 from arborand.formats.scores import open_scores
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from arborand.corpus.plan import Shard
+    from arborand.corpus.shards import Shard
 
 # How many sentences with the same id are listed.
 _LISTED_NUMBERS = 5
@@ -59,7 +56,7 @@ def convert(
 
       [cyan]arborand convert scores.npz shards/ --part-sentences 5000[/cyan]
     """
-    check_streams(source, conllu, output)
+    check_files(source, conllu, output)
     with open_inputs(source, conllu, output, trees=True) as inputs:
         list_skipped(write(make_work("convert"), inputs, output, running, skip=on_error == "skip"))
 
@@ -90,7 +87,7 @@ def check(
 
       [cyan]arborand check scores/ --workers 2 -o report/[/cyan]
     """
-    work = settled("check", scores, reading, output, running)
+    work = prepare("check", scores, reading, output, running)
     with open_inputs(scores, reading.conllu, output) as inputs:
         if output is not None:
             found = Findings(write(work, inputs, output, running), {}, None)

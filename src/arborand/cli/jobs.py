@@ -1,35 +1,87 @@
-"""From the options of a command to a job: into a folder, a file, a pipe or a table."""
+"""From the options of a command to a job: into a folder, a file, a pipe or a table.
+
+What makes no sense is refused before anything is read.
+"""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
 
-from arborand.cli import options
-from arborand.cli.messages import list_skipped, note, progress, say_written
-from arborand.cli.streams import check_streams, chosen_format
-from arborand.cli.tables import TableOutput
-from arborand.corpus.running import (
-    is_folder,
-    leftovers,
-    open_inputs,
-    run_job,
-    run_to_file,
-    run_to_writer,
-)
-from arborand.corpus.work import make_work
+from arborand.cli.terminal import TableOutput, list_skipped, note, progress, say_written
+from arborand.corpus.computations import make_work
+from arborand.corpus.execution import run_job, run_to_file, run_to_writer
+from arborand.corpus.shards import open_inputs
+from arborand.corpus.storage import check_output, check_target, is_folder, is_remote, is_stream
+from arborand.errors import OutputError
+from arborand.formats.outputs import output_format
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from arborand.corpus.passing import Skipped
-    from arborand.corpus.running import Inputs
-    from arborand.corpus.state import Status
-    from arborand.corpus.work import Work
+    from arborand.cli import options
+    from arborand.corpus.computations import Work
+    from arborand.corpus.job import Status
+    from arborand.corpus.shards import Inputs
+    from arborand.corpus.stream import Skipped
+    from arborand.formats.records import Layout
 
 
-def settled(
+def check_files(scores: str | Sequence[str], conllu: str | None, output: str | None = None) -> None:
+    """Refuse to read two files from one pipe, or to write where files are read or nothing can be.
+
+    Raises
+    ------
+    typer.BadParameter, OutputError
+    """
+    sources = [scores] if isinstance(scores, str) else list(scores)
+    for source in (*sources, conllu):
+        if source is not None and output is not None and _is_same_file(source, output):
+            raise typer.BadParameter(
+                f"{output!r} is the file that is read: choose another name", param_hint="--output"
+            )
+    if "-" in sources and len(sources) > 1:
+        raise typer.BadParameter("standard input stands alone", param_hint="SCORES")
+    if "-" in sources and conllu == "-":
+        raise typer.BadParameter(
+            "standard input can be the scores or the CoNLL-U file, not both", param_hint="--conllu"
+        )
+    if output is not None:
+        check_output(output, [] if isinstance(scores, str) else sources)  # or one file is read
+        if not (is_folder(output) or is_stream(output) or is_remote(output)):
+            check_target(Path(output))
+
+
+def _is_same_file(source: str, output: str) -> bool:
+    try:
+        return Path(source).samefile(output)
+    except OSError:  # one of them is not a file, or does not exist
+        return False
+
+
+def choose_format(output: str | None, running: options.Running, layout: Layout) -> str:
+    """Choose the format of an output; empty for a table on the terminal."""
+    is_job = output is not None and is_folder(output)
+    for name in ("restart", "engine", "part_sentences"):
+        if not is_job and getattr(running, name) != getattr(type(running), name):
+            raise typer.BadParameter(
+                "goes with -o NAME/. A single file is made in one go, by one process. Write to a "
+                "folder to be able to resume: rerun the same command",
+                param_hint=f"--{name.replace('_', '-')}",
+            )
+    if output is None:
+        if running.format_ is not None:
+            raise typer.BadParameter("goes with -o OUT", param_hint="--format")
+        return ""
+    try:
+        return output_format(output, running.format_ or ("parquet" if is_job else None), layout)
+    except OutputError as error:
+        raise typer.BadParameter(str(error), param_hint="--output / --format") from error
+
+
+def prepare(
     command: str,
     scores: Sequence[str],
     reading: options.Reading,
@@ -37,22 +89,22 @@ def settled(
     running: options.Running,
     **others: Any,
 ) -> Work:
-    """Make the work of a command, or refuse what makes no sense, before anything is read."""
+    """Make the work of a command."""
     names = ("trees", "weights", "orientation", "keep_heads")
     common = {name: getattr(reading, name) for name in names}
     try:
         work = make_work(command, **common, **others)
-    except ValueError as error:  # what options alone cannot say: which methods draw what
+    except ValueError as error:  # what options alone cannot tell: which methods draw what
         raise typer.BadParameter(str(error)) from error
-    check_streams(scores, reading.conllu, output)
+    check_files(scores, reading.conllu, output)
     if work.layout is not None:
-        chosen_format(output, running, work.layout)
+        choose_format(output, running, work.layout)
     return work
 
 
-def go_through(command: str, scores: Sequence[str], run: options.Run, **others: Any) -> None:
+def run_command(command: str, scores: Sequence[str], run: options.Run, **others: Any) -> None:
     """Compute something for every sentence of a corpus, and write it or print it."""
-    work = settled(command, scores, run, run.output, run, **others)
+    work = prepare(command, scores, run, run.output, run, **others)
     skip = run.on_error == "skip"
     with open_inputs(scores, run.conllu, run.output) as inputs:
         if run.output is None:
@@ -68,12 +120,7 @@ def write(
     work: Work, inputs: Inputs, output: str, running: options.Running, *, skip: bool = False
 ) -> list[Skipped]:
     """Run a job into a folder, a file or a pipe; return the sentences that cannot be used."""
-    format_ = chosen_format(output, running, work.layout or inputs.layout)
-    for path in leftovers(output):
-        note(
-            f"{path} is what version 0.1 left of an unfinished run. This version cannot continue "
-            "it, and leaves it alone: remove it"
-        )
+    format_ = choose_format(output, running, work.layout or inputs.layout)
 
     def began(status: Status) -> None:
         if status.has_writers and running.restart:
@@ -95,7 +142,7 @@ def write(
             try:
                 status = run_job(work, inputs, output, running, format_=format_, began=began, **how)
             except KeyboardInterrupt:
-                note("interrupted; what is finished is kept: the same command goes on from there")
+                note("interrupted; finished parts are kept: rerun the same command to resume")
                 raise
             count, total = len(status.done), status.num_parts
             parts = total if status.is_complete else f"{count} of {total}"

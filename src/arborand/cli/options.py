@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, get_type_hints
 
 import typer
 
-from arborand.corpus import running
-from arborand.corpus.computing import Setting
+from arborand.corpus.computations import Setting
+from arborand.corpus.execution import Execution
 from arborand.methods import DEFAULT_METHOD, WITH_REPLACEMENT, WITHOUT_REPLACEMENT, names
 
 _SCORES = "Scores"
@@ -103,7 +103,6 @@ _SHARED = {
         "The format, whatever the ending; of the parts of a folder: parquet, if not given.",
         _OUTPUT,
     ),
-    "resume": option("", hidden=True),
     "restart": option("Discard what another job has written to the output folder.", _OUTPUT),
     "part_sentences": option(
         "Divide a single file into parts of so many sentences.", _OUTPUT, min=1
@@ -133,11 +132,10 @@ _SHARED = {
 
 
 @dataclass(frozen=True)
-class Running(running.Running):
+class Running(Execution):
     """The options of every command that writes what it makes of a corpus."""
 
     format_: Format | None = None
-    resume: bool = False
 
 
 @dataclass(frozen=True)

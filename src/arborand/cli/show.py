@@ -10,21 +10,19 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from arborand.cli import options
-from arborand.cli.messages import by_reason, list_skipped, note, progress, say_written
-from arborand.cli.streams import check_streams
-from arborand.corpus.choosing import Choice, Order, parse_condition
-from arborand.corpus.comparing import compare_corpus, gold_heads
-from arborand.corpus.folders import write_output
-from arborand.corpus.provenance import as_comment, provenance
-from arborand.corpus.reading import open_corpus
+from arborand.cli.jobs import check_files
+from arborand.cli.terminal import by_reason, list_skipped, note, progress, say_written
+from arborand.corpus.reports import Choice, Order, compare_corpus, gold_heads, parse_condition
+from arborand.corpus.storage import write_output
+from arborand.corpus.stream import as_comment, open_corpus, provenance
 from arborand.errors import ArborandError, SentenceError
 from arborand.methods import DEFAULT_WITHOUT_REPLACEMENT
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from arborand.corpus.computing import Setting
-    from arborand.corpus.reading import Corpus
+    from arborand.corpus.computations import Setting
+    from arborand.corpus.stream import Corpus
     from arborand.evaluation import Summary
     from arborand.formats.conllu import Annotation
     from arborand.formats.records import Sentences
@@ -109,7 +107,7 @@ def show(
     from arborand.pictures import arc_diagram, page
     from arborand.pictures.figures import check_figures, figure
 
-    check_streams(scores, reading.conllu, output)
+    check_files(scores, reading.conllu, output)
     kind = "html" if output == "-" else Path(output).suffix.lower().removeprefix(".")
     if kind not in ("html", "htm", *_DIAGRAMS):
         raise typer.BadParameter(

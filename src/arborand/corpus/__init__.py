@@ -4,9 +4,9 @@ A corpus is one file of scores or many.  An output folder has one part for each 
 needs beyond NumPy comes with ``pip install 'arborand[cli]'``.
 """
 
-from arborand.corpus.mapping import SampleTrees
-from arborand.corpus.passing import Skipped
-from arborand.corpus.running import StoppedError, run
-from arborand.corpus.state import Status, read_status
+from arborand.corpus.execution import StoppedError, run
+from arborand.corpus.job import Status, read_status
+from arborand.corpus.stream import Skipped
+from arborand.corpus.tables import SampleTrees
 
 __all__ = ["SampleTrees", "Skipped", "Status", "StoppedError", "read_status", "run"]

@@ -1,6 +1,6 @@
 """Engines: who makes which part, and when.  Each is a loop over the same task.
 
-An engine tells what happens (``Passed``, ``Done`` or ``Failed``) as it happens.  It stops at the
+An engine tells what happens (``Progress``, ``Done`` or ``Failed``) as it happens.  It stops at the
 first part that cannot be made.  What is finished by then is kept.
 """
 
@@ -9,24 +9,27 @@ from __future__ import annotations
 import os
 import pickle
 import queue
+import socket
 import subprocess
 import sys
 import threading
+import time
 import warnings
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
-from arborand.corpus.task import TRIES, Done, Failed, record_failure, run_part
+from arborand.corpus.job import TRIES, Done, Failed, record_failure, run_part
+from arborand.corpus.storage import remove_own_temporaries
 from arborand.errors import ArborandError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from arborand.corpus.plan import Part
-    from arborand.corpus.task import Job
+    from arborand.corpus.job import Job
+    from arborand.corpus.shards import Part
 
-    Tell = Callable[["Passed | Done | Failed"], object]
+    Tell = Callable[["Progress | Done | Failed"], object]
 
 Engine = Literal["local", "array", "ray"]
 ENGINES = get_args(Engine)
@@ -40,7 +43,7 @@ _RANKS = (
 
 
 @dataclass(frozen=True)
-class Passed:
+class Progress:
     """How many sentences of a part have passed."""
 
     part: str
@@ -52,7 +55,7 @@ def run_here(job: Job, parts: Sequence[Part], tell: Tell) -> None:
     for part in parts:
 
         def advance(count: int, name: str = part.name) -> None:
-            tell(Passed(name, count))
+            tell(Progress(name, count))
 
         outcome = run_part(job, part, advance)
         tell(outcome)
@@ -139,7 +142,7 @@ class _Worker:
                 # The same modules as here; not a fork, nor this program's own main module again.
                 start = (
                     f"import sys; sys.path[:] = {sys.path!r}; "
-                    "from arborand.corpus.worker import main; main()"
+                    "from arborand.corpus.engines import serve; serve()"
                 )
                 self._process = subprocess.Popen(
                     [sys.executable, "-c", start],
@@ -224,3 +227,153 @@ def _started_as(rank_name: str, world_name: str, environment: Mapping[str, str])
             "--world"
         ) from error
     return rank, world
+
+
+# ---- a process that makes parts for another
+
+
+# How often it is told how far a part is, in seconds.
+_INTERVAL = 0.1
+
+
+def serve() -> None:
+    """Make parts until standard input ends."""
+    answers = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # what a library prints is no answer
+    tasks: queue.SimpleQueue[Any] = queue.SimpleQueue()
+    threading.Thread(target=_listen, args=(tasks,), daemon=True).start()
+    job = tasks.get()
+
+    def answer(event: object) -> None:
+        try:
+            pickle.dump(event, answers)
+            answers.flush()
+        except OSError:
+            _go()
+
+    def pass_on(message: Warning | str, *others: object) -> None:
+        """Let the other process say it, once: the next sentence may look as odd."""
+        warnings.simplefilter("ignore")
+        if isinstance(message, Warning):
+            answer(message)
+
+    warnings.showwarning = pass_on  # type: ignore[assignment]
+    while True:
+        part: Part = tasks.get()
+        told = time.monotonic()
+
+        def advance(count: int, name: str = part.name) -> None:
+            nonlocal told
+            if time.monotonic() - told > _INTERVAL:
+                told = time.monotonic()
+                answer(Progress(name, count))
+
+        answer(run_part(job, part, advance))
+
+
+def _listen(tasks: queue.SimpleQueue[Any]) -> None:
+    try:
+        while True:
+            tasks.put(pickle.load(sys.stdin.buffer))
+    except (EOFError, OSError, pickle.UnpicklingError):
+        _go()
+
+
+def _go() -> None:
+    remove_own_temporaries()
+    os._exit(1)
+
+
+# ---- Ray
+
+
+# How many tasks per processor wait in the cluster: enough to keep it busy, however many parts.
+_WINDOW = 4
+# How long to wait for news before looking again whether the cluster has grown, in seconds.
+_PATIENCE = 5.0
+# How long a cluster may take to answer, in seconds.
+_ANSWER = 10.0
+
+
+def run_on_ray(job: Job, parts: Sequence[Part], tell: Tell, address: str | None) -> None:
+    """Make parts on Ray, which repeats the tasks of workers and nodes that die.
+
+    Parameters
+    ----------
+    job, parts, tell
+        See :mod:`arborand.corpus.engines`.
+    address : str or None
+        Of a cluster.  None: Ray is started on this machine, and stopped at the end.  A program that
+        is connected to Ray already keeps its connection.
+    """
+    try:
+        import ray
+    except ModuleNotFoundError as error:
+        raise ModuleNotFoundError(
+            "--engine ray needs ray: pip install 'arborand[cli,ray]'", name=error.name
+        ) from error
+    is_ours = not ray.is_initialized()
+    if is_ours:
+        _connect(ray, address)
+    try:
+        _run(ray, job, parts, tell)
+    finally:
+        if is_ours:
+            ray.shutdown()
+
+
+def _check_address(address: str) -> None:
+    """Raise an error if nobody listens at an address: Ray itself would wait for many minutes."""
+    if address == "auto":
+        address = os.environ.get("RAY_ADDRESS", "")
+    host, _, port = address.removeprefix("ray://").partition("/")[0].rpartition(":")
+    if not (host and port.isdecimal()):  # Ray finds it, or says what is wrong with it
+        return
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), _ANSWER).close()
+    except (OSError, OverflowError, UnicodeError) as error:
+        raise ArborandError(f"Ray cannot be reached at {address}: {error}") from error
+
+
+def _connect(ray: Any, address: str | None) -> None:
+    options: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR"}
+    if address is not None:
+        _check_address(address)
+    if address is None:
+        options["include_dashboard"] = False
+    for left in reversed(range(TRIES)):
+        try:
+            ray.init(address=address or "local", **options)
+            return
+        except Exception as error:  # whatever it raises: Ray has no type of its own for it
+            ray.shutdown()
+            # A busy machine may take longer than Ray waits for itself.
+            if not left or address is not None:
+                what = "started here" if address is None else f"reached at {address}"
+                raise ArborandError(f"Ray cannot be {what}: {error}") from error
+
+
+def _run(ray: Any, job: Job, parts: Sequence[Part], tell: Tell) -> None:
+    task = ray.remote(max_retries=TRIES, num_cpus=job.work.threads)(run_part)
+    shared = ray.put(job)
+    left = list(reversed(parts))
+    going: dict[Any, Part] = {}
+    try:
+        while left or going:
+            window = max(1, int(_WINDOW * ray.cluster_resources().get("CPU", 1)))
+            while left and len(going) < window:
+                part = left.pop()
+                going[task.remote(shared, part)] = part
+            ready, _ = ray.wait(list(going), num_returns=1, timeout=_PATIENCE)
+            for reference in ready:
+                part = going.pop(reference)
+                try:
+                    outcome = ray.get(reference)
+                except ray.exceptions.RayError as error:
+                    outcome = record_failure(job, part, f"Ray gave it up: {error}")
+                tell(outcome)
+                if isinstance(outcome, Failed):
+                    return
+    finally:
+        for reference in going:
+            ray.cancel(reference, force=True)

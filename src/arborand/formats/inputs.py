@@ -15,7 +15,7 @@ import tempfile
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 from arborand.errors import FormatError
 
@@ -98,6 +98,14 @@ def _inspected(path: Path, name: str) -> InputFile:
         reason = getattr(error, "strerror", None) or error
         raise FormatError(f"{name} cannot be read: {reason}") from error
     return InputFile(path, name, kind_of(start, name), digest.hexdigest())
+
+
+def sha256_of(file: IO[bytes]) -> str:
+    """Read a file from here to its end, for its digest."""
+    digest = hashlib.sha256()
+    while chunk := file.read(CHUNK):
+        digest.update(chunk)
+    return digest.hexdigest()
 
 
 def kind_of(start: bytes, name: str) -> str:

@@ -10,10 +10,12 @@ import io
 import json
 import math
 from contextlib import suppress
+from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
+from arborand.errors import OutputError
 from arborand.formats.arrays import NpzWriter, SafetensorsWriter
 from arborand.formats.conllu import BlockTemplate
 from arborand.formats.inputs import as_json, required
@@ -21,7 +23,6 @@ from arborand.formats.records import Writer, matrix_sizes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
-    from pathlib import Path
 
     from numpy.typing import ArrayLike, NDArray
 
@@ -333,3 +334,32 @@ def open_writer(
 def formats_of(layout: Layout) -> tuple[str, ...]:
     """List the formats in which rows of this layout can be written."""
     return _FORMATS_OF.get(layout.name, _NUMBERS)
+
+
+def output_format(path: str | None, chosen: str | None, layout: Layout) -> str:
+    """Choose the format: as asked for, or by the name's ending.
+
+    Raises
+    ------
+    OutputError
+        If there is no such format, or none for this kind of rows.
+    """
+    allowed = formats_of(layout)
+    name = chosen or _ending(path or "")
+    if name not in FORMATS:
+        raise OutputError(
+            f"no format can be told from the name {path!r}: use --format with one of "
+            f"{', '.join(allowed)}, or end the name with / for a folder of parts"
+        )
+    if name not in allowed:
+        raise OutputError(f"{layout.name} cannot be written as {name}: use {', '.join(allowed)}")
+    return name
+
+
+def has_known_ending(path: str) -> bool:
+    """Tell whether the ending of a name tells a format."""
+    return _ending(path) in FORMATS
+
+
+def _ending(path: str) -> str:
+    return Path(path).suffix.lower().removeprefix(".")

@@ -10,12 +10,12 @@ import numpy as np
 import typer
 
 from arborand.cli import options
-from arborand.cli.messages import note, say_written
-from arborand.cli.streams import check_streams
-from arborand.corpus import computing
-from arborand.corpus.choosing import chosen_sentences
-from arborand.corpus.folders import write_output
-from arborand.corpus.reading import open_corpus
+from arborand.cli.jobs import check_files
+from arborand.cli.terminal import note, say_written
+from arborand.corpus.computations import Setting
+from arborand.corpus.reports import chosen_sentences
+from arborand.corpus.storage import write_output
+from arborand.corpus.stream import open_corpus
 from arborand.errors import ArborandError, FormatError, OutputError, SentenceError
 
 if TYPE_CHECKING:
@@ -113,10 +113,10 @@ def illustrate(
     from arborand.pictures import maze
     from arborand.pictures.figures import check_figures, figure
 
-    check_streams(scores, conllu)
+    check_files(scores, conllu)
     if also:
         check_figures()
-    setting = computing.Setting(trees == "dependency", weights, 1)
+    setting = Setting(trees == "dependency", weights, 1)
     with open_corpus(scores, conllu) as corpus:
         sentence = next(chosen_sentences(corpus, [sent_id] if sent_id else [], 1), None)
         if sentence is None:

@@ -20,7 +20,8 @@ import ray
 from ray.cluster_utils import Cluster
 
 from arborand import corpus
-from arborand.corpus import creating, ray_engine, task
+from arborand.corpus import engines, storage
+from arborand.corpus.job import run_part as make_part
 from arborand.errors import ArborandError
 from tests.command_line import random_corpus
 from tests.fronts.corpus.shards import content, patiently, save_shards
@@ -131,19 +132,19 @@ def test_workers_and_nodes_that_are_killed_cost_only_their_tasks(
         try:
             first.touch(exist_ok=False)
         except FileExistsError:
-            return task.run_part(job, part, lambda count: wait_for(go))
-        return task.run_part(job, part)
+            return make_part(job, part, lambda count: wait_for(go))
+        return make_part(job, part)
 
     def wait_for(path):
         while not path.exists():
             time.sleep(0.01)
 
-    monkeypatch.setattr(ray_engine, "run_part", run_part)
+    monkeypatch.setattr(engines, "run_part", run_part)
     killed = []
 
     def kill(event):
         if len(killed) == 0:
-            while not any(creating.is_aside(path.name) for path in out.rglob("*")):
+            while not any(storage.is_temporary(path.name) for path in out.rglob("*")):
                 time.sleep(0.01)
             found = [process for process in workers_of(cluster) if is_task(process)]
             for process in found:
@@ -175,7 +176,7 @@ def test_an_error_in_a_sentence_is_not_repeated_and_cancels_the_rest(cluster, tm
 
 
 def test_no_more_tasks_wait_than_the_cluster_can_take(cluster, shards, tmp_path, monkeypatch):
-    monkeypatch.setattr(ray_engine, "_WINDOW", 1)
+    monkeypatch.setattr(engines, "_WINDOW", 1)
     waiting = []
     wait = ray.wait
 

@@ -3,32 +3,243 @@
 ``_arborand/job.json`` says what the job is, and is written first.  ``_arborand/PART.done`` says
 that a part is complete, and what is in it.  ``_SUCCESS`` says that all are.  No file is ever
 changed, only replaced as a whole, and none is locked: two runs of one job write the same bytes, and
-what a job was writing when it was discarded never appears (see :mod:`arborand.corpus.task`).
+what a job was writing when it was discarded never appears (see :mod:`arborand.corpus.job`).
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import os
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
-from arborand.corpus.creating import is_aside, is_being_written
-from arborand.corpus.folders import check_writable, open_folder, put, put_first
-from arborand.corpus.passing import Skipped
-from arborand.corpus.plan import MANIFEST, SUCCESS, shard_sha256
-from arborand.corpus.provenance import differences
-from arborand.corpus.task import check_owner, failure_name, marker_name, read_marker
-from arborand.errors import OutputError
+from arborand.corpus.shards import MANIFEST, STATE, SUCCESS, open_shard, shard_sha256
+from arborand.corpus.storage import (
+    check_writable,
+    is_being_written,
+    is_temporary,
+    open_folder,
+    put,
+    put_first,
+)
+from arborand.corpus.stream import Skipped, Tally, write_rows
+from arborand.errors import ArborandError, OutputError, SentenceError
 from arborand.formats.inputs import as_json, parse_json
+from arborand.formats.outputs import open_writer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from arborand.corpus.folders import Folder, RemoteFolder
-    from arborand.corpus.plan import Part
+    from arborand.corpus.computations import Work
+    from arborand.corpus.shards import Part, Shard
+    from arborand.corpus.storage import Folder, RemoteFolder
+    from arborand.formats.records import Layout, Writer
+
+# ---- one part
+
+
+# How often a part is tried again whose files could not be read or written.
+TRIES = 3
+# A manifest begins with the digest of its job: within so many bytes, however long it is.
+_BEGINNING = 64
+
+
+@dataclass(frozen=True)
+class Job:
+    """All that a task needs to know beside its part."""
+
+    work: Work
+    format: str
+    output: str
+    conllu: Shard | None
+    skip: bool
+    digest: str
+
+
+@dataclass(frozen=True)
+class Done:
+    """A part that is complete: what its marker says."""
+
+    part: str
+    marker: dict[str, Any]
+
+    @property
+    def num_sentences(self) -> int:
+        """How many sentences have passed."""
+        return int(self.marker["sentences"])
+
+
+@dataclass(frozen=True)
+class Failed:
+    """A part that cannot be made, and why."""
+
+    part: str
+    reason: str
+    hint: str = ""
+    num_sentences: int = 0
+
+
+def marker_name(part: str) -> str:
+    """Name the marker of a part."""
+    return f"{STATE}/{part}.done"
+
+
+def failure_name(part: str) -> str:
+    """Name the file that says why a part cannot be made."""
+    return f"{STATE}/{part}.failed"
+
+
+def read_marker(
+    folder: Folder | RemoteFolder, part: str, job: str, size: int | None = None
+) -> dict[str, Any] | None:
+    """Read the marker of a part; it counts if it is this job's, and the part of its size."""
+    try:
+        with folder.open(marker_name(part)) as file:
+            marker: dict[str, Any] = parse_json(file.read())
+        there = folder.stamp(part).size if size is None else size
+        is_whole = marker["bytes"] == there and marker["input"]["sha256"] != ""
+        return marker if marker["job"] == job and is_whole else None
+    except (OSError, ValueError, KeyError, TypeError):  # then the part is made again
+        return None
+
+
+def run_part(
+    job: Job, part: Part, advance: Callable[[int], object] = lambda count: None
+) -> Done | Failed:
+    """Make one part; `advance` is told how many of its sentences have passed."""
+    for left in reversed(range(TRIES)):
+        try:
+            return _made(job, part, advance)
+        except (ArborandError, OSError, MemoryError) as error:
+            if left and isinstance(error, OSError):
+                continue
+            return record_failure(job, part, described(error), _hint(error, job.skip))
+    raise AssertionError
+
+
+def record_failure(job: Job, part: Part, reason: str, hint: str = "") -> Failed:
+    """Say in the folder why a part cannot be made."""
+    content = json.dumps({"job": job.digest, "reason": reason})
+    with suppress(OSError, OutputError):  # of the two errors, the first is the one to tell
+        folder = open_folder(job.output)
+        check = partial(check_owner, folder, job.digest)
+        put(folder, failure_name(part.name), content.encode(), check)
+    return Failed(part.name, reason, hint)
+
+
+def check_owner(folder: Folder | RemoteFolder, digest: str) -> None:
+    """Raise an error if the folder is no longer that of the job with this digest."""
+    with suppress(FileNotFoundError), folder.open(MANIFEST) as file:
+        if f'"digest": "{digest}"'.encode() in file.read(_BEGINNING):
+            return
+    raise OutputError(
+        f"{folder.where} belongs to another job now: this one was discarded with --restart"
+    )
+
+
+def _made(job: Job, part: Part, advance: Callable[[int], object]) -> Done:
+    folder = open_folder(job.output)
+    check = partial(check_owner, folder, job.digest)
+    found = read_marker(folder, part.name, job.digest)
+    if found is not None:
+        return Done(part.name, found)  # by another run of the same job, meanwhile
+    tally = Tally()
+    # Of trees it is not known how many sentences come before.
+    place = {"first_sentence": part.first + 1} if part.num_sentences else {}
+    # In this order: the part appears after it was made sure that its shard has not changed.
+    with folder.create(part.name) as target, open_shard(part.shard, digest=True) as file:
+        check()
+        hashed = _Hashed(target)
+
+        def begin(layout: Layout, record: dict[str, Any]) -> Writer:
+            record.update(place)
+            return open_writer(hashed, job.format, layout, record, spool=folder.spool)
+
+        try:
+            write_rows(
+                job.work,
+                [part],
+                file,
+                job.conllu,
+                begin,
+                tally,
+                skip=job.skip,
+                overlap=job.work.threads > 1,  # other processors make other parts
+                advance=advance,
+            )
+        except SentenceError as error:
+            raise _InShardError(part.shard.shown, error) from error
+        sha256 = file.sha256
+        check()
+    marker = {
+        "job": job.digest,
+        "part": part.name,
+        **place,
+        "sentences": tally.num_sentences,
+        "rows": tally.num_rows,
+        "input": {
+            "name": part.shard.name,
+            "sha256": sha256,
+            # As planned: what is written later has another time, and is compared by its digest.
+            "modified": part.shard.stamp.modified,
+        },
+        "bytes": hashed.size,
+        "sha256": hashed.digest.hexdigest(),
+        "skipped": [list(skipped) for skipped in tally.skipped],
+    }
+    put(folder, marker_name(part.name), json.dumps(marker, indent=1).encode(), check)
+    folder.remove(failure_name(part.name))
+    return Done(part.name, marker)
+
+
+class _InShardError(ArborandError):
+    """An error in a sentence, with the name of its shard."""
+
+    def __init__(self, shard: str, error: SentenceError) -> None:
+        super().__init__(f"{shard}: {error}")
+
+
+class _Hashed:
+    """A file that is written from front to back, and its digest."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file = file
+        self.digest = hashlib.sha256()
+        self.size = 0
+        self.closed = False
+
+    def write(self, data: bytes | memoryview) -> int:
+        self._file.write(data)
+        self.digest.update(data)
+        count = memoryview(data).nbytes
+        self.size += count
+        return count
+
+    def flush(self) -> None:
+        pass
+
+
+def described(error: BaseException) -> str:
+    """Say in a line what went wrong."""
+    if isinstance(error, MemoryError):
+        return "not enough memory"
+    if isinstance(error, OSError):
+        where = f"{os.fsdecode(error.filename)}: " if error.filename else ""
+        return f"{where}{error.strerror or error}"
+    return str(error)
+
+
+def _hint(error: BaseException, skip: bool) -> str:
+    is_sentence = isinstance(error, (SentenceError, _InShardError))
+    return "" if skip or not is_sentence else "--on-error skip leaves such sentences out"
+
+
+# ---- all parts
+
 
 # How many markers are read at a time, and how many files are named in a message.
 _READERS = 16
@@ -201,7 +412,7 @@ def begin(output: str, identity: dict[str, Any], parts: Sequence[Part], *, resta
     check_writable(folder)
     manifest = _manifest(folder) if folder.is_folder() else None
     if manifest is None:
-        others = [name for name in folder.sizes() if not is_aside(name.rpartition("/")[2])]
+        others = [name for name in folder.sizes() if not is_temporary(name.rpartition("/")[2])]
         if others:
             raise OutputError(
                 f"{output} holds other things ({', '.join(map(repr, sorted(others)[:_NAMED]))}): "
@@ -285,7 +496,7 @@ def _discard(folder: Folder | RemoteFolder, manifest: dict[str, Any]) -> bool:
     folder.remove(SUCCESS)
     discarded = {**manifest["identity"], "discarded": True}
     _put_manifest(put, folder, discarded, manifest["parts"])
-    asides = [name for name in folder.sizes() if is_aside(name.rpartition("/")[2])]
+    asides = [name for name in folder.sizes() if is_temporary(name.rpartition("/")[2])]
     had_writers = any(map(is_being_written, asides))
     for name in asides:
         folder.remove(name)
@@ -322,3 +533,19 @@ def finish(status: Status, *, alone: bool) -> Status:
         put(folder, SUCCESS, (json.dumps(content, indent=1) + "\n").encode(), check)
         status.is_complete = True
     return status
+
+
+def differences(before: dict[str, Any], now: dict[str, Any]) -> list[str]:
+    """List what differs between two records, in words."""
+    found = []
+    for key in sorted({*before, *now}):
+        old, new = before.get(key), now.get(key)
+        if isinstance(old, dict) and isinstance(new, dict):
+            found += [f"{key} {difference}" for difference in differences(old, new)]
+        elif old != new:
+            found.append(f"{key} was {_shown(old)} and is {_shown(new)}")
+    return found
+
+
+def _shown(value: Any) -> str:
+    return "not given" if value is None else repr(value)

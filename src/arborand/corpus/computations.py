@@ -6,13 +6,15 @@ words, never over padding, and draws are counted by the sentence's place in the 
 
 from __future__ import annotations
 
+import os
 import warnings
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, is_dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from arborand.arguments import check_choice, check_count
 from arborand.distributions import DependencyTrees, SpanningTrees
 from arborand.errors import (
     ArborandError,
@@ -20,28 +22,42 @@ from arborand.errors import (
     NoTreeError,
     SuspiciousWeightsWarning,
 )
-from arborand.evaluation import Summary, evaluate
 from arborand.formats.inputs import visible
-from arborand.formats.records import Rows
+from arborand.formats.records import (
+    BEST_TREES,
+    ENTROPY,
+    FINDINGS,
+    LOG_PARTITION,
+    MARGINALS,
+    TREES,
+    Rows,
+)
 from arborand.kinds import TreeKind
+from arborand.methods import (
+    DEFAULT_METHOD,
+    DEFAULT_WITHOUT_REPLACEMENT,
+    WITH_REPLACEMENT,
+    WITHOUT_REPLACEMENT,
+    check_method,
+)
 from arborand.randomness import stream_key
 from arborand.sampling import sample_scores
-from arborand.validation import HEAD_DEPENDENT
+from arborand.validation import HEAD_DEPENDENT, ORIENTATIONS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from numpy.typing import NDArray
 
     from arborand.distributions import TreeDistribution
-    from arborand.formats.records import Sentences
+    from arborand.formats.records import Layout, Sentences
+
+    Computation = Callable[[Sentences], Iterator[Rows]]
 
 # How many heads of one sentence are drawn at a time.
 DRAW_VALUES = 1 << 19
 # How much more a run may hold, as it is counted, if it is not padded.
 _UNPADDED = 8
-# How many sentences of a kind are named.
-_NAMED = 3
 
 
 @dataclass(frozen=True)
@@ -66,7 +82,7 @@ class Setting:
         maker = DependencyTrees if kind else SpanningTrees
         make = maker.from_weights if self.weights else maker
         padded = run.padded(0.0 if self.weights else -np.inf)
-        heads = _given_heads(run, padded.shape[-1]) if self.keep_heads else None
+        heads = given_heads(run, padded.shape[-1]) if self.keep_heads else None
 
         def made(which: Any) -> TreeDistribution:
             with _naming_sentences(run):
@@ -101,7 +117,7 @@ def _naming_sentences(run: Sentences) -> Iterator[None]:
         warnings.warn(odd, stacklevel=1)
 
 
-def _given_heads(run: Sentences, size: int) -> NDArray[np.int32]:
+def given_heads(run: Sentences, size: int) -> NDArray[np.int32]:
     """Read the heads that a CoNLL-U file gives, -1 where it gives none."""
     heads = np.full((len(run), size), -1, dtype=np.int32)
     for i, annotation in enumerate(run.annotations):
@@ -260,9 +276,10 @@ def _tree_rows(
     )
 
 
-def _sentence_rows(
+def sentence_rows(
     run: Sentences, columns: dict[str, NDArray[np.float64]], values: NDArray[Any] | None = None
 ) -> Rows:
+    """Make a row of each sentence of a run."""
     ones = np.ones(len(run), dtype=np.int64)
     lists = np.empty(0) if values is None else values
     return Rows(run.sent_ids, run.lengths, ones, columns, lists, 0, run.tokens, run.annotations)
@@ -278,7 +295,7 @@ class Marginals:
         """Compute the marginals of a run."""
         marginals = self.setting.distribution(run).arc_marginals(workers=self.setting.workers)
         real = np.arange(marginals.shape[-1]) <= run.lengths[:, None]
-        yield _sentence_rows(run, {}, marginals[real[:, :, None] & real[:, None, :]])
+        yield sentence_rows(run, {}, marginals[real[:, :, None] & real[:, None, :]])
 
 
 @dataclass(frozen=True)
@@ -290,7 +307,7 @@ class LogPartition:
     def __call__(self, run: Sentences) -> Iterator[Rows]:
         """Compute log Z of a run."""
         log_partition = self.setting.distribution(run).log_partition(workers=self.setting.workers)
-        yield _sentence_rows(run, {"log_partition": log_partition})
+        yield sentence_rows(run, {"log_partition": log_partition})
 
 
 @dataclass(frozen=True)
@@ -317,7 +334,7 @@ class Entropy:
             "best_log_prob": distribution.log_prob(best),
             "single_root_share": np.exp(np.minimum(log_dependency - log_spanning, 0.0)),
         }
-        yield _sentence_rows(run, columns)
+        yield sentence_rows(run, columns)
 
     def _log_dependency(self, run: Sentences) -> NDArray[np.float64]:
         """Compute log Z of the dependency trees: -inf where there is none."""
@@ -330,49 +347,6 @@ class Entropy:
         return answer
 
 
-class Named:
-    """How many sentences there are of some kind, and the first ones."""
-
-    def __init__(self) -> None:
-        self.count = 0
-        self.first: list[str] = []
-
-    def add(self, run: Sentences, which: NDArray[np.bool_]) -> None:
-        """Add the marked sentences of a run."""
-        self.count += int(which.sum())
-        for i in np.flatnonzero(which)[: _NAMED - len(self.first)].tolist():
-            self.first.append(run.sent_ids[i])
-
-
-class Comparison:
-    """The comparison with gold heads: of each sentence, and, as it goes, of all together."""
-
-    def __init__(self, setting: Setting) -> None:
-        self.setting = setting
-        self.summary = Summary()
-        self.no_trees, self.impossible = Named(), Named()
-
-    def __call__(self, run: Sentences) -> Iterator[Rows]:
-        """Compare a run with what its CoNLL-U file gives as heads."""
-        distribution = self.setting.distribution(run)
-        gold = _given_heads(run, distribution.log_weights.shape[-1])
-        found = evaluate(distribution, gold, workers=self.setting.workers)
-        # Nothing fails from here on: what is added up has passed.
-        self.summary = self.summary.plus(found)
-        self.no_trees.add(run, ~found.is_tree)
-        self.impossible.add(run, found.log_prob == -np.inf)
-        columns = {
-            "gold_words": found.num_words,
-            "best_right": found.best_right,
-            "minimum_risk_right": found.minimum_risk_right,
-            "expected_right": found.expected_right,
-            "claimed_right": found.claimed_right,
-            "gold_log_prob": found.log_prob,
-        }
-        numbers = {name: column.astype(np.float64) for name, column in columns.items()}
-        yield _sentence_rows(run, numbers)
-
-
 @dataclass(frozen=True)
 class Gate:
     """Nothing but the check that every distribution begins with."""
@@ -382,7 +356,7 @@ class Gate:
     def __call__(self, run: Sentences) -> Iterator[Rows]:
         """Check a run."""
         self.setting.distribution(run)
-        yield _sentence_rows(run, {})
+        yield sentence_rows(run, {})
 
 
 class Check(Gate):
@@ -395,7 +369,7 @@ class Check(Gate):
 
     def finding(self, sentence: Sentences, reason: str) -> Rows:
         """Say why a sentence cannot be used."""
-        return _sentence_rows(sentence, {"reason": np.array([reason], dtype=object)})
+        return sentence_rows(sentence, {"reason": np.array([reason], dtype=object)})
 
 
 @dataclass(frozen=True)
@@ -408,4 +382,145 @@ class Copy:
         """Pass a run on."""
         with np.errstate(invalid="ignore"):  # some NaNs complain already when they are copied
             values = run.scores.astype(self.dtype, copy=False)
-        yield _sentence_rows(run, {}, values)
+        yield sentence_rows(run, {}, values)
+
+
+# ---- commands
+
+
+_SCORES = {"trees", "weights", "orientation", "keep_heads"}
+# The options of each command.
+OPTIONS = {
+    "sample": _SCORES | {"num_trees", "without_replacement", "method", "seed"},
+    "best": _SCORES | {"num_trees", "minimum_risk"},
+    **dict.fromkeys(("marginals", "logz", "entropy", "check"), _SCORES),
+    "convert": set(),
+}
+
+
+@dataclass(frozen=True)
+class Work:
+    """A command with its options.
+
+    Attributes
+    ----------
+    command : str
+    compute : Computation or None
+        None for trees that are converted, and until it is known what is.
+    layout : Layout or None
+        What is written; None for ``convert`` until its inputs are known.
+    options : dict
+        The options that matter for what is written, in the order of the record.
+    num_trees : int
+        Per sentence; 0 if no trees are written.
+    seed, method
+        None where nothing is drawn.
+    """
+
+    command: str
+    compute: Computation | None
+    layout: Layout | None
+    options: dict[str, Any]
+    num_trees: int = 0
+    seed: int | None = None
+    method: str | None = None
+
+    @property
+    def threads(self) -> int:
+        """How many threads may work on a run."""
+        return int(getattr(getattr(self.compute, "setting", None), "workers", 1))
+
+    @property
+    def run_scale(self) -> int:
+        """How much more than usual a run may hold."""
+        # More threads than processors need no more memory.
+        threads = min(self.threads, os.cpu_count() or 1)
+        return threads * int(getattr(self.compute, "run_scale", 1))
+
+    def with_threads(self, count: int) -> Work:
+        """Let so many threads work on a run."""
+        setting = getattr(self.compute, "setting", None)
+        if setting is None or not is_dataclass(self.compute):  # it adds up what it computes
+            return self
+        setting = replace(setting, workers=count)
+        return replace(self, compute=replace(self.compute, setting=setting))
+
+    def for_inputs(self, layout: Layout) -> Work:
+        """Let a conversion copy what its inputs hold."""
+        if self.layout is not None:
+            return self
+        compute = None if layout.name == "trees" else Copy(layout.dtype)
+        return replace(self, compute=compute, layout=layout)
+
+    def with_seed(self, seed: int) -> Work:
+        """Draw from this seed."""
+        return replace(
+            self,
+            compute=replace(self.compute, seed=seed),  # type: ignore[type-var]
+            options={**self.options, "seed": seed},
+            seed=seed,
+        )
+
+
+def make_work(
+    command: str,
+    *,
+    trees: str = "dependency",
+    weights: bool = False,
+    orientation: str = HEAD_DEPENDENT,
+    keep_heads: bool = False,
+    num_trees: int = 1,
+    without_replacement: bool = False,
+    method: str | None = None,
+    seed: int | None = None,
+    minimum_risk: bool = False,
+) -> Work:
+    """Make the work of a command.
+
+    A sample whose `seed` is None needs one (``with_seed``) before it can be drawn.
+    """
+    check_choice(trees, "trees", ("dependency", "spanning"))
+    check_choice(orientation, "orientation", ORIENTATIONS)
+    check_count(num_trees, "num_trees", 0)
+    if command not in OPTIONS:
+        raise ArborandError(f"there is no command {command!r}: use {', '.join(OPTIONS)}")
+    if minimum_risk and num_trees > 1:
+        raise ValueError(f"there is one tree of least risk, and {num_trees} are asked for")
+    if command == "convert":
+        return Work(command, None, None, {})
+    if command == "sample":
+        seed = None if seed is None else check_count(seed, "seed", 0)
+        methods = WITHOUT_REPLACEMENT if without_replacement else WITH_REPLACEMENT
+        check_method(method, methods, kind=TreeKind[trees.upper()])
+    setting = Setting(trees == "dependency", weights, 1, keep_heads, orientation)
+    common = {"keep-heads": keep_heads, "trees": trees, "weights": weights}
+    if orientation != HEAD_DEPENDENT:
+        common["orientation"] = orientation
+    if command == "sample":
+        described = {
+            "num-trees": num_trees,
+            "without-replacement": without_replacement,
+            "method": method,
+            "seed": seed,
+            **common,
+        }
+        compute: Computation
+        if without_replacement:
+            compute = SamplingWithoutReplacement(setting, num_trees, method, seed or 0)
+            method = method or DEFAULT_WITHOUT_REPLACEMENT
+        else:
+            method = method or DEFAULT_METHOD
+            compute = Sampling(setting, num_trees, method, seed or 0)
+        return Work(command, compute, TREES, described, num_trees, seed, method)
+    if command == "best":
+        described = {"num-trees": num_trees, "minimum-risk": minimum_risk, **common}
+        compute = BestTrees(setting, num_trees, minimum_risk)
+        return Work(command, compute, BEST_TREES, described, num_trees)
+    makers: dict[str, tuple[Callable[..., Computation], Layout]] = {
+        "marginals": (Marginals, MARGINALS),
+        "logz": (LogPartition, LOG_PARTITION),
+        "entropy": (Entropy, ENTROPY),
+        "check": (Check, FINDINGS),
+    }
+    make, layout = makers[command]
+    return Work(command, make(setting), layout, common)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from arborand.arguments import check_count, check_index
-from arborand.corpus.work import make_work
+from arborand.corpus.computations import make_work
 from arborand.errors import ArborandError, FormatError, SentenceError
 from arborand.formats.inputs import required
 from arborand.formats.parquet import check_type

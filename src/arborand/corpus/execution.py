@@ -4,59 +4,59 @@ from __future__ import annotations
 
 import os
 import secrets
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from arborand import __version__
 from arborand.arguments import check_choice, check_count, check_workers
-from arborand.corpus.creating import (
-    check_named,
-    has_known_ending,
-    is_stream,
-    output_format,
-)
+from arborand.corpus.computations import OPTIONS, make_work
 from arborand.corpus.engines import (
     ENGINES,
     Engine,
-    Passed,
+    Progress,
     rank_and_world,
     run_here,
     run_in_processes,
 )
-from arborand.corpus.folders import is_remote, open_folder, open_output, place
-from arborand.corpus.passing import Passage
-from arborand.corpus.plan import (
-    SCORES_ENDINGS,
-    TREES_ENDINGS,
+from arborand.corpus.job import (
+    Done,
+    Failed,
+    Job,
+    begin,
+    check_owner,
+    described,
+    finish,
+    job_digest,
+    recorded_seed,
+)
+from arborand.corpus.shards import (
     Part,
-    Shard,
-    find_shards,
     listing_digest,
     make_parts,
+    open_inputs,
     open_shard,
     shard_sha256,
 )
-from arborand.corpus.state import begin, finish, job_digest, recorded_seed
-from arborand.corpus.task import Done, Failed, Job, check_owner, described
-from arborand.corpus.work import OPTIONS, make_work
-from arborand.corpus.writing import write_rows
-from arborand.errors import ArborandError, FormatError, OutputError, SentenceError
-from arborand.formats.inputs import open_input
-from arborand.formats.outputs import open_writer
-from arborand.formats.records import TREES, scores_layout
-from arborand.formats.scores import open_scores
-from arborand.formats.trees import holds_trees
+from arborand.corpus.storage import (
+    check_output,
+    is_remote,
+    is_stream,
+    open_folder,
+    open_output,
+)
+from arborand.corpus.stream import Tally, write_rows
+from arborand.errors import ArborandError, SentenceError
+from arborand.formats.outputs import open_writer, output_format
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
 
-    from arborand.corpus.passing import Skipped
-    from arborand.corpus.state import Status
-    from arborand.corpus.work import Work
+    from arborand.corpus.computations import Work
+    from arborand.corpus.job import Status
+    from arborand.corpus.shards import Inputs
+    from arborand.corpus.stream import Skipped
     from arborand.formats.records import Layout, Writer
 
 # How many sentences of a single file make a part.
@@ -64,7 +64,7 @@ PART_SENTENCES = 10_000
 
 
 @dataclass(frozen=True)
-class Running:
+class Execution:
     """Who runs a job, and how it is divided; see :func:`run`."""
 
     restart: bool = False
@@ -90,97 +90,6 @@ class StoppedError(ArborandError):
     """A job that ended early: the reason, and what can be done."""
 
 
-@dataclass(frozen=True)
-class Inputs:
-    """What a job reads: the shards, the file that has their words, and what the shards hold."""
-
-    shards: list[Shard]
-    conllu: Shard | None
-    layout: Layout
-
-    @property
-    def num_sentences(self) -> int:
-        """The sentences of all shards."""
-        return sum(shard.num_sentences for shard in self.shards)
-
-
-@contextmanager
-def open_inputs(
-    inputs: Sequence[str],
-    conllu: str | None = None,
-    output: str | None = None,
-    *,
-    trees: bool = False,
-) -> Iterator[Inputs]:
-    """Find the files of a job; standard input (``-``) becomes a temporary file.
-
-    Raises
-    ------
-    FormatError
-        If one of them cannot be read.
-    OutputError
-        If the output would be read as input when the job goes on.
-    """
-    if output is not None:
-        _check_output(output, inputs)
-    endings = (*SCORES_ENDINGS, *TREES_ENDINGS) if trees else SCORES_ENDINGS
-    with ExitStack() as stack:
-
-        def found(names: Sequence[str], endings: tuple[str, ...]) -> list[Shard]:
-            if list(names) != ["-"]:
-                return find_shards(names, endings, output)
-            file = stack.enter_context(open_input("-"))
-            return [replace(find_shards([str(file.path)], endings)[0], shown="-")]
-
-        shards = found(inputs, endings)
-        # One type for all: who reads a folder of parts takes it from the first.
-        layout = scores_layout(np.dtype(max(shard.dtype for shard in shards)))
-        if trees and _hold_trees(shards):
-            layout = TREES
-            # Rows are trees, and how many sentences they are of shows when they are read.
-            shards = [replace(shard, first=0, num_sentences=0) for shard in shards]
-        words = None
-        if conllu is not None:
-            words, *others = found([conllu], (".conllu",))
-            if others:
-                raise FormatError(
-                    f"{conllu} stands for {1 + len(others)} files: put all words into one file"
-                )
-            if not words.sha256:
-                with open_shard(words, digest=True) as file:
-                    words = replace(words, sha256=file.sha256)
-        yield Inputs(shards, words, layout)
-
-
-def _hold_trees(shards: list[Shard]) -> bool:
-    with open_shard(shards[0]) as file:
-        if holds_trees(file):
-            return True
-        with open_scores(file):  # raises an error that says what is wrong
-            return False
-
-
-def is_folder(output: str) -> bool:
-    """Tell whether an output is a folder of parts: it ends with ``/``, or is a folder already."""
-    if output.partition("?")[0].endswith("/"):
-        return True
-    return not is_remote(output) and os.path.isdir(output) and not has_known_ending(output)
-
-
-def _check_output(output: str, inputs: Sequence[str]) -> None:
-    check_named(output)
-    target = place(output)
-    for where in inputs:
-        if where == "-" or is_remote(where) != is_remote(output):
-            continue
-        source = place(where)
-        is_read = is_remote(where) or os.path.isdir(where)
-        if is_read and (target == source or source in target.parents):
-            raise OutputError(f"{output} lies in the folder that is read: choose another one")
-        if target in source.parents and is_folder(output):
-            raise OutputError(f"{where} lies in {output}: choose another folder for the output")
-
-
 def run(
     command: str,
     inputs: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
@@ -196,7 +105,7 @@ def run(
     address: str | None = None,
     part_sentences: int = PART_SENTENCES,
     restart: bool = False,
-    tell: Callable[[Passed | Done | Failed], object] = lambda event: None,
+    tell: Callable[[Progress | Done | Failed], object] = lambda event: None,
     **options: Any,
 ) -> Status:
     """Run a command over a corpus, into a folder with one part for each shard.
@@ -274,22 +183,23 @@ def run(
     if options.get("keep_heads") and conllu is None:
         raise ValueError("keep_heads: there are no heads to keep; name their file with conllu")
     work = make_work(command, **options)
-    running = Running(restart, part_sentences, workers, engine, rank, world, address)
+    execution = Execution(restart, part_sentences, workers, engine, rank, world, address)
     where = os.fspath(output)
+    check_output(where, names)
     with open_inputs(names, conllu, where, trees=command == "convert") as found:
         skip = on_error == "skip"
-        return run_job(work, found, where, running, format_=format, skip=skip, tell=tell)
+        return run_job(work, found, where, execution, format_=format, skip=skip, tell=tell)
 
 
 def run_job(
     work: Work,
     inputs: Inputs,
     output: str,
-    running: Running,
+    execution: Execution,
     *,
     format_: str | None = None,
     skip: bool = False,
-    tell: Callable[[Passed | Done | Failed], object] = lambda event: None,
+    tell: Callable[[Progress | Done | Failed], object] = lambda event: None,
     began: Callable[[Status], object] = lambda status: None,
     advance: Callable[[int], object] = lambda count: None,
 ) -> Status:
@@ -297,27 +207,27 @@ def run_job(
 
     `began` is told what was done before, and `advance` how many sentences have passed so far.
     """
-    engine = running.engine
+    engine = execution.engine
     if engine not in ENGINES:
         raise ArborandError(f"there is no engine {engine!r}: use {', '.join(ENGINES)}")
     work = work.for_inputs(inputs.layout)
     chosen = output_format(output, format_ or "parquet", work.layout or inputs.layout)
-    parts = make_parts(inputs.shards, chosen, running.part_sentences)
+    parts = make_parts(inputs.shards, chosen, execution.part_sentences)
     is_divided = len(parts) > len(inputs.shards)
     mine: Sequence[Part] = parts
     if engine == "array":
-        place, count = rank_and_world(running.rank, running.world)
+        place, count = rank_and_world(execution.rank, execution.world)
         # Of the whole list, not of what is left: the others may see less of it done.
         mine = parts[place::count]
     if work.command == "sample" and work.seed is None:
-        seed = None if running.restart else recorded_seed(output)
+        seed = None if execution.restart else recorded_seed(output)
         if seed is None and engine == "array":
             raise ArborandError("the processes of an array have to draw from one seed: give --seed")
         work = work.with_seed(secrets.randbits(63) if seed is None else seed)
     identity = _identity(work, inputs, chosen)
     if is_divided:
-        identity["part-sentences"] = running.part_sentences
-    status = begin(output, identity, parts, restart=running.restart)
+        identity["part-sentences"] = execution.part_sentences
+    status = begin(output, identity, parts, restart=execution.restart)
     left = [part for part in mine if part.name not in status.done]
     if left and is_divided:
         # A file that is divided is read once for its digest, not once per part.
@@ -329,7 +239,7 @@ def run_job(
     advance(total)
     failures: list[Failed] = []
 
-    def listen(event: Passed | Done | Failed) -> None:
+    def listen(event: Progress | Done | Failed) -> None:
         nonlocal total
         if isinstance(event, Failed):
             failures.append(event)
@@ -341,9 +251,9 @@ def run_job(
         tell(event)
 
     if left:
-        num_processes = max(1, min(running.workers, len(left)))
+        num_processes = max(1, min(execution.workers, len(left)))
         job = Job(
-            work.with_threads(max(1, running.workers // num_processes)),
+            work.with_threads(max(1, execution.workers // num_processes)),
             chosen,
             output,
             inputs.conllu,
@@ -351,9 +261,9 @@ def run_job(
             job_digest(identity),
         )
         if engine == "ray":
-            from arborand.corpus.ray_engine import run_on_ray
+            from arborand.corpus.engines import run_on_ray
 
-            run_on_ray(job, left, listen, running.address)
+            run_on_ray(job, left, listen, execution.address)
         elif num_processes == 1:
             run_here(job, left, listen)
         else:
@@ -406,7 +316,7 @@ def run_to_writer(
     if work.command == "sample" and work.seed is None:
         work = work.with_seed(secrets.randbits(63))
     work = work.for_inputs(inputs.layout).with_threads(workers)
-    passage = Passage()
+    tally = Tally()
     parts = [Part("", shard, 0, shard.num_sentences) for shard in inputs.shards]
     try:
         with ExitStack() as stack:
@@ -414,10 +324,10 @@ def run_to_writer(
             if len(parts) == 1:
                 file = stack.enter_context(open_shard(parts[0].shard, digest=True))
             write_rows(
-                work, parts, file, inputs.conllu, begin_writing, passage, skip=skip, advance=advance
+                work, parts, file, inputs.conllu, begin_writing, tally, skip=skip, advance=advance
             )
-            skipped = passage.skipped
-            if skipped and len(skipped) == passage.num_sentences and work.command != "check":
+            skipped = tally.skipped
+            if skipped and len(skipped) == tally.num_sentences and work.command != "check":
                 reason = f"{skipped[0].reason} (and no other is usable)"
                 raise SentenceError(skipped[0].sent_id, skipped[0].number - 1, reason)
     except (ArborandError, OSError, MemoryError) as error:
@@ -426,10 +336,10 @@ def run_to_writer(
         message = described(error)
         if isinstance(error, SentenceError):
             message += "" if skip else "\n(--on-error skip leaves such sentences out)"
-        elif passage.last:
-            message = f"{message} ({passage.last})"
+        elif tally.last:
+            message = f"{message} ({tally.last})"
         raise StoppedError(message) from error
-    return passage.skipped
+    return tally.skipped
 
 
 def run_to_file(
@@ -455,12 +365,3 @@ def run_to_file(
             return open_writer(target, chosen, layout, record, spool=spool)
 
         return run_to_writer(work, inputs, begin_writing, **others)
-
-
-def leftovers(output: str) -> list[Path]:
-    """Find what version 0.1 has left of an unfinished output: a partial file and its journal."""
-    if is_remote(output) or is_stream(output):
-        return []
-    path = Path(output.rstrip("/"))
-    names = [path.with_name(path.name + ending) for ending in (".partial", ".partial.journal")]
-    return [name for name in names if os.path.lexists(name)] if path.name else []

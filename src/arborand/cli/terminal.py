@@ -1,8 +1,11 @@
-"""Tables on the terminal, where no output was named."""
+"""What the person at the terminal sees: notes and progress on standard error, tables on output."""
 
 from __future__ import annotations
 
 import math
+import os
+import sys
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,6 +13,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from arborand.corpus.storage import is_stream
 from arborand.formats.inputs import visible
 from arborand.pictures.markup import percent
 
@@ -19,6 +23,100 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from arborand.formats.records import Layout, Rows
+
+# ---- notes and progress
+
+
+# How many lines a list of sentences has, and how many sentences with one reason it names.
+_LISTED, _NAMED = 10_000, 3
+
+
+def note(message: str) -> None:
+    """Say something on standard error."""
+    print(f"arborand: {visible(message, keep=chr(10))}", file=sys.stderr)
+
+
+def say_written(path: str | os.PathLike[str]) -> None:
+    """Say on standard output that a file is complete; a pipe is its reader's business."""
+    if not is_stream(os.fspath(path)):
+        print(f"written: {visible(os.fspath(path))}", flush=True)
+
+
+def list_skipped(skipped: Sequence[Sequence[Any]]) -> None:
+    """List the sentences that were left out."""
+    if not skipped:
+        return
+    count = len(skipped)
+    note("\n".join([f"{count} sentence{'s' if count > 1 else ''} skipped:", *by_reason(skipped)]))
+
+
+def by_reason(problems: Sequence[Sequence[Any]]) -> list[str]:
+    """Write a line for each reason, with the sentences that cannot be used because of it.
+
+    Examples
+    --------
+    >>> by_reason([["a", "too long"], ["b", "NaN"], ["c", "too long"]])
+    ['  2 sentences (a, c): too long', '  b: NaN']
+    """
+    found: dict[str, list[str]] = {}
+    for sent_id, *_, reason in problems:
+        found.setdefault(reason, []).append(sent_id)
+    lines = []
+    for reason, sent_ids in list(found.items())[:_LISTED]:
+        names = listed(sent_ids) if len(sent_ids) > 1 else visible(sent_ids[0])
+        lines.append(f"  {names}: {visible(reason)}")
+    return lines + (
+        [f"  ... and {len(found) - _LISTED} other reasons"] if len(found) > _LISTED else []
+    )
+
+
+def listed(sent_ids: Sequence[str], count: int | None = None) -> str:
+    """Name the first of so many sentences."""
+    count = len(sent_ids) if count is None else count
+    names = ", ".join(map(visible, sent_ids[:_NAMED])) + (", ..." if count > _NAMED else "")
+    return f"{count} sentence{'s' if count > 1 else ''} ({names})"
+
+
+@contextmanager
+def progress(what: str, total: int) -> Iterator[Callable[[int], Any]]:
+    """Show how far a run has come, with its rate and the time left; not in a pipe."""
+    if not sys.stderr.isatty():
+        yield lambda _: None
+        return
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        ProgressColumn,
+        TextColumn,
+        TimeRemainingColumn,
+    )
+    from rich.text import Text
+
+    class Rate(ProgressColumn):
+        """Sentences a second."""
+
+        def render(self, task: Any) -> Text:
+            speed = task.finished_speed or task.speed
+            return Text(f"{speed:,.0f} sentences/s" if speed else "")
+
+    with Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        Rate(),
+        TimeRemainingColumn(),
+        TextColumn("left"),
+        console=Console(stderr=True),
+        transient=True,
+    ) as bar:
+        task = bar.add_task(what, total=total or None)  # None: nobody knows
+        yield lambda finished: bar.update(task, completed=finished)
+
+
+# ---- tables
+
 
 # How many sentences share a table, where each has one line.
 _LINES = 500

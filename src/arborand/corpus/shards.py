@@ -13,12 +13,14 @@ import hashlib
 import os
 import re
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePath, PurePosixPath
 from typing import TYPE_CHECKING
 
-from arborand.corpus.folders import (
+import numpy as np
+
+from arborand.corpus.storage import (
     Folder,
     Stamp,
     is_hidden,
@@ -28,17 +30,18 @@ from arborand.corpus.folders import (
     place,
     split,
 )
-from arborand.corpus.footers import Footer, read_footer, sha256_of
 from arborand.errors import FormatError, OutputError
-from arborand.formats.inputs import InputFile, open_input, shown_name
-from arborand.formats.records import scores_layout
-from arborand.formats.scores import open_scores
+from arborand.formats.inputs import InputFile, open_input, sha256_of, shown_name
+from arborand.formats.records import TREES, scores_layout
+from arborand.formats.scores import open_scores, read_footer
 from arborand.formats.trees import holds_trees
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from arborand.corpus.folders import RemoteFolder
+    from arborand.corpus.storage import RemoteFolder
+    from arborand.formats.records import Layout
+    from arborand.formats.scores import Footer
 
 # Which files of a folder are shards.
 SCORES_ENDINGS = (".parquet", ".npz", ".safetensors", ".npy")
@@ -62,7 +65,7 @@ class Shard:
         Its number of bytes, and when they were written.
     kind : str
     digest : str
-        Of its footer; see :mod:`arborand.corpus.footers`.
+        Of its footer; see :mod:`arborand.corpus.shards`.
     num_sentences : int
     first : int
         The place of its first sentence in the corpus, from 0.
@@ -263,15 +266,16 @@ def open_shard(shard: Shard, *, digest: bool = False) -> Iterator[InputFile]:
     stamp = folder.stamp(shard.name)
     with folder.local(shard.name) as path:
         sha256 = shard.sha256
-        if not sha256 or stamp != shard.stamp:
+        is_same = stamp == shard.stamp and stamp.modified != ""
+        if not is_same:
             footer, here = _footer(Folder(str(path.parent)), path.name, shard.shown)
             if (footer.digest, here.size) != (shard.digest, shard.stamp.size):
                 raise changed
-            if digest or sha256:
-                with path.open("rb") as file:
-                    sha256 = sha256_of(file)
-                if shard.sha256 not in ("", sha256):
-                    raise changed
+        if (digest and not sha256) or (sha256 and not is_same):
+            with path.open("rb") as file:
+                sha256 = sha256_of(file)
+            if shard.sha256 not in ("", sha256):
+                raise changed
         yield InputFile(path, shard.shown, shard.kind, sha256)
         if folder.stamp(shard.name) != stamp:
             raise changed
@@ -318,3 +322,72 @@ def listing_digest(shards: list[Shard]) -> str:
     """Give the names, numbers and footers of all shards one digest."""
     lines = [f"{shard.name}\t{shard.num_sentences}\t{shard.digest}\n" for shard in shards]
     return hashlib.sha256("".join(lines).encode("utf-8", "surrogateescape")).hexdigest()
+
+
+# ---- what a job reads
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """What a job reads: the shards, the file that has their words, and what the shards hold."""
+
+    shards: list[Shard]
+    conllu: Shard | None
+    layout: Layout
+
+    @property
+    def num_sentences(self) -> int:
+        """The sentences of all shards."""
+        return sum(shard.num_sentences for shard in self.shards)
+
+
+@contextmanager
+def open_inputs(
+    inputs: Sequence[str],
+    conllu: str | None = None,
+    output: str | None = None,
+    *,
+    trees: bool = False,
+) -> Iterator[Inputs]:
+    """Find the files of a job; standard input (``-``) becomes a temporary file.
+
+    Raises
+    ------
+    FormatError
+        If one of them cannot be read.
+    """
+    endings = (*SCORES_ENDINGS, *TREES_ENDINGS) if trees else SCORES_ENDINGS
+    with ExitStack() as stack:
+
+        def found(names: Sequence[str], endings: tuple[str, ...]) -> list[Shard]:
+            if list(names) != ["-"]:
+                return find_shards(names, endings, output)
+            file = stack.enter_context(open_input("-"))
+            return [replace(find_shards([str(file.path)], endings)[0], shown="-")]
+
+        shards = found(inputs, endings)
+        # One type for all: who reads a folder of parts takes it from the first.
+        layout = scores_layout(np.dtype(max(shard.dtype for shard in shards)))
+        if trees and _hold_trees(shards):
+            layout = TREES
+            # Rows are trees, and how many sentences they are of shows when they are read.
+            shards = [replace(shard, first=0, num_sentences=0) for shard in shards]
+        words = None
+        if conllu is not None:
+            words, *others = found([conllu], (".conllu",))
+            if others:
+                raise FormatError(
+                    f"{conllu} stands for {1 + len(others)} files: put all words into one file"
+                )
+            if not words.sha256:
+                with open_shard(words, digest=True) as file:
+                    words = replace(words, sha256=file.sha256)
+        yield Inputs(shards, words, layout)
+
+
+def _hold_trees(shards: list[Shard]) -> bool:
+    with open_shard(shards[0]) as file:
+        if holds_trees(file):
+            return True
+        with open_scores(file):  # raises an error that says what is wrong
+            return False

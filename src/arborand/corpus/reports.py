@@ -1,0 +1,377 @@
+"""Questions about a corpus as a whole: what is wrong, how good is it, what should be shown."""
+
+from __future__ import annotations
+
+import heapq
+import operator
+import re
+from dataclasses import dataclass
+from hashlib import blake2b
+from itertools import chain, groupby, islice
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+import numpy as np
+
+from arborand.corpus.computations import Gate, Work, given_heads, sentence_rows
+from arborand.corpus.execution import run_to_writer
+from arborand.corpus.shards import Part, open_shard
+from arborand.corpus.stream import NoOutput, Tally, open_corpus, part_runs, process_runs
+from arborand.errors import ArborandError, FormatError, InvalidTreeError
+from arborand.evaluation import Summary, evaluate
+from arborand.formats.records import LOG_PARTITION
+from arborand.formats.scores import open_scores
+from arborand.trees import check_trees
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable, Iterator
+
+    from numpy.typing import NDArray
+
+    from arborand.corpus.computations import Setting
+    from arborand.corpus.shards import Inputs, Shard
+    from arborand.corpus.stream import Corpus, Skipped
+    from arborand.formats.conllu import Annotation
+    from arborand.formats.records import Rows, Sentences
+
+# ---- check
+
+
+@dataclass(frozen=True)
+class Findings:
+    """What a check has found.
+
+    Attributes
+    ----------
+    problems : list of Skipped
+        The sentences that cannot be used.
+    lengths : dict from number of words to number of usable sentences that have so many
+    doubled_ids : dict from sent_id to the numbers of its sentences, or None
+        The ids that several sentences share; None if no sentence has an id.
+    """
+
+    problems: list[Skipped]
+    lengths: dict[int, int]
+    doubled_ids: dict[str, list[int]] | None
+
+
+def check_corpus(inputs: Inputs, setting: Setting, advance: Callable[[int], object]) -> Findings:
+    """Look at every number of every sentence, and at all ids."""
+    census = _Census()
+    problems = run_to_writer(
+        Work("check", Gate(setting), LOG_PARTITION, {}),
+        inputs,
+        census.begin,
+        advance=advance,
+    )
+    doubled_ids = None
+    if any(map(_has_ids, inputs.shards)):
+        bad = np.array([problem.number for problem in problems], dtype=np.int64)
+        good = np.setdiff1d(np.arange(1, inputs.num_sentences + 1), bad, assume_unique=True)
+        census.add_ids([problem.sent_id for problem in problems])
+        doubled_ids = _named(inputs.shards, _shared(census.digests, np.concatenate([good, bad])))
+    return Findings(problems, census.lengths, doubled_ids)
+
+
+class _Census(NoOutput):
+    """Counts sentences by their lengths, and keeps 16 bytes of each for its id."""
+
+    def __init__(self) -> None:
+        self.lengths: dict[int, int] = {}
+        self.digests = bytearray()
+
+    def write(self, rows: Rows) -> None:
+        for length in rows.lengths.tolist():
+            self.lengths[length] = self.lengths.get(length, 0) + 1
+        self.add_ids(rows.sent_ids)
+
+    def add_ids(self, sent_ids: list[str]) -> None:
+        for sent_id in sent_ids:
+            self.digests += blake2b(sent_id.encode(), digest_size=16).digest()
+
+
+def _has_ids(shard: Shard) -> bool:
+    with open_shard(shard) as file, open_scores(file) as scores:
+        return scores.has_sent_ids
+
+
+def _shared(digests: bytearray, numbers: NDArray[np.int64]) -> set[int]:
+    """Find the numbers of the sentences whose id another one has, too."""
+    halves = np.frombuffer(bytes(digests), dtype=np.uint64).reshape(-1, 2)
+    order = np.lexsort(halves.T)
+    is_same = (halves[order[1:]] == halves[order[:-1]]).all(axis=1)
+    return {*numbers[order[1:][is_same]].tolist(), *numbers[order[:-1][is_same]].tolist()}
+
+
+def _named(shards: list[Shard], numbers: set[int]) -> dict[str, list[int]]:
+    """Look up the ids of sentences: the numbers of those of each id."""
+    found: dict[str, list[int]] = {}
+    parts = [Part("", shard, 0, shard.num_sentences) for shard in shards] if numbers else []
+    for run in part_runs(parts, None, None):
+        for number, sent_id in enumerate(run.sent_ids, run.first + 1):
+            if number in numbers:
+                found.setdefault(sent_id, []).append(number)
+    return found
+
+
+# ---- gold trees
+
+# How many sentences of a kind are named.
+_NAMED = 3
+
+
+class Named:
+    """How many sentences there are of some kind, and the first ones."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.first: list[str] = []
+
+    def add(self, run: Sentences, which: NDArray[np.bool_]) -> None:
+        """Add the marked sentences of a run."""
+        self.count += int(which.sum())
+        for i in np.flatnonzero(which)[: _NAMED - len(self.first)].tolist():
+            self.first.append(run.sent_ids[i])
+
+
+class Comparison:
+    """The comparison with gold heads: of each sentence, and, as it goes, of all together."""
+
+    def __init__(self, setting: Setting) -> None:
+        self.setting = setting
+        self.summary = Summary()
+        self.no_trees, self.impossible = Named(), Named()
+
+    def __call__(self, run: Sentences) -> Iterator[Rows]:
+        """Compare a run with what its CoNLL-U file gives as heads."""
+        distribution = self.setting.distribution(run)
+        gold = given_heads(run, distribution.log_weights.shape[-1])
+        found = evaluate(distribution, gold, workers=self.setting.workers)
+        # Nothing fails from here on: what is added up has passed.
+        self.summary = self.summary.plus(found)
+        self.no_trees.add(run, ~found.is_tree)
+        self.impossible.add(run, found.log_prob == -np.inf)
+        columns = {
+            "gold_words": found.num_words,
+            "best_right": found.best_right,
+            "minimum_risk_right": found.minimum_risk_right,
+            "expected_right": found.expected_right,
+            "claimed_right": found.claimed_right,
+            "gold_log_prob": found.log_prob,
+        }
+        numbers = {name: column.astype(np.float64) for name, column in columns.items()}
+        yield sentence_rows(run, numbers)
+
+
+def gold_heads(sentence: Sentences) -> NDArray[np.intp] | None:
+    """Read the tree that a CoNLL-U file gives a sentence, if it gives one."""
+    annotation = sentence.annotations[0] if sentence.annotations else None
+    if annotation is None:
+        return None
+    try:
+        return check_trees(np.array([-1, *annotation.heads], dtype=np.intp))
+    except (FormatError, InvalidTreeError):  # a head is missing, or they are no tree
+        return None
+
+
+def compare_corpus(
+    corpus: Corpus, setting: Setting, advance: Callable[[int], object]
+) -> tuple[Summary | None, list[Skipped]]:
+    """Compare all sentences that have gold heads with them; no summary if none has any.
+
+    Sentences that cannot be used are left out, and listed.
+    """
+    if corpus.annotations is None:
+        return None, []
+    comparison, tally = Comparison(setting), Tally()
+    with open_corpus(corpus.scores.file, corpus.annotations.file) as again:
+        runs = _with_gold(again.runs())
+        process_runs(runs, comparison, NoOutput(), tally, skip=True, advance=advance)
+    return comparison.summary if comparison.summary.num_words else None, tally.skipped
+
+
+def _with_gold(runs: Iterable[Sentences]) -> Iterator[Sentences]:
+    """Leave out sentences without a gold head: all that is asked about gold would be empty."""
+
+    def has_gold(annotation: Annotation | None) -> bool:
+        return annotation is not None and any(head != "_" for head in annotation.column("HEAD"))
+
+    for run in runs:
+        start = 0
+        for is_kept, same in groupby(run.annotations, has_gold):
+            stop = start + len(list(same))
+            if is_kept:
+                yield run.part(start, stop)
+            start = stop
+
+
+# ---- which sentences are shown
+
+
+Order = Literal["file", "entropy", "length", "disagreement"]
+MEASURES = ("entropy", "length", "disagreement")
+# How a page says in which order its sentences are.
+_FIRST = {
+    "file": "in the order of the file",
+    "entropy": "the most uncertain first",
+    "length": "the longest first",
+    "disagreement": "those whose best tree differs most from the gold tree first",
+}
+_COMPARISONS: dict[str, Callable[[float, float], bool]] = {
+    "<": operator.lt,
+    "<=": operator.le,
+    "=": operator.eq,
+    ">=": operator.ge,
+    ">": operator.gt,
+}
+_CONDITION = re.compile(r"\s*(\w+)\s*(<=|>=|<|>|=)\s*(.*\S)\s*")
+
+
+class Condition(NamedTuple):
+    """What is asked of a sentence, such as ``entropy > 2`` or ``word = saw``."""
+
+    measure: str
+    comparison: str
+    value: str
+
+    def __str__(self) -> str:
+        return f"{self.measure} {self.comparison} {self.value}"
+
+
+def parse_condition(text: str) -> Condition:
+    """Read a condition.
+
+    Raises
+    ------
+    ValueError
+        If it is none.
+    """
+    match = _CONDITION.fullmatch(text)
+    if match is None or match[1] not in (*MEASURES, "word"):
+        raise ValueError(
+            f"{text!r} is no condition: expected one of {', '.join(MEASURES)}, compared by <, <=, "
+            "=, >= or > with a number, or word = WORD"
+        )
+    condition = Condition(match[1], match[2], match[3])
+    if condition.measure == "word":
+        if condition.comparison != "=":
+            raise ValueError(f"{text!r}: a word can only be compared by =")
+    else:
+        try:
+            float(condition.value)
+        except ValueError:
+            raise ValueError(f"{text!r}: {condition.value!r} is no number") from None
+    return condition
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Which sentences to show: those `wanted`, or the first in an order that meet conditions."""
+
+    most: int
+    order: Order = "file"
+    conditions: tuple[Condition, ...] = ()
+    wanted: tuple[str, ...] = ()
+
+    @property
+    def needs_gold(self) -> bool:
+        """Whether gold heads have to be there."""
+        named = {self.order, *(condition.measure for condition in self.conditions)}
+        return "disagreement" in named
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether the first sentences of the file are asked for, whatever they are."""
+        return self.order == "file" and not self.conditions
+
+    def choose(
+        self,
+        corpus: Corpus,
+        setting: Setting,
+        fault: Callable[[Sentences, Exception], None],
+    ) -> tuple[Iterable[Sentences], str | None]:
+        """Choose among the sentences of a corpus, as runs of one, and say which ones they are.
+
+        No more than `most` sentences are held at a time.  Nothing is said where sentences were
+        named, or all are shown in their order.
+
+        Parameters
+        ----------
+        corpus, setting
+        fault : function
+            Is told of sentences that cannot be used.
+        """
+        if self.wanted:
+            return chosen_sentences(corpus, self.wanted, self.most), None
+        if self.is_plain:
+            total = corpus.scores.num_sentences
+            shown = min(total, self.most)
+            selection = None if shown == total else self._described(shown, total)
+            return chosen_sentences(corpus, (), self.most), selection
+        kept: list[tuple[float, int, Sentences]] = []
+        count = 0
+        for one in chain.from_iterable(run.one_by_one() for run in corpus.runs()):
+            try:
+                measured = _Measured(one, setting)
+                if not all(measured.meets(condition) for condition in self.conditions):
+                    continue
+                rank = 0.0 if self.order == "file" else measured.value(self.order)
+            except (ArborandError, MemoryError) as error:
+                fault(one, error)
+                continue
+            count += 1
+            # The best of a heap is its last to go: of equals, the first in the file.
+            heapq.heappush(kept, (rank, -one.first, one))
+            if len(kept) > self.most:
+                heapq.heappop(kept)
+        kept.sort(key=lambda item: (-item[0], -item[1]))
+        return [one for _, _, one in kept], self._described(len(kept), count)
+
+    def _described(self, shown: int, count: int) -> str:
+        met = " and ".join(map(str, self.conditions))
+        which = f" with {met}" if met else ""
+        return f"{shown} of {count} sentences{which}, {_FIRST[self.order]}"
+
+
+class _Measured:
+    """A sentence with what conditions and orders ask of it, computed when it is asked for."""
+
+    def __init__(self, sentence: Sentences, setting: Setting) -> None:
+        sentence.check_usable()
+        self._sentence = sentence
+        self._setting = setting
+
+    def meets(self, condition: Condition) -> bool:
+        if condition.measure == "word":
+            words = self._sentence.tokens[0] or ()
+            return condition.value.casefold() in (word.casefold() for word in words)
+        compare = _COMPARISONS[condition.comparison]
+        return compare(self.value(condition.measure), float(condition.value))
+
+    def value(self, measure: str) -> float:
+        if measure == "length":
+            return float(self._sentence.lengths[0])
+        if measure == "entropy":
+            return float(self._setting.distribution(self._sentence)[0].entropy())
+        gold = gold_heads(self._sentence)
+        if gold is None:
+            return -1.0  # after all others
+        best = self._setting.distribution(self._sentence)[0].best_tree()
+        return float((best[: len(gold)] != gold).sum())
+
+
+def chosen_sentences(corpus: Corpus, wanted: Collection[str], most: int) -> Iterator[Sentences]:
+    """Read some sentences, one by one: the wanted ones, or the first ones if none are named."""
+    sentences = chain.from_iterable(run.one_by_one() for run in corpus.runs())
+    if not wanted:
+        yield from islice(sentences, most)
+        return
+    left = set(wanted)
+    for one in sentences:
+        if one.sent_ids[0] in left:
+            left.discard(one.sent_ids[0])
+            yield one
+        if not left:
+            return
+    raise FormatError(
+        f"{corpus.scores.file.name} has no sentence {', '.join(map(repr, sorted(left)))}"
+    )

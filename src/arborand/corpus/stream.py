@@ -1,0 +1,470 @@
+"""Through the sentences: read, compute, write, in bounded memory.
+
+Sentences pass in runs, in order.  Where processors are free, one thread reads the next run and
+another writes the last while the core works on one.  Which sentences share a run has no influence
+on what is written.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import deque
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager, nullcontext
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from arborand import __version__
+from arborand.corpus.computations import Check
+from arborand.corpus.shards import listing_digest, open_shard
+from arborand.errors import ArborandError, FormatError, SentenceError
+from arborand.formats.conllu import open_annotations
+from arborand.formats.inputs import InputFile
+from arborand.formats.scores import open_scores
+from arborand.formats.trees import layout_of, open_trees
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+    from concurrent.futures import Future
+
+    from arborand.corpus.computations import Computation, Work
+    from arborand.corpus.shards import Part, Shard
+    from arborand.formats.conllu import Annotation, AnnotationFile
+    from arborand.formats.inputs import InputFile
+    from arborand.formats.records import Layout, Rows, ScoresFile, Sentences, Writer
+
+# ---- sentences in
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """The scores of a corpus, with what a CoNLL-U file says about its sentences."""
+
+    scores: ScoresFile
+    annotations: AnnotationFile | None
+
+    @property
+    def inputs(self) -> dict[str, InputFile]:
+        """All files, by role."""
+        files = {"input": self.scores.file}
+        if self.annotations is not None:
+            files["conllu"] = self.annotations.file
+        return files
+
+    def runs(
+        self,
+        start: int = 0,
+        stop: int | None = None,
+        *,
+        before: int = 0,
+        num_trees: int = 0,
+        scale: int = 1,
+    ) -> Iterator[Sentences]:
+        """Read some sentences of the file, numbered as in a corpus with so many `before` it."""
+        for run in self.scores.runs(start, num_trees=num_trees, scale=scale):
+            if stop is not None and run.first >= stop:
+                return
+            if stop is not None and run.first + len(run) > stop:
+                run = run.part(0, stop - run.first)
+            if before:
+                ids = run.sent_ids
+                if not self.scores.has_sent_ids:
+                    ids = [str(before + run.first + i + 1) for i in range(len(run))]
+                run = replace(run, first=before + run.first, sent_ids=ids)
+            yield run if self.annotations is None else _annotated_run(run, self.annotations)
+
+
+def _annotated_run(run: Sentences, file: AnnotationFile) -> Sentences:
+    """Add what a CoNLL-U file says about some sentences."""
+    sent_ids, tokens = list(run.sent_ids), list(run.tokens)
+    annotations: list[Annotation | None] = [None] * len(run)
+    faults = dict(run.faults)
+    for i, sent_id in enumerate(run.sent_ids):
+        try:
+            annotation = file.find(sent_id, run.first + i, int(run.lengths[i]))
+        except FormatError as error:
+            faults.setdefault(i, str(error))
+            continue
+        annotations[i] = annotation
+        tokens[i] = annotation.tokens
+        if annotation.sent_id is not None:
+            sent_ids[i] = annotation.sent_id
+    return replace(run, sent_ids=sent_ids, tokens=tokens, annotations=annotations, faults=faults)
+
+
+@contextmanager
+def open_corpus(scores: str | InputFile, conllu: str | InputFile | None) -> Iterator[Corpus]:
+    """Open the scores of a corpus and, if given, its CoNLL-U file."""
+    with open_scores(scores) as file:
+        if conllu is None:
+            yield Corpus(file, None)
+        else:
+            with open_annotations(conllu, by_sent_id=file.has_sent_ids) as annotations:
+                yield Corpus(file, annotations)
+
+
+def part_runs(
+    parts: Sequence[Part],
+    file: InputFile | None,
+    conllu: InputFile | None,
+    *,
+    num_trees: int = 0,
+    scale: int = 1,
+) -> Iterator[Sentences]:
+    """Read the sentences of parts, one part after the other; `file` is the only one's, opened."""
+    with ExitStack() as stack:
+        annotations: AnnotationFile | None = None
+        for part in parts:
+            opened = open_shard(part.shard) if file is None else nullcontext(file)
+            with opened as input_file, open_scores(input_file) as scores:
+                if conllu is not None and annotations is None:
+                    annotations = stack.enter_context(
+                        open_annotations(conllu, by_sent_id=scores.has_sent_ids)
+                    )
+                stop = None if part.stop == part.shard.num_sentences else part.stop
+                yield from Corpus(scores, annotations).runs(
+                    part.start, stop, before=part.shard.first, num_trees=num_trees, scale=scale
+                )
+
+
+# ---- through the sentences
+
+
+# How many portions may wait to be written: enough to go on while a Parquet row group is encoded.
+_WAITING = 8
+
+
+class Skipped(NamedTuple):
+    """A sentence that was left out."""
+
+    sent_id: str
+    number: int
+    reason: str
+
+
+class NoOutput:
+    """Takes rows and keeps nothing of them; see :class:`arborand.formats.records.Writer`."""
+
+    def begin(self, layout: Layout, provenance: dict[str, object]) -> NoOutput:
+        """Keep where the rows come from."""
+        del layout
+        self.provenance = provenance
+        return self
+
+    def write(self, rows: Rows) -> None:
+        """Let rows pass."""
+
+    def close(self) -> None:
+        """Nothing to complete."""
+
+    def discard(self) -> None:
+        """Nothing to give up."""
+
+
+class Tally:
+    """What has passed so far.
+
+    Attributes
+    ----------
+    num_sentences, num_rows : int
+    skipped : list of Skipped
+    last : str
+        Where the tally was, for messages.
+    """
+
+    def __init__(self) -> None:
+        self.num_sentences = self.num_rows = 0
+        self.skipped: list[Skipped] = []
+        self.last = ""
+
+
+def process_runs(
+    runs: Iterator[Sentences],
+    compute: Computation,
+    writer: Writer,
+    tally: Tally,
+    *,
+    num_trees: int = 0,
+    skip: bool = False,
+    overlap: bool = True,
+    advance: Callable[[int], object] = lambda count: None,
+) -> None:
+    """Compute something for every sentence and write it.
+
+    Parameters
+    ----------
+    runs : iterator of Sentences
+    compute : function from Sentences to an iterator of Rows
+    writer : Writer
+    tally : Tally
+        What is kept of it, also if it ends with an error.
+    num_trees : int
+        How many were asked for, for messages.
+    skip : bool
+        Leave out sentences that cannot be used, instead of raising an error.
+    overlap : bool
+        Read and write in threads.  It takes less time, and a fifth more of the processors' time.
+    advance : function
+        Is told after every run how many sentences have passed.
+
+    Raises
+    ------
+    SentenceError
+        If a sentence cannot be used.
+    """
+    with ExitStack() as stack:
+        if overlap:
+            runs = _prefetched(stack.enter_context(ThreadPoolExecutor(1, "arborand-reader")), runs)
+            thread = stack.enter_context(ThreadPoolExecutor(1, "arborand-writer"))
+            background = _BackgroundWriter(thread, writer)
+            write = background.write
+        else:
+            write = writer.write
+        for run in runs:
+            for rows in _usable(run, compute, tally.skipped, num_trees, skip=skip):
+                tally.num_rows += int(rows.num_rows.sum())
+                write(rows)
+            tally.num_sentences += len(run)
+            tally.last = f"after sentence {run.sent_ids[-1]!r} (number {run.first + len(run)})"
+            advance(tally.num_sentences)
+        if overlap:
+            background.wait()
+
+
+class _BackgroundWriter:
+    """Writes in a thread what comes in order; a few portions may wait."""
+
+    def __init__(self, thread: ThreadPoolExecutor, writer: Writer) -> None:
+        self._thread = thread
+        self._writer = writer
+        self._waiting: deque[Future[None]] = deque()
+
+    def write(self, rows: Rows) -> None:
+        self.wait(_WAITING - 1)
+        self._waiting.append(self._thread.submit(self._writer.write, rows))
+
+    def wait(self, most: int = 0) -> None:
+        """Wait until at most so many portions wait."""
+        while len(self._waiting) > most:
+            self._waiting.popleft().result()
+
+
+def _prefetched(reader: ThreadPoolExecutor, runs: Iterator[Sentences]) -> Iterator[Sentences]:
+    """Read the next run while the last one is worked on."""
+    future = reader.submit(next, runs, None)
+    while (run := future.result()) is not None:
+        future = reader.submit(next, runs, None)
+        yield run
+
+
+def _usable(
+    run: Sentences,
+    compute: Computation,
+    skipped: list[Skipped],
+    num_trees: int,
+    *,
+    skip: bool,
+) -> Iterator[Rows]:
+    """Compute a run at once; if something in it is wrong, sentence by sentence to find it."""
+    if not run.faults and len(run) > 1:
+        try:
+            together = list(compute(run))
+        except (ArborandError, MemoryError):
+            pass  # some sentence is to blame: which one is found out below
+        else:
+            yield from together
+            return
+    for one in run.one_by_one():
+        try:
+            one.check_usable()
+            yield from compute(one)
+        except (ArborandError, MemoryError) as error:
+            reason = error.reason if isinstance(error, SentenceError) else str(error)
+            if isinstance(error, MemoryError):
+                reason = f"not enough memory for {one.lengths[0]} words"
+                if num_trees > 1:
+                    reason += f" and {num_trees} trees of them: ask for fewer trees"
+            if not skip:
+                raise SentenceError(one.sent_ids[0], one.first, reason) from error
+            skipped.append(Skipped(one.sent_ids[0], one.first + 1, reason))
+            if isinstance(compute, Check):
+                yield compute.finding(one, reason)
+
+
+# ---- rows out
+
+
+def write_rows(
+    work: Work,
+    parts: Sequence[Part],
+    file: InputFile | None,
+    conllu: Shard | None,
+    begin: Callable[[Layout, dict[str, Any]], Writer],
+    tally: Tally,
+    *,
+    skip: bool = False,
+    overlap: bool = True,
+    advance: Callable[[int], object] = lambda count: None,
+) -> None:
+    """Compute the rows of parts, and write them.
+
+    Parameters
+    ----------
+    work : Work
+    parts : sequence of Part
+        At least one.
+    file : InputFile or None
+        The shard of the only part, opened; None if there are several.
+    conllu : Shard or None
+        The file that has the words.
+    begin : function from layout and provenance to Writer
+    tally, skip, overlap, advance
+        See :func:`arborand.corpus.stream.process_runs`.
+    """
+    with ExitStack() as stack:
+        words = None if conllu is None else stack.enter_context(open_shard(conllu))
+        record = _record(work, parts, file, words)
+        if work.layout is None or work.compute is None:
+            _convert_trees(parts, file, words, record, begin, tally, advance)
+            return
+        with _completed(begin(work.layout, record)) as writer:
+            runs = part_runs(parts, file, words, num_trees=work.num_trees, scale=work.run_scale)
+            process_runs(
+                runs,
+                work.compute,
+                writer,
+                tally,
+                num_trees=work.num_trees,
+                skip=skip or work.command == "check",
+                overlap=overlap,
+                advance=advance,
+            )
+
+
+@contextmanager
+def _completed(writer: Writer) -> Iterator[Writer]:
+    try:
+        yield writer
+        writer.close()
+    except BaseException:
+        writer.discard()
+        raise
+
+
+def _record(
+    work: Work, parts: Sequence[Part], file: InputFile | None, words: InputFile | None
+) -> dict[str, Any]:
+    """Say where the output comes from."""
+    shards = [part.shard for part in parts]
+    name = Path(shards[0].folder).name or "."
+    read = file or InputFile(Path(), name, "", listing_digest(shards))
+    inputs = {"input": read} if words is None else {"input": read, "conllu": words}
+    record = provenance(
+        work.command, work.options, inputs=inputs, seed=work.seed, method=work.method
+    )
+    if file is None:  # the digest is that of the list of files
+        record["input"]["files"] = len(shards)
+    return record
+
+
+def _convert_trees(
+    parts: Sequence[Part],
+    file: InputFile | None,
+    words: InputFile | None,
+    record: dict[str, Any],
+    begin: Callable[[Layout, dict[str, Any]], Writer],
+    tally: Tally,
+    advance: Callable[[int], object],
+) -> None:
+    """Write trees as they are, with the words and columns of a CoNLL-U file if there is one."""
+    with ExitStack() as stack:
+        annotations = None
+        if words is not None:
+            annotations = stack.enter_context(open_annotations(words, by_sent_id=True))
+        writer: Writer | None = None
+        index = 0
+        for part in parts:
+            opened = open_shard(part.shard) if file is None else nullcontext(file)
+            with opened as input_file, open_trees(input_file) as trees:
+                if writer is None:
+                    if trees.provenance is not None:
+                        record["source"] = trees.provenance
+                    writer = stack.enter_context(_completed(begin(layout_of(trees), record)))
+                last: Annotation | None = None
+                for rows in trees.rows():
+                    if annotations is not None:
+                        rows, last = _annotated_rows(rows, annotations, last, index)
+                    index += len(rows.sent_ids)
+                    writer.write(rows)
+                    tally.num_sentences += len(rows.sent_ids) - int(rows.first_sample > 0)
+                    tally.num_rows += int(rows.num_rows.sum())
+                    advance(tally.num_sentences)
+
+
+def _annotated_rows(
+    rows: Rows, annotations: AnnotationFile, last: Annotation | None, index: int
+) -> tuple[Rows, Annotation | None]:
+    """Add words and columns to trees; `last` is what the sentence before had."""
+    found: list[Annotation | None] = []
+    for i, sent_id in enumerate(rows.sent_ids):
+        if not (i == 0 and rows.first_sample):
+            try:
+                last = annotations.find(sent_id, index + i, int(rows.lengths[i]))
+            except FormatError as error:
+                raise SentenceError(sent_id, index + i, str(error)) from error
+        found.append(last)
+    tokens = [None if note is None else note.tokens for note in found]
+    return replace(rows, tokens=tokens, annotations=found), last
+
+
+# ---- provenance
+
+
+def provenance(
+    command: str,
+    options: dict[str, Any],
+    *,
+    inputs: dict[str, InputFile],
+    seed: int | None = None,
+    method: str | None = None,
+) -> dict[str, Any]:
+    """Say where an output comes from.
+
+    Parameters
+    ----------
+    command : str
+        The name of the command.
+    options : dict
+        The options that matter for what is written; those that are None or False are left out.
+    inputs : dict from role to file
+    seed, method
+        None where nothing is drawn.
+    """
+    words = ["arborand", command]
+    words += [file.name for role, file in inputs.items() if role == "input"]
+    for name, value in options.items():
+        if value is True:
+            words.append(f"--{name}")
+        elif value is not None and value is not False:
+            words += [f"--{name}", str(value)]
+    words += [
+        word
+        for role, file in inputs.items()
+        if role != "input"
+        for word in (f"--{role}", file.name)
+    ]
+    record: dict[str, Any] = {"version": __version__, "command": " ".join(words)}
+    if seed is not None:
+        record["seed"] = seed
+    if method is not None:
+        record["method"] = method
+    for role, file in inputs.items():
+        record[role] = {"name": file.name, "sha256": file.sha256}
+    return record
+
+
+def as_comment(record: dict[str, Any]) -> str:
+    """Write a record as a comment of HTML and of XML, where two hyphens would end it."""
+    text = json.dumps(record, sort_keys=True).replace("-", "\\u002d")
+    return f"\n<!-- arborand {text} -->\n"
