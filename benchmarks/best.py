@@ -14,7 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arborand import DependencyTrees, SpanningTrees, _core
+from arborand.kinds import TreeKind
 from arborand.trees import log_weight
+from arborand.validation import check_log_weights
 from benchmarks import graphs
 from benchmarks.answers import same_objection
 from benchmarks.graphs import Floats
@@ -49,8 +51,8 @@ def run(settings: Settings) -> Report:
 def exact_best(batch: Floats, *, single_root: bool) -> Heads:
     """Find best trees in exact numbers alone."""
     heads = np.empty(batch.shape[:2], dtype=np.int32)
-    lengths = np.full(len(batch), batch.shape[1] - 1, dtype=np.int32)
-    _core.best_tree(batch, lengths, single_root, 1, float("inf"), heads)
+    graphs = check_log_weights(batch, None, kind=TreeKind(single_root))
+    _core.best_tree(graphs.batch, 1, float("inf"), heads)
     return heads
 
 

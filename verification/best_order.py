@@ -16,6 +16,8 @@ import numpy as np
 
 from arborand import DependencyTrees, SpanningTrees, _core
 from arborand.enumeration import dependency_trees, spanning_trees
+from arborand.kinds import TreeKind
+from arborand.validation import check_log_weights
 from verification.laws import FloatArray, HeadsArray
 from verification.twin_best import Heads
 
@@ -111,9 +113,7 @@ def from_core(
     heads = np.empty((1, k, size), dtype=np.int32)
     num_found = np.zeros(1, dtype=np.int64)
     counts = _core.best_trees(
-        np.ascontiguousarray(log_weights)[np.newaxis],
-        np.array([size - 1], dtype=np.int32),
-        single_root,
+        check_log_weights(log_weights, None, kind=TreeKind(single_root)).batch,
         1,
         caution,
         heads,
@@ -127,15 +127,14 @@ def best_of(
 ) -> tuple[HeadsArray, Searches]:
     """Find the best trees of a batch of graphs with trees, shape (graphs, words + 1)."""
     heads = np.empty(graphs.shape[:2], dtype=np.int32)
-    lengths = np.full(len(graphs), graphs.shape[1] - 1, dtype=np.int32)
-    counts = _core.best_tree(graphs, lengths, single_root, 1, caution, heads)
+    batch = check_log_weights(graphs, None, kind=TreeKind(single_root)).batch
+    counts = _core.best_tree(batch, 1, caution, heads)
     return heads, Searches(*counts)
 
 
 def has_tree(log_weights: FloatArray, *, single_root: bool) -> bool:
     """Tell whether a graph has a tree of a kind."""
-    lengths = np.array([len(log_weights) - 1], dtype=np.int32)
-    return not _core.inspect(log_weights[np.newaxis].copy(), lengths, single_root)[0]
+    return _core.Batch.check(log_weights, None, TreeKind(single_root))[0] is not None
 
 
 @dataclass(frozen=True)

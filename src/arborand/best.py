@@ -6,7 +6,7 @@ first; of equal sums, by the heads of words 1, 2, ..., the smallest first.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -70,7 +70,7 @@ class BestTree:
 def best_tree(graphs: Graphs, *, workers: int = 1) -> NDArray[np.int32]:
     """Find the best tree of every graph: heads of shape (*batch_shape, m)."""
     heads = np.empty((*graphs.batch_shape, graphs.size), np.int32)
-    _core.best_tree(graphs.log_weights, graphs.lengths, graphs.kind, workers, CAUTION, heads)
+    _core.best_tree(graphs.batch, workers, CAUTION, heads)
     return heads
 
 
@@ -83,13 +83,11 @@ def best_trees(
     on_exhausted: str = "return",
 ) -> BestTrees:
     """Find the k best trees of every graph."""
-    num_graphs = len(graphs.lengths)
+    num_graphs = len(graphs)
     num_found = np.zeros(num_graphs, dtype=np.int64)
     rows = np.empty((num_graphs, room_for(k, graphs), graphs.size), dtype=np.int32)
     _core.best_trees(
-        graphs.log_weights,
-        graphs.lengths,
-        graphs.kind,
+        graphs.batch,
         workers,
         CAUTION,
         rows,
@@ -108,14 +106,8 @@ def best_trees(
 def iterate_best_trees(graphs: Graphs, normaliser: Normaliser) -> Iterator[BestTree]:
     """Yield the same sequence lazily, until every graph has given its last tree."""
     sequences = [
-        in_portions(
-            _core.BestIterator(
-                graphs.log_weights[i : i + 1], graphs.lengths[i : i + 1], graphs.kind
-            ).find,
-            graphs.size,
-            0,
-        )
-        for i in range(len(graphs.lengths))
+        in_portions(_core.BestIterator(graphs.batch, i).find, graphs.size, 0)
+        for i in range(len(graphs))
     ]
     for rows, _ in side_by_side(sequences, graphs.size, 0):
         heads = rows.reshape(1, *graphs.batch_shape, graphs.size)
@@ -124,18 +116,18 @@ def iterate_best_trees(graphs: Graphs, normaliser: Normaliser) -> Iterator[BestT
 
 def minimum_risk_tree(graphs: Graphs, *, workers: int = 1) -> NDArray[np.int32]:
     """Find the tree with the most expected correct arcs: the best one if marginals are scores."""
-    marginals = inference.arc_marginals(graphs, workers).reshape(graphs.log_weights.shape)
-    scores = np.where(graphs.log_weights > -np.inf, marginals, -np.inf)
-    return best_tree(replace(graphs, log_weights=scores), workers=workers)
+    marginals = inference.arc_marginals(graphs, workers).reshape(-1, graphs.size, graphs.size)
+    scores = np.where(graphs.has_arc, marginals, -np.inf)
+    return best_tree(graphs.with_log_weights(scores), workers=workers)
 
 
 def expected_attachment_score(
     graphs: Graphs, heads: NDArray[np.int32], workers: int = 1
 ) -> NDArray[np.float64]:
     """Compute the mean marginal of the arcs of trees, shape (num_trees, *batch_shape, m)."""
-    marginals = inference.arc_marginals(graphs, workers).reshape(graphs.log_weights.shape)
-    flat = heads.reshape(len(heads), len(graphs.lengths), graphs.size)
-    graph, dependent = np.ogrid[: len(graphs.lengths), : graphs.size]
+    marginals = inference.arc_marginals(graphs, workers).reshape(-1, graphs.size, graphs.size)
+    flat = heads.reshape(len(heads), len(graphs), graphs.size)
+    graph, dependent = np.ogrid[: len(graphs), : graphs.size]
     of_arc = np.where(flat >= 0, marginals[graph, flat, dependent], 0.0)
     answer: NDArray[np.float64] = np.minimum(of_arc.sum(axis=-1) / graphs.lengths, 1.0)
     return answer.reshape(heads.shape[:-1])

@@ -16,7 +16,7 @@ import numpy as np
 from arborand import _core, inference
 from arborand.errors import InvalidTreeError, NoTreeError
 from arborand.trees import check_integers
-from arborand.validation import Graphs, find_unreachable
+from arborand.validation import Graphs, find_unreachable, has_tree
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -114,10 +114,11 @@ def check_allowed(allowed: ArrayLike | None, graphs: Graphs) -> NDArray[np.bool_
 def condition(graphs: Graphs, asked: Condition) -> Graphs:
     """Restrict graphs to the trees that meet a condition, or say what contradicts it."""
     log_weights = _what_is_left(graphs, asked)
-    finding, graph, _, _ = _core.inspect(log_weights, graphs.lengths, graphs.kind)
-    if finding:
-        raise _contradiction(graphs, asked, log_weights[graph], graph)
-    return Graphs(log_weights, graphs.lengths, graphs.batch_shape, graphs.kind)
+    batch, found = _core.Batch.check(log_weights, graphs.lengths, graphs.kind)
+    if batch is not None:
+        return Graphs(batch, graphs.batch_shape, graphs.kind)
+    graph = 0 if found is None else found[1]
+    raise _contradiction(graphs, asked, log_weights[graph], graph)
 
 
 def log_evidence(
@@ -125,14 +126,15 @@ def log_evidence(
 ) -> NDArray[np.float64]:
     """Compute the log-probability that a tree meets a condition: -inf where none does."""
     log_weights = _what_is_left(graphs, asked)
-    possible = np.empty(len(log_weights), dtype=bool)
-    for graph in range(len(log_weights)):
-        one = slice(graph, graph + 1)
-        possible[graph] = not _core.inspect(log_weights[one], graphs.lengths[one], graphs.kind)[0]
-    log_weights[~possible] = graphs.log_weights[~possible]
-    left = inference.normalise(
-        Graphs(log_weights, graphs.lengths, graphs.batch_shape, graphs.kind), workers
+    possible = np.array(
+        [
+            has_tree(left, num_words, graphs.kind)
+            for left, num_words in zip(log_weights, graphs.lengths, strict=True)
+        ],
+        dtype=bool,
     )
+    log_weights[~possible] = graphs.log_weights[~possible]
+    left = inference.normalise(graphs.with_log_weights(log_weights), workers)
     answer = np.full(len(log_weights), -np.inf)
     for graph in map(int, np.flatnonzero(possible)):
         # Shifts may be large, and most are the same: added up exactly, they cancel.
@@ -160,7 +162,7 @@ def _exact_sum(terms: Sequence[float]) -> float:
 
 def _what_is_left(graphs: Graphs, asked: Condition) -> NDArray[np.float64]:
     """Forbid what the condition forbids, in a copy of the scores."""
-    left = np.ones(graphs.log_weights.shape, dtype=bool)
+    left = np.ones((len(graphs), graphs.size, graphs.size), dtype=bool)
     if asked.allowed is not None:
         left &= asked.allowed
     if asked.heads is not None:
@@ -224,7 +226,7 @@ def _contradiction(
     if headless:
         verb = "are" if len(headless) > 1 else "is"
         return error(f"{_words(headless)} {verb} left without a head", headless)
-    lost = find_unreachable(left)
+    lost = find_unreachable(left > -np.inf)
     if lost:
         return error(f"the root cannot reach {_words(lost)} over the arcs that are left", lost)
     return error(

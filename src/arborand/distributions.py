@@ -142,21 +142,14 @@ class TreeDistribution:
         if not self.batch_shape:
             raise TypeError("a single graph cannot be indexed; only batches can")
         graphs = self._graphs
-        chosen = np.arange(len(graphs.lengths)).reshape(graphs.batch_shape)[index]
-        return self._of(
-            Graphs(
-                graphs.log_weights[chosen].reshape(-1, graphs.size, graphs.size),
-                graphs.lengths[chosen].reshape(-1),
-                np.shape(chosen),
-                graphs.kind,
-            )
-        )
+        chosen = np.arange(len(graphs)).reshape(graphs.batch_shape)[index]
+        return self._of(graphs.take(np.asarray(chosen)))
 
     def __repr__(self) -> str:
         lengths = self._graphs.lengths
         if not lengths.size:
             return f"{type(self).__name__}(batch of shape {self.batch_shape}, no graphs)"
-        arcs = np.count_nonzero(self._graphs.log_weights > -np.inf)
+        arcs = np.count_nonzero(self._graphs.has_arc)
         if not self.batch_shape:
             return f"{type(self).__name__}({lengths[0]} words, {arcs} arcs)"
         words = f"{lengths.min()} to {lengths.max()} words"
@@ -580,7 +573,7 @@ class TreeDistribution:
         answer, first_bad = inference.log_prob_if_trees(graphs, self._normaliser(), trees)
         if first_bad >= 0:
             index = tuple(int(i) for i in np.unravel_index(first_bad, answer.shape))
-            num_words = int(graphs.lengths[first_bad % len(graphs.lengths)])
+            num_words = int(graphs.lengths[first_bad % len(graphs)])
             raise not_a_tree(trees[index], num_words, index)
         return answer[()]
 

@@ -8,19 +8,16 @@ cancel.  Then a formula with the scores may do better; the one with the smallest
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from arborand import _core, inference
 from arborand.best import best_tree
-from arborand.validation import has_tree
+from arborand.validation import Graphs, checked_batch, has_tree
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-
-    from arborand.validation import Graphs
 
 # A carried divergence is in doubt where its terms are so much larger than itself, or 1.
 LARGEST_CANCELLATION = 16.0
@@ -33,7 +30,7 @@ def kl_divergence(graphs: Graphs, other: Graphs, workers: int = 1) -> NDArray[np
     """Compute the divergence of every graph's trees from those of another of the same lengths."""
     size = min(graphs.size, other.size)  # padding may differ
     log_weights = graphs.log_weights[:, :size, :size]
-    other_weights = np.ascontiguousarray(other.log_weights[:, :size, :size])
+    other_weights = other.log_weights[:, :size, :size]
     kind = graphs.kind
     is_infinite = np.zeros(len(log_weights), dtype=bool)
     if other.kind.has_single_root and not kind.has_single_root:
@@ -51,38 +48,22 @@ def kl_divergence(graphs: Graphs, other: Graphs, workers: int = 1) -> NDArray[np
     log_weights[forbidden] = -np.inf
     answer = np.full(len(log_weights), np.inf)
     finite = np.flatnonzero(~is_infinite)
-    ours = replace(graphs, log_weights=log_weights, kind=kind)
-    theirs = replace(other, log_weights=other_weights)
-    answer[finite] = _finite(_some(ours, finite), _some(theirs, finite), workers)
+    lengths = graphs.lengths[finite]
+    ours = checked_batch(log_weights[finite], lengths, kind)
+    theirs = checked_batch(other_weights[finite], lengths, other.kind)
+    shape = finite.shape
+    answer[finite] = _finite(Graphs(ours, shape, kind), Graphs(theirs, shape, other.kind), workers)
     return answer.reshape(graphs.batch_shape)[()]
-
-
-def _some(graphs: Graphs, chosen: NDArray[np.intp]) -> Graphs:
-    """Take some graphs out of a batch."""
-    return replace(
-        graphs,
-        log_weights=graphs.log_weights[chosen],
-        lengths=graphs.lengths[chosen],
-        batch_shape=chosen.shape,
-    )
 
 
 def _finite(graphs: Graphs, other: Graphs, workers: int) -> NDArray[np.float64]:
     """Compute the divergence where the other graphs allow every arc."""
-    carried = np.empty((len(graphs.lengths), 2))
-    _core.divergence(
-        graphs.log_weights,
-        graphs.lengths,
-        graphs.kind,
-        other.log_weights,
-        other.kind,
-        workers,
-        carried,
-    )
+    carried = np.empty((len(graphs), 2))
+    _core.divergence(graphs.batch, other.batch, workers, carried)
     answer, magnitude = carried.T.copy()
     for graph in np.flatnonzero(~(magnitude / LARGEST_CANCELLATION < np.maximum(answer, 1.0))):
         chosen = np.array([graph])
-        from_scores, terms = _from_scores(_some(graphs, chosen), _some(other, chosen))
+        from_scores, terms = _from_scores(graphs.take(chosen), other.take(chosen))
         if terms <= magnitude[graph]:
             answer[graph] = from_scores
     return answer

@@ -52,10 +52,8 @@ def arc_covariances(
     graphs: Graphs, direction: NDArray[np.float64], workers: int = 1
 ) -> NDArray[np.float64]:
     """Compute the covariance of every arc with the sum of checked values, flat over the batch."""
-    answer = np.zeros(graphs.log_weights.shape)
-    _core.arc_covariances(
-        graphs.log_weights, graphs.lengths, graphs.kind, workers, direction, answer
-    )
+    answer = graphs.arcs(np.zeros)
+    _core.arc_covariances(graphs.batch, workers, direction, answer)
     return answer
 
 
@@ -69,10 +67,8 @@ def arc_cumulants(
 
     Both are checked values, flat over the batch, and may be exchanged.
     """
-    answer = np.zeros(graphs.log_weights.shape)
-    _core.arc_cumulants(
-        graphs.log_weights, graphs.lengths, graphs.kind, workers, direction, other, answer
-    )
+    answer = graphs.arcs(np.zeros)
+    _core.arc_cumulants(graphs.batch, workers, direction, other, answer)
     return answer
 
 
@@ -80,10 +76,8 @@ def entropy_gradient_tangents(
     graphs: Graphs, direction: NDArray[np.float64], workers: int = 1
 ) -> NDArray[np.float64]:
     """Compute the derivative of the entropy's gradient in a direction of the scores."""
-    answer = np.zeros(graphs.log_weights.shape)
-    _core.entropy_gradient_tangents(
-        graphs.log_weights, graphs.lengths, graphs.kind, workers, direction, answer
-    )
+    answer = graphs.arcs(np.zeros)
+    _core.entropy_gradient_tangents(graphs.batch, workers, direction, answer)
     return answer
 
 
@@ -125,7 +119,7 @@ def covariance(
     """Compute the covariance of two sums of checked values."""
     # Relative to each word's most probable head, arcs of a nearly certain tree count 0: what is
     # left of the sum below is in proportion to the mass of the other trees.
-    reference = arc_marginals(graphs, workers).reshape(graphs.log_weights.shape).argmax(axis=1)
+    reference = arc_marginals(graphs, workers).reshape(-1, graphs.size, graphs.size).argmax(axis=1)
     first, second = (
         np.where(
             graphs.has_arc,
@@ -148,7 +142,7 @@ def joint_marginals(graphs: Graphs) -> NDArray[np.float64]:
             "joint_probability for the arcs you need, or condition() on one and take arc_marginals"
         )
     answer = np.zeros((graphs.size,) * 4)
-    _core.joint_marginals(graphs.log_weights, graphs.lengths, graphs.kind, answer)
+    _core.joint_marginals(graphs.batch, answer)
     return answer
 
 

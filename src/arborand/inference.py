@@ -10,12 +10,13 @@ Here the *partition function* is Z, the summed weights of all trees.
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from arborand import _core
+from arborand.kinds import TreeKind
+from arborand.validation import checked_batch
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -38,9 +39,9 @@ class Normaliser(NamedTuple):
 
 def normalise(graphs: Graphs, workers: int = 1) -> Normaliser:
     """Compute log Z of every graph, flat over the batch."""
-    count = len(graphs.lengths)
+    count = len(graphs)
     answer = Normaliser(np.empty((count, 4)), np.zeros((count, graphs.size)))
-    _core.log_partition(graphs.log_weights, graphs.lengths, graphs.kind, workers, *answer)
+    _core.normalise(graphs.batch, workers, *answer)
     return answer
 
 
@@ -68,7 +69,7 @@ def log_prob_if_trees(
     That is its index in the flattened answer, or -1 if all are trees.  The heads are read once, and
     copied nowhere if they are int32 in C order.
     """
-    num_graphs, size = len(graphs.lengths), graphs.size
+    num_graphs, size = len(graphs), graphs.size
     draws = heads.shape[: heads.ndim - 1 - len(graphs.batch_shape)]
     num_draws = math.prod(draws)
     flat = heads.reshape(num_draws, num_graphs, size)
@@ -79,9 +80,7 @@ def log_prob_if_trees(
     for first in range(0, num_draws, max(1, step)):
         part = flat[first : first + max(1, step)]
         first_bad = _core.log_prob(
-            graphs.log_weights,
-            graphs.lengths,
-            graphs.kind,
+            graphs.batch,
             *normaliser,
             part if is_ready else _as_core_integers(part),  # type: ignore[arg-type]
             answer[first : first + len(part)],
@@ -109,10 +108,8 @@ def arc_marginals(
     Graphs of one length share the work, unless each is to be solved by itself: the numbers are the
     same, but the time that one graph takes is not.
     """
-    answer = np.zeros(graphs.log_weights.shape)
-    _core.arc_marginals(
-        graphs.log_weights, graphs.lengths, graphs.kind, workers, answer, one_by_one
-    )
+    answer = graphs.arcs()
+    _core.log_partition(graphs.batch, workers, None, answer, one_by_one)
     return answer.reshape(*graphs.batch_shape, graphs.size, graphs.size)
 
 
@@ -123,9 +120,9 @@ def root_marginals(
 
     The second is the exact expectation for spanning trees, and has no meaning for dependency trees.
     """
-    answer = np.zeros(graphs.log_weights.shape[:2])
-    steps = np.empty(len(graphs.lengths))
-    _core.root_marginals(graphs.log_weights, graphs.lengths, graphs.kind, workers, answer, steps)
+    answer = np.zeros((len(graphs), graphs.size))
+    steps = np.empty(len(graphs))
+    _core.root_marginals(graphs.batch, workers, answer, steps)
     return (
         answer.reshape(*graphs.batch_shape, graphs.size),
         steps.reshape(graphs.batch_shape)[()],
@@ -134,22 +131,22 @@ def root_marginals(
 
 def entropy(graphs: Graphs, workers: int = 1) -> NDArray[np.float64]:
     """Compute the entropy of every graph's trees, in nats."""
-    answer = np.empty(len(graphs.lengths))
-    _core.entropy(graphs.log_weights, graphs.lengths, graphs.kind, workers, answer)
+    answer = np.empty(len(graphs))
+    _core.entropy(graphs.batch, workers, answer, None)
     return answer.reshape(graphs.batch_shape)[()]
 
 
 def renyi_entropy(graphs: Graphs, order: float, workers: int = 1) -> NDArray[np.float64]:
     """Compute the Renyi entropy of a finite order above 0, in nats."""
-    answer = np.empty(len(graphs.lengths))
-    _core.renyi_entropy(graphs.log_weights, graphs.lengths, graphs.kind, workers, order, answer)
+    answer = np.empty(len(graphs))
+    _core.renyi_entropy(graphs.batch, workers, order, answer)
     return answer.reshape(graphs.batch_shape)[()]
 
 
 def entropy_gradient(graphs: Graphs, workers: int = 1) -> NDArray[np.float64]:
     """Compute the derivative of the entropy in every score."""
-    answer = np.zeros(graphs.log_weights.shape)
-    _core.entropy_gradient(graphs.log_weights, graphs.lengths, graphs.kind, workers, answer)
+    answer = graphs.arcs()
+    _core.entropy(graphs.batch, workers, None, answer)
     return answer.reshape(*graphs.batch_shape, graphs.size, graphs.size)
 
 
@@ -158,22 +155,24 @@ def log_num_trees(graphs: Graphs, workers: int = 1) -> NDArray[np.float64]:
 
     To about 1e-13, relative to the larger of 1 and the result.
     """
-    ones = replace(graphs, log_weights=np.where(graphs.has_arc, 0.0, -np.inf))
+    ones = graphs.with_log_weights(np.where(graphs.has_arc, 0.0, -np.inf))
     return log_partition(ones, normalise(ones, workers))
 
 
 def mean_hitting_time(graphs: Graphs, workers: int = 1) -> NDArray[np.float64]:
     """Compute the mean hitting time of every graph's walk (see ``TreeDistribution``)."""
-    log_weights, lengths = graphs.log_weights, graphs.lengths
+    batch = graphs.batch
     if not graphs.kind.has_single_root:
         # The root becomes a word that goes on to any other word with the same chance; a new node 0
         # takes its place, because the core leaves out node 0.
-        padded = np.full((len(lengths), graphs.size + 1, graphs.size + 1), -np.inf)
-        padded[:, 1:, 1:] = log_weights
-        node = np.arange(graphs.size + 1)
-        is_word = (node > 1) & (node <= lengths[:, None] + 1)
+        size, lengths = graphs.size + 1, graphs.lengths + np.int32(1)
+        padded = np.full((len(graphs), size, size), -np.inf)
+        padded[:, 1:, 1:] = graphs.log_weights
+        node = np.arange(size)
+        is_word = (node > 1) & (node <= lengths[:, None])
         padded[:, :, 1] = np.where(is_word, 0.0, -np.inf)
-        log_weights, lengths = padded, lengths + np.int32(1)
-    answer = np.empty(len(lengths))
-    _core.mean_hitting_time(log_weights, lengths, workers, answer)
+        padded[:, 0, 1] = 0.0
+        batch = checked_batch(padded, lengths, TreeKind.DEPENDENCY)
+    answer = np.empty(len(graphs))
+    _core.mean_hitting_time(batch, workers, answer)
     return answer.reshape(graphs.batch_shape)[()]

@@ -53,11 +53,9 @@ def sample(
     numbers are used wherever there is a choice. Any values leave the law as it is, and the last one
     the trees as well.
     """
-    heads = np.empty((num_draws, len(graphs.lengths), graphs.size), dtype=np.int32)
+    heads = np.empty((num_draws, len(graphs), graphs.size), dtype=np.int32)
     counts = _core.sample(
-        graphs.log_weights,
-        graphs.lengths,
-        graphs.kind,
+        graphs.batch,
         workers,
         _NUMBERS[method or methods.DEFAULT_METHOD],
         *key,
@@ -71,7 +69,7 @@ def sample(
     return heads.reshape(num_draws, *graphs.batch_shape, graphs.size), Counts(*counts)
 
 
-def sample_scores(
+def sample_ragged(
     scores: NDArray[np.floating],
     lengths: NDArray[np.int32],
     num_draws: int,
@@ -90,23 +88,24 @@ def sample_scores(
     alone, as bytes if they fit; with them their log-probabilities.  None if something about a graph
     is wrong or odd, which is for the gate to tell.
     """
-    number = np.float32 if scores.dtype == np.float32 else np.float64
-    with np.errstate(invalid="ignore"):  # some NaNs complain already when they are copied
-        scores = np.ascontiguousarray(scores, dtype=number)
+    if scores.dtype not in (np.float32, np.float64):
+        with np.errstate(invalid="ignore"):  # some NaNs complain already when they are copied
+            scores = scores.astype(np.float64)
     # Four times as many fit into a cache, and into a page of a Parquet file.
     narrow = np.uint8 if lengths.max(initial=0) < 256 else np.int32
     heads: NDArray[Any] = np.empty(num_draws * int(lengths.sum()), dtype=narrow)
     log_prob = np.empty(num_draws * len(lengths))
-    is_sound = _core.sample_scores(
-        scores,
-        lengths,
-        int(kind),
-        workers,
-        _NUMBERS[method],
-        *key,
-        first_graph,
-        first_draw,
-        heads,
-        log_prob,
-    )
-    return (heads, log_prob) if is_sound else None
+    try:
+        _core.sample_with_log_prob(
+            _core.Batch(scores, lengths, kind, refuses_odd=True),
+            workers,
+            _NUMBERS[method],
+            *key,
+            first_graph,
+            first_draw,
+            heads,
+            log_prob,
+        )
+    except _core.RefusedScores:
+        return None
+    return heads, log_prob

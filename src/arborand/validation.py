@@ -2,14 +2,13 @@
 
 Everything that enters arborand as weights becomes :class:`Graphs`: a read-only copy, float64 in C
 order, with -inf wherever nothing is ever read (column 0, the diagonal, padding), known to be free
-of NaN and +inf and to have at least one tree of the kind asked for.  The core looks at every entry
-and decides (``_core.inspect``); this module turns what it finds into errors that name it.
+of NaN and +inf and to have at least one tree of the kind asked for.  The core copies, looks at
+every entry and decides (``_core.Batch.check``); this module turns what it finds into errors that
+name it.
 """
 
 from __future__ import annotations
 
-import functools
-import math
 import warnings
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -20,11 +19,13 @@ from arborand import _core, recognition
 from arborand.errors import InvalidWeightsError, NoTreeError, SuspiciousWeightsWarning
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from numpy.typing import ArrayLike, NDArray
 
     from arborand.kinds import TreeKind
 
-# What _core.inspect finds wrong; the order of enum class Finding in src/core/python/inspection.hpp.
+# What the core finds wrong; the order of enum class Finding in src/core/python/inspection.hpp.
 _NONE, _NOT_A_NUMBER, _PLUS_INFINITY, _UNREACHABLE, _NO_SINGLE_ROOT, _NEGATIVE = range(6)
 # What it finds odd; the order of enum class Suspicion in src/core/python/suspicion.hpp.
 _PADDING, _ADJACENCY, _TRANSPOSED = range(_NEGATIVE + 1, _NEGATIVE + 4)
@@ -44,38 +45,66 @@ class Graphs:
 
     Attributes
     ----------
-    log_weights : ndarray of float64, shape (num_graphs, m, m), read-only for good
-    lengths : ndarray of int32, shape (num_graphs,), read-only for good
-        The number of words of each graph.
+    batch : _core.Batch
+        The graphs as the core takes them.
     batch_shape : tuple of int
         The shape the caller gave; ``()`` for a single graph.
     kind : TreeKind
         Which trees are meant.
     """
 
-    log_weights: NDArray[np.float64]
-    lengths: NDArray[np.int32]
+    batch: _core.Batch
     batch_shape: tuple[int, ...]
     kind: TreeKind
 
-    def __post_init__(self) -> None:
-        # The core relies on what was checked: nobody may be able to change it later, not by
-        # `setflags` and not by way of `base`.
-        if self.log_weights.flags.writeable:
-            self.log_weights = _core.frozen(self.log_weights)
-        if self.lengths.flags.writeable:
-            self.lengths = _core.frozen(self.lengths)
+    def __len__(self) -> int:
+        return len(self.batch)
 
     @property
     def size(self) -> int:
         """The number of nodes a matrix has room for, root included."""
-        size: int = self.log_weights.shape[2]
-        return size
+        return self.batch.size
+
+    @property
+    def log_weights(self) -> NDArray[np.float64]:
+        """The scores, shape (num_graphs, m, m), read-only for good."""
+        return self.batch.log_weights
+
+    @property
+    def lengths(self) -> NDArray[np.int32]:
+        """The number of words of each graph, shape (num_graphs,), read-only for good."""
+        return self.batch.lengths
 
     @property
     def has_arc(self) -> NDArray[np.bool_]:
         """Where there is an arc, in the shape of `log_weights`."""
         return self.log_weights > -np.inf
+
+    def arcs(self, make: Callable[..., NDArray[np.float64]] = np.empty) -> NDArray[np.float64]:
+        """Make room for a number per arc of every graph."""
+        return make((len(self.batch), self.size, self.size))
+
+    def with_log_weights(
+        self, log_weights: NDArray[np.float64], kind: TreeKind | None = None
+    ) -> Graphs:
+        """Give the same words other scores, which have trees."""
+        kind = self.kind if kind is None else kind
+        return Graphs(checked_batch(log_weights, self.lengths, kind), self.batch_shape, kind)
+
+    def take(self, chosen: NDArray[np.intp]) -> Graphs:
+        """Copy some graphs, by their places in the flattened batch."""
+        places = np.ascontiguousarray(chosen.reshape(-1), dtype=np.int64)
+        return Graphs(self.batch.take(places), chosen.shape, self.kind)
+
+
+def checked_batch(
+    log_weights: NDArray[np.float64], lengths: NDArray[np.int32], kind: TreeKind
+) -> _core.Batch:
+    """Give the core scores made from checked ones, which have trees."""
+    batch, found = _core.Batch.check(log_weights, lengths, kind)
+    if batch is None:
+        raise RuntimeError(f"scores made from checked ones do not pass: {found}")
+    return batch
 
 
 def check_log_weights(
@@ -92,15 +121,12 @@ def check_log_weights(
     With a `stacklevel` (counted from the caller of this function as 1), warn about what is sound
     but looks like a mistake.
     """
-    if lengths is None and orientation == HEAD_DEPENDENT:
-        graphs = _at_once(log_weights, kind, are_weights=False)
-        if graphs is not None:
-            return graphs
+    graphs = _at_once(log_weights, lengths, kind, orientation, are_weights=False)
+    if graphs is not None:
+        return graphs
     given = Given(_as_array(log_weights, name), name, orientation, True)
-    if stacklevel is None:
-        return _check(given, lengths, kind)[0]
-    graphs, suspicion, graph = _check(given, lengths, kind, report_oddities=True)
-    if suspicion != _NONE or given.array.shape == (3, 3):
+    graphs, suspicion, graph = _check(given, lengths, kind)
+    if stacklevel is not None and (suspicion != _NONE or given.array.shape == (3, 3)):
         _warn_if_suspicious(given, graphs, suspicion, graph, stacklevel + 1)
     return graphs
 
@@ -113,37 +139,49 @@ def check_weights(
     orientation: str = HEAD_DEPENDENT,
 ) -> Graphs:
     """Let plain weights through the gate, as log-weights."""
-    if lengths is None and orientation == HEAD_DEPENDENT:
-        graphs = _at_once(weights, kind, are_weights=True)
-        if graphs is not None:
-            return graphs
+    graphs = _at_once(weights, lengths, kind, orientation, are_weights=True)
+    if graphs is not None:
+        return graphs
     given = Given(_as_array(weights, "weights"), "weights", orientation, False)
     return _check(given, lengths, kind)[0]
 
 
 def has_tree(
-    log_weights: NDArray[np.float64], num_words: int, kind: TreeKind, arc: tuple[int, int]
+    log_weights: NDArray[np.float64],
+    num_words: int,
+    kind: TreeKind,
+    arc: tuple[int, int] | None = None,
 ) -> bool:
-    """Tell whether any tree of one checked graph contains an arc."""
-    head, dependent = arc
-    conditioned = np.array(log_weights)
-    conditioned[:, dependent] = -np.inf
-    conditioned[head, dependent] = 0.0
+    """Tell whether one clean graph has any tree, or any that contains an arc."""
+    if arc is not None:
+        head, dependent = arc
+        log_weights = np.array(log_weights)
+        log_weights[:, dependent] = -np.inf
+        log_weights[head, dependent] = 0.0
     lengths = np.array([num_words], dtype=np.int32)
-    return bool(_core.inspect(conditioned[None], lengths, kind)[0] == _NONE)
+    return _core.Batch.check(log_weights, lengths, kind)[0] is not None
 
 
-def _at_once(values: ArrayLike, kind: TreeKind, *, are_weights: bool) -> Graphs | None:
-    """Let one graph of float64 through without another look, if there is nothing to say about it.
+def _at_once(
+    values: ArrayLike,
+    lengths: ArrayLike | None,
+    kind: TreeKind,
+    orientation: str,
+    *,
+    are_weights: bool,
+) -> Graphs | None:
+    """Let an array of floats through without another look, if there is nothing to say about it.
 
-    Most distributions are of one, and small: looking at it takes longer in Python than in the core.
+    Most distributions are of one small graph: looking at it takes longer in Python than in the
+    core.
     """
-    if type(values) is not np.ndarray:
+    if type(values) is not np.ndarray or lengths is not None or orientation != HEAD_DEPENDENT:
         return None
-    log_weights = _core.sound_copy(values, kind, are_weights)
-    if log_weights is None:
+    shape = values.shape
+    if shape == (3, 3):  # which may be a list of edges
         return None
-    return Graphs(log_weights, _length_of_one(len(values) - 1), (), kind)
+    batch, found = _core.Batch.check(values, None, kind, are_weights)
+    return None if batch is None or found is not None else Graphs(batch, shape[:-2], kind)
 
 
 @dataclass(slots=True)
@@ -177,12 +215,6 @@ class Given:
             return np.array(self.by_head, dtype=np.float64, order="C", copy=True)
         with np.errstate(over="ignore"):  # long doubles beyond the range become inf, which is named
             return self.by_head.astype(np.float64, order="C")
-
-    def in_order(self) -> NDArray[np.float64]:
-        """Return a float64 array of it, [..., head, dependent], which need not be a fresh one."""
-        by_head = self.by_head
-        is_in_order = by_head.dtype == np.float64 and by_head.flags.c_contiguous
-        return by_head if is_in_order else self.copy()
 
     def entry(self, batch_index: tuple[int, ...], head: int, dependent: int) -> str:
         """Name the entry of an arc, and say what it holds."""
@@ -241,47 +273,32 @@ def _wrong_shape(array: NDArray[Any], *, are_logarithms: bool) -> str | None:
     return None
 
 
-def _check(
-    given: Given, lengths: ArrayLike | None, kind: TreeKind, *, report_oddities: bool = False
-) -> tuple[Graphs, int, int]:
-    """Check a fresh copy, and freeze it; beside it what is odd, and about which graph."""
+def _check(given: Given, lengths: ArrayLike | None, kind: TreeKind) -> tuple[Graphs, int, int]:
+    """Let the core check a copy; beside it what is odd, and about which graph."""
     *batch_shape, size, _ = given.array.shape
-    flat_lengths = _check_lengths(lengths, given.array.shape)
-    if given.are_logarithms:
-        flat = given.copy().reshape(-1, size, size)
-        found = _core.inspect(flat, flat_lengths, kind, report_oddities)
-    else:
-        weights = given.in_order().reshape(-1, size, size)
-        flat = np.empty(weights.shape)
-        found = _core.inspect_weights(weights, flat, flat_lengths, kind)
-    finding, graph, head, dependent = found
-    if _NONE < finding <= _NEGATIVE:
-        index = tuple(int(i) for i in np.unravel_index(graph, batch_shape))
-        if finding in (_NOT_A_NUMBER, _PLUS_INFINITY):
-            raise _bad_entry(given, index, head, dependent)
-        if finding == _NEGATIVE:
-            raise InvalidWeightsError(
-                f"{given.entry(index, head, dependent)}: weights must not be negative; "
-                "use 0 to forbid an arc, or pass logarithms to the constructor"
-            )
-        nodes = int(flat_lengths[graph]) + 1
-        raise _no_tree(given, flat[graph, :nodes, :nodes], index, has_lengths=lengths is not None)
-    return Graphs(flat, flat_lengths, tuple(batch_shape), kind), finding, graph
+    flat_lengths = None if lengths is None else _check_lengths(lengths, given.array.shape)
+    are_weights = not given.are_logarithms
+    batch, found = _core.Batch.check(given.by_head, flat_lengths, kind, are_weights)
+    if batch is None and found is None:  # not as the core reads them: other numbers, other places
+        batch, found = _core.Batch.check(given.copy(), flat_lengths, kind, are_weights)
+    finding, graph, head, dependent = (_NONE, 0, 0, 0) if found is None else found
+    if batch is not None:
+        return Graphs(batch, tuple(batch_shape), kind), finding, graph
+    index = tuple(int(i) for i in np.unravel_index(graph, batch_shape))
+    if finding in (_NOT_A_NUMBER, _PLUS_INFINITY):
+        raise _bad_entry(given, index, head, dependent)
+    if finding == _NEGATIVE:
+        raise InvalidWeightsError(
+            f"{given.entry(index, head, dependent)}: weights must not be negative; "
+            "use 0 to forbid an arc, or pass logarithms to the constructor"
+        )
+    nodes = size if flat_lengths is None else int(flat_lengths[graph]) + 1
+    raise _no_tree(given, nodes, index, has_lengths=lengths is not None)
 
 
-@functools.lru_cache(maxsize=1024)
-def _length_of_one(num_words: int) -> NDArray[np.int32]:
-    """Return the lengths of a single graph, made once: most distributions are of one."""
-    return np.asarray(_core.frozen(np.array([num_words], dtype=np.int32)))
-
-
-def _check_lengths(lengths: ArrayLike | None, shape: tuple[int, ...]) -> NDArray[np.int32]:
+def _check_lengths(lengths: ArrayLike, shape: tuple[int, ...]) -> NDArray[np.int32]:
     """Return the number of words of each graph, in one row."""
     batch_shape, size = shape[:-2], shape[-1]
-    if lengths is None:
-        if not batch_shape:
-            return _length_of_one(size - 1)
-        return np.full(math.prod(batch_shape), size - 1, dtype=np.int32)
     array: NDArray[Any] = np.asarray(lengths)
     if array.size == 0 and array.dtype.kind == "f":  # an empty list
         array = array.astype(np.int32)
@@ -325,18 +342,20 @@ def _bad_entry(
 
 def _no_tree(
     given: Given,
-    log_weights: NDArray[np.float64],
+    nodes: int,
     batch_index: tuple[int, ...],
     *,
     has_lengths: bool,
 ) -> NoTreeError:
-    """Explain why one cleaned graph has no tree of its kind, which the core has found out.
+    """Explain why one graph has no tree of its kind, which the core has found out.
 
     The core stops at the first graph without a tree; all nodes out of reach are listed here, on
     the way to an error only.
     """
     where = f" in batch item {_brackets(batch_index)}" if batch_index else ""
-    unreachable = find_unreachable(log_weights)
+    matrix = given.by_head[batch_index][:nodes, :nodes]
+    nothing = -np.inf if given.are_logarithms else 0
+    unreachable = find_unreachable(matrix > nothing)
     if not unreachable:
         return NoTreeError(
             f"{given.name}{where} has spanning trees, but no dependency tree: no single word with "
@@ -346,9 +365,8 @@ def _no_tree(
             batch_index,
         )
     padding = "; if the batch is padded, pass lengths" if batch_index and not has_lengths else ""
-    if len(unreachable) == len(log_weights) - 1:
-        first_column = given.by_head[batch_index][1 : len(log_weights), 0]
-        nothing = -np.inf if given.are_logarithms else 0
+    if len(unreachable) == nodes - 1:
+        first_column = matrix[1:, 0]
         turned = (
             f", and column 0 is not: {_SAY_SO}"
             if given.orientation == HEAD_DEPENDENT and (first_column > nothing).any()
@@ -357,9 +375,9 @@ def _no_tree(
         row = "row" if given.orientation == HEAD_DEPENDENT else "column"
         message = f"the root (node 0) cannot reach any node, because {row} 0 is empty{turned}"
     else:
-        nodes = ", ".join(map(str, unreachable))
+        listed = ", ".join(map(str, unreachable))
         message = (
-            f"the root (node 0) cannot reach node{'s' if len(unreachable) > 1 else ''} {nodes}; "
+            f"the root (node 0) cannot reach node{'s' if len(unreachable) > 1 else ''} {listed}; "
             "give each an arc from a node that the root reaches"
         )
     return NoTreeError(
@@ -421,10 +439,9 @@ def _warn(given: Given, index: tuple[int, ...], found: str, stacklevel: int) -> 
     warnings.warn(SuspiciousWeightsWarning(message, found, index), stacklevel=stacklevel + 1)
 
 
-def find_unreachable(log_weights: NDArray[np.float64]) -> tuple[int, ...]:
+def find_unreachable(has_arc: NDArray[np.bool_]) -> tuple[int, ...]:
     """List the nodes of one graph that its root does not reach."""
-    has_arc = log_weights > -np.inf
-    reached = np.zeros(len(log_weights), dtype=bool)
+    reached = np.zeros(len(has_arc), dtype=bool)
     frontier = np.zeros_like(reached)
     frontier[0] = True
     while frontier.any():

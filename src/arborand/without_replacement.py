@@ -100,15 +100,13 @@ def sample_without_replacement(
     `switch_after` forces the change from rejection to the partition after so many trees, and
     `most_repeats` after so many repeats in a row; any values leave the law as it is.
     """
-    num_graphs = len(graphs.lengths)
+    num_graphs = len(graphs)
     num_drawn = np.zeros(num_graphs, dtype=np.int64)
     room = room_for(k, graphs)
     heads = np.empty((num_graphs, room, graphs.size), dtype=np.int32)
     numbers = np.empty((num_graphs, room, 3))
     _core.sample_distinct(
-        graphs.log_weights,
-        graphs.lengths,
-        graphs.kind,
+        graphs.batch,
         workers,
         *key,
         first_graph,
@@ -141,9 +139,8 @@ def iterate_without_replacement(
     sequences = [
         in_portions(
             _core.DistinctIterator(
-                graphs.log_weights[i : i + 1],
-                graphs.lengths[i : i + 1],
-                graphs.kind,
+                graphs.batch,
+                i,
                 *key,
                 first_graph + i,
                 float(below[i]),
@@ -152,7 +149,7 @@ def iterate_without_replacement(
             graphs.size,
             3,
         )
-        for i in range(len(graphs.lengths))
+        for i in range(len(graphs))
     ]
     shape = graphs.batch_shape
     for heads, numbers in side_by_side(sequences, graphs.size, 3):
@@ -173,4 +170,4 @@ def switch_below(method: str | None, graphs: Graphs) -> NDArray[np.float64]:
     if method is None:
         n = graphs.lengths.astype(np.float64)
         return 1.0 / (10.0 + 0.35 * n + 0.0045 * n * n)
-    return np.full(len(graphs.lengths), 1.0 if method == "partition" else _REJECTION_LIMIT)
+    return np.full(len(graphs), 1.0 if method == "partition" else _REJECTION_LIMIT)

@@ -114,7 +114,7 @@ def test_scores_in_float32_are_converted_as_if_there_were_no_environment(setting
 
     def solved():
         values, gradients = np.empty(20, np.float32), np.empty_like(scores)
-        assert _core.log_partition_of_scores(scores, None, 1, workers, values, gradients)
+        _core.log_partition(_core.Batch(scores, None, 1), workers, values, gradients)
         return values.tobytes(), gradients.tobytes()
 
     expected = solved()
@@ -139,25 +139,23 @@ def test_the_environment_is_given_back(setting, scores):
 def calls():
     """Give one call into every kernel, past the Python package, whose own arithmetic sets flags."""
     scores = GRAPHS["pairs bound by e^400"][np.newaxis]
-    scores = np.array(DependencyTrees(scores).log_weights)
-    lengths = np.array([scores.shape[1] - 1], dtype=np.int32)
-    size = scores.shape[1]
+    batch = DependencyTrees(scores)._graphs.batch
+    size = batch.size
     parts, shift, one = np.empty((1, 4)), np.empty((1, size)), np.empty(1)
     heads = np.zeros((3, 1, size), dtype=np.int32)
     distinct = np.zeros((1, 3, size), dtype=np.int32)
     drawn, count = np.empty((1, 3, 3)), np.empty(1, dtype=np.int64)
     square, row, log_probs = np.empty((1, size, size)), np.empty((1, size)), np.empty((3, 1))
-    graph = (scores, lengths, True)
     return {
-        "log_partition": lambda: _core.log_partition(*graph, 1, parts, shift),
-        "arc_marginals": lambda: _core.arc_marginals(*graph, 1, square),
-        "root_marginals": lambda: _core.root_marginals(*graph, 1, row, one),
-        "entropy": lambda: _core.entropy(*graph, 1, one),
-        "mean_hitting_time": lambda: _core.mean_hitting_time(scores, lengths, 1, one),
-        "sample": lambda: _core.sample(*graph, 1, 2, 1, 2, 0, 0, -1, heads),
-        "log_prob": lambda: _core.log_prob(*graph, parts, shift, heads, log_probs),
+        "normalise": lambda: _core.normalise(batch, 1, parts, shift),
+        "arc_marginals": lambda: _core.log_partition(batch, 1, None, square),
+        "root_marginals": lambda: _core.root_marginals(batch, 1, row, one),
+        "entropy": lambda: _core.entropy(batch, 1, one, None),
+        "mean_hitting_time": lambda: _core.mean_hitting_time(batch, 1, one),
+        "sample": lambda: _core.sample(batch, 1, 2, 1, 2, 0, 0, -1, heads),
+        "log_prob": lambda: _core.log_prob(batch, parts, shift, heads, log_probs),
         "sample_distinct": lambda: _core.sample_distinct(
-            *graph, 1, 1, 2, 0, np.ones(1), -1, distinct, drawn, count
+            batch, 1, 1, 2, 0, np.ones(1), -1, distinct, drawn, count
         ),
         "logarithms": lambda: _core.logarithms(np.array([5e-324, 0.0, 3.0, np.inf, -1.0])),
     }
@@ -168,7 +166,7 @@ def calls():
 def test_flags_are_given_back(name, which):
     # This graph leaves the range of double on the way, which raises flags inside.
     call = calls()[name]
-    calls()["log_partition"]()
+    calls()["normalise"]()
     floating_point.raise_flags(which)
     call()
     found = floating_point.flags()

@@ -158,7 +158,7 @@ def test_public_methods_are_documented(kind):
 def test_types_are_published():
     package = importlib.resources.files("arborand")
     assert package.joinpath("py.typed").is_file()
-    assert "def arc_marginals" in package.joinpath("_core.pyi").read_text()
+    assert "def log_partition" in package.joinpath("_core.pyi").read_text()
 
 
 # ---- copies -------------------------------------------------------------------------------------

@@ -217,7 +217,7 @@ def test_draws_from_scores_as_they_come_are_those_of_a_padded_batch(kind, method
     graphs = [dense_scores(seed, 1 + 5 * seed % 17) for seed in range(12)]
     flat, lengths, padded = ragged(graphs, dtype)
     options = {"method": method, "first_graph": 7, "first_draw": 3}
-    heads, log_prob = sampling.sample_scores(
+    heads, log_prob = sampling.sample_ragged(
         flat, lengths, 5, kind=kind._kind, key=stream_key(1), workers=workers,
         **options
     )  # fmt: skip
@@ -232,7 +232,7 @@ def test_heads_of_long_sentences_do_not_fit_into_bytes():
     options = {"kind": TreeKind.DEPENDENCY, "key": stream_key(1), "method": "wilson"}
     for num_words, dtype in ((255, np.uint8), (256, np.int32)):
         flat, lengths, padded = ragged([dense_scores(0, num_words), dense_scores(1, 2)], "f8")
-        heads, _ = sampling.sample_scores(flat, lengths, 3, **options)
+        heads, _ = sampling.sample_ragged(flat, lengths, 3, **options)
         assert heads.dtype == dtype
         expected = DependencyTrees(padded, lengths=lengths).sample(3, rng=1, method="wilson")
         np.testing.assert_array_equal(heads[: 3 * num_words], expected[:, 0, 1:].ravel())
@@ -247,18 +247,18 @@ def test_heads_of_long_sentences_do_not_fit_into_bytes():
 def test_what_the_gate_would_speak_about_is_not_drawn_from(wrong):
     graphs = [dense_scores(seed, 4) for seed in range(3)]
     options = {"kind": TreeKind.DEPENDENCY, "key": stream_key(1), "method": "wilson"}
-    assert sampling.sample_scores(*ragged(graphs, "f8")[:2], 2, **options) is not None
+    assert sampling.sample_ragged(*ragged(graphs, "f8")[:2], 2, **options) is not None
     graphs[1][:, 2] = wrong
     if wrong == 0.0:
         graphs[1] = np.arange(25.0).reshape(5, 5) % 2
-    assert sampling.sample_scores(*ragged(graphs, "f8")[:2], 2, **options) is None
+    assert sampling.sample_ragged(*ragged(graphs, "f8")[:2], 2, **options) is None
 
 
 def test_arrays_of_other_sizes_than_the_lengths_ask_for_are_refused():
     flat, lengths, _ = ragged([dense_scores(0, 4), dense_scores(1, 2)], "f8")
     options = {"kind": TreeKind.DEPENDENCY, "key": stream_key(1), "method": "wilson"}
-    with pytest.raises(ValueError, match="do not have the sizes that the lengths ask for"):
-        sampling.sample_scores(flat[:-1], lengths, 2, **options)
+    with pytest.raises(ValueError, match="does not have the size that the lengths ask for"):
+        sampling.sample_ragged(flat[:-1], lengths, 2, **options)
 
 
 def test_a_refused_call_does_not_advance_the_generator():

@@ -199,30 +199,29 @@ def long_calls():
     NumPy lets go of the lock, too, where it fills or copies an array.
     """
     large = DependencyTrees(dense_scores(1, LARGE))
-    scores, lengths = large._graphs.log_weights, large._graphs.lengths
-    graph, size = (scores, lengths, True), LARGE + 1
+    batch, size = large._graphs.batch, LARGE + 1
     one, row, square = np.empty(1), np.empty((1, size)), np.empty((1, size, size))
     parts, shift, log_probs = np.empty((1, 4)), np.empty((1, size)), np.empty((MANY, 1))
-    _core.log_partition(*graph, 1, parts, shift)
+    _core.normalise(batch, 1, parts, shift)
     heads = np.empty((MANY, 1, size), dtype=np.int32)
     heads[:] = large.sample(rng=0)
     few_heads, distinct = heads[:3].copy(), heads[:3].copy().reshape(1, 3, size)
     drawn = np.empty((1, 3, 3)), np.empty(1, dtype=np.int64)
     numbers, always = np.full(200 * MANY, 3.0), np.ones(1)
-    graphs = np.zeros((50, size, size)), np.full(50, LARGE, dtype=np.int32), True
+    many = np.zeros((50, size, size))
     return {
-        "log_partition": lambda: _core.log_partition(*graph, 1, parts, shift),
-        "arc_marginals": lambda: _core.arc_marginals(*graph, 1, square),
-        "root_marginals": lambda: _core.root_marginals(*graph, 1, row, one),
-        "entropy": lambda: _core.entropy(*graph, 1, one),
-        "mean_hitting_time": lambda: _core.mean_hitting_time(scores, lengths, 1, one),
-        "sample": lambda: _core.sample(*graph, 1, 2, 1, 2, 0, 0, -1, few_heads),
+        "normalise": lambda: _core.normalise(batch, 1, parts, shift),
+        "arc_marginals": lambda: _core.log_partition(batch, 1, None, square),
+        "root_marginals": lambda: _core.root_marginals(batch, 1, row, one),
+        "entropy": lambda: _core.entropy(batch, 1, one, None),
+        "mean_hitting_time": lambda: _core.mean_hitting_time(batch, 1, one),
+        "sample": lambda: _core.sample(batch, 1, 2, 1, 2, 0, 0, -1, few_heads),
         "sample_distinct": lambda: _core.sample_distinct(
-            *graph, 1, 1, 2, 0, always, -1, distinct, *drawn
+            batch, 1, 1, 2, 0, always, -1, distinct, *drawn
         ),
-        "log_prob": lambda: _core.log_prob(*graph, parts, shift, heads, log_probs),
+        "log_prob": lambda: _core.log_prob(batch, parts, shift, heads, log_probs),
         "logarithms": lambda: _core.logarithms(numbers),
-        "inspect": lambda: _core.inspect(*graphs),
+        "check": lambda: _core.Batch.check(many, None, 1),
     }
 
 

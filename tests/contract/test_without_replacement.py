@@ -411,9 +411,7 @@ def count_repeats(distribution, k, *, below, most_repeats=-1):
     heads = np.empty((1, k, graphs.size), dtype=np.int32)
     num_drawn = np.zeros(1, dtype=np.int64)
     num_repeats = _core.sample_distinct(
-        graphs.log_weights,
-        graphs.lengths,
-        graphs.kind,
+        graphs.batch,
         1,
         *stream_key(0),
         0,

@@ -43,15 +43,14 @@ def relative_error(found, exact):
 def with_gradient(compute, distribution):
     """Compute a number and its gradient in one pass, as losses in torch do."""
     graphs = distribution._graphs
-    values, gradients = np.empty(len(graphs.lengths)), np.empty(graphs.log_weights.shape)
-    scores, lengths = graphs.log_weights, graphs.lengths.astype(np.int64)
-    assert compute(scores, lengths, int(graphs.kind), 1, values, gradients)
+    values, gradients = np.empty(len(graphs)), np.empty(graphs.log_weights.shape)
+    compute(_core.Batch(graphs.log_weights, graphs.lengths, graphs.kind), 1, values, gradients)
     return values[0], gradients[0]
 
 
 def assert_log_partition(distribution, exact):
     """Check log Z alone, and log Z as it comes with the marginals."""
-    together, marginals = with_gradient(_core.log_partition_of_scores, distribution)
+    together, marginals = with_gradient(_core.log_partition, distribution)
     for found in (distribution.log_partition(), together):
         error = abs(mpmath.mpf(float(found)) - exact)
         assert error <= PROMISED * max(1, abs(exact))
@@ -78,7 +77,7 @@ def assert_marginals(distribution, exact):
 
 def assert_entropy(distribution, exact, relative=PROMISED):
     """Check the entropy alone, and as it comes with its gradient."""
-    together, gradient = with_gradient(_core.entropy_of_scores, distribution)
+    together, gradient = with_gradient(_core.entropy, distribution)
     for found in (distribution.entropy(), together):
         assert found >= 0
         if exact > SMALLEST_MARGINAL:

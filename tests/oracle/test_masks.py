@@ -296,9 +296,7 @@ def test_the_best_tree_beside_masked_padding_is_the_best(kind, mask, seed):
 def test_masked_padding_does_not_need_exact_numbers(kind, mask):
     graphs = kind(padded_with(mask, 20, 31, 1))._graphs
     heads = np.empty((1, 31), dtype=np.int32)
-    _, _, num_exact = _core.best_tree(
-        graphs.log_weights, graphs.lengths, graphs.kind, 1, 1.0, heads
-    )
+    _, _, num_exact = _core.best_tree(graphs.batch, 1, 1.0, heads)
     assert num_exact == 0
 
 

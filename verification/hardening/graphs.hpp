@@ -123,7 +123,7 @@ inline OwnedGraph random_graph(Random& random, Scores scores, Index num_words, T
         }
         graph.log_weights = kept;
     }
-    clean(graph.log_weights.data(), size, num_words);
+    clear_unread(graph.log_weights.data(), size, num_words, -HUGE_VAL);
     return graph;
 }
 

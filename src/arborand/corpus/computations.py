@@ -41,7 +41,7 @@ from arborand.methods import (
     check_method,
 )
 from arborand.randomness import stream_key
-from arborand.sampling import sample_scores
+from arborand.sampling import sample_ragged
 from arborand.validation import HEAD_DEPENDENT, ORIENTATIONS
 
 if TYPE_CHECKING:
@@ -153,7 +153,7 @@ class Sampling:
     def __call__(self, run: Sentences) -> Iterator[Rows]:
         """Draw trees for a run."""
         if len(run) >= 2 * self.setting.workers and self.setting.takes_scores:
-            drawn = sample_scores(
+            drawn = sample_ragged(
                 run.scores,
                 run.lengths,
                 self.num_trees,

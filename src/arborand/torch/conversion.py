@@ -12,6 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from arborand import _core
 from arborand.kinds import TreeKind
 from arborand.validation import check_log_weights
 
@@ -70,7 +71,7 @@ def to_graphs(log_weights: Tensor, lengths: Tensor | None, kind: int) -> Graphs:
 
 
 def value_and_gradient(
-    compute: Callable[..., bool],
+    compute: Callable[..., None],
     log_weights: Tensor,
     lengths: Tensor | None,
     kind: int,
@@ -87,17 +88,13 @@ def value_and_gradient(
     slope = torch.empty_like(scores) if gradient else None
     array = scores.numpy()
     numbers = np.empty(array.shape[:-2], array.dtype)  # in a third of the time torch takes
-    is_sound = compute(
-        array,
-        None if lengths is None else _on_cpu(lengths, torch.int64).numpy(),
-        kind,
-        workers,
-        numbers,
-        None if slope is None else slope.numpy(),
-    )
-    if not is_sound:
+    num_words = None if lengths is None else _on_cpu(lengths, torch.int64).numpy()
+    try:
+        batch = _core.Batch(array, num_words, kind)
+        compute(batch, workers, numbers, None if slope is None else slope.numpy())
+    except _core.RefusedScores:
         to_graphs(log_weights, lengths, kind)
-        raise RuntimeError("log_weights were changed while they were read")
+        raise RuntimeError("log_weights were changed while they were read") from None
     value = torch.from_numpy(numbers)
     if not log_weights.is_cpu:
         value = value.to(log_weights.device)

@@ -72,7 +72,7 @@ if TYPE_CHECKING:
 def _compute_log_partition(
     log_weights: Tensor, lengths: Tensor | None, kind: int, workers: int
 ) -> Tensor:
-    compute = _core.log_partition_of_scores
+    compute = _core.log_partition
     return value_and_gradient(compute, log_weights, lengths, kind, workers, gradient=False)[0]
 
 
@@ -109,7 +109,7 @@ def _compute_arc_cumulants(
 def _compute_entropy(
     log_weights: Tensor, lengths: Tensor | None, kind: int, workers: int
 ) -> Tensor:
-    compute = _core.entropy_of_scores
+    compute = _core.entropy
     return value_and_gradient(compute, log_weights, lengths, kind, workers, gradient=False)[0]
 
 
@@ -521,7 +521,7 @@ class _Entropy(_Number):
 class _WithGradient(Function):
     """A number and its gradient: the core finds both for less than one after the other."""
 
-    compute: ClassVar[Callable[..., bool]]
+    compute: ClassVar[Callable[..., None]]
     number: ClassVar[type[_Number]]
 
     # Without a `setup_context`, which only transforms need, and which costs as much as a sentence.
@@ -559,12 +559,12 @@ def _are_ones(grad: Tensor) -> bool:
 
 
 class _LogPartitionWithGradient(_WithGradient):
-    compute = _core.log_partition_of_scores
+    compute = _core.log_partition
     number = _LogPartition
 
 
 class _EntropyWithGradient(_WithGradient):
-    compute = _core.entropy_of_scores
+    compute = _core.entropy
     number = _Entropy
 
 

@@ -1,289 +1,352 @@
 // log Z, marginals, entropies and other numbers of every graph of a batch.
 #include <nanobind/stl/optional.h>
 
+#include <algorithm>
 #include <optional>
 
+#include "numbers/floating_point_guard.hpp"
 #include "python/batch.hpp"
 #include "python/registration.hpp"
-#include "python/scores.hpp"
 
 namespace arborand {
 namespace {
 
-// log Z of the graphs of a group and their marginals[head * stride + dependent], each unless null.
-Status solve_group(const Graph* graphs, Index count, Scratch& scratch, const Interrupt& interrupt,
-                   PartitionOutput* outputs, double* const* marginals, Index stride) {
-    if (count == graphs_at_once) {
-        const Status status =
-            kernels->solve_four(graphs, scratch, interrupt, outputs, marginals, stride);
-        if (status != Status::left_range) return status;
-    }
-    Status status = Status::ok;
-    for (Index k = 0; k < count && status == Status::ok; ++k) {
-        double* out = marginals == nullptr ? nullptr : marginals[k];
-        if (outputs == nullptr) {
-            status = kernels->arc_marginals(graphs[k], scratch, interrupt, out, stride);
-        } else {
-            status = kernels->log_partition(graphs[k], scratch, interrupt, outputs[k], out, stride);
+using Numbers = Contiguous<double>;
+// In float32 or float64.
+using AnyNumbers = std::optional<nb::ndarray<nb::c_contig, nb::device::cpu>>;
+
+// Where answers go that the caller wants in float32 or float64, or not at all.
+class Answers {
+  public:
+    Answers(const AnyNumbers& array, Index size) {
+        if (!array) return;
+        expect_size(*array, size);
+        data_ = array->data();
+        is_float32_ = array->dtype() == nb::dtype<float>();
+        if (!is_float32_ && array->dtype() != nb::dtype<double>()) {
+            throw std::invalid_argument("answers are in float32 or float64");
         }
     }
-    return status;
+
+    bool are_wanted() const { return data_ != nullptr; }
+    bool is_float32() const { return is_float32_; }
+    double* in_float64(Index place) const { return static_cast<double*>(data_) + place; }
+
+    void write(Index place, const double* numbers, Index count) const {
+        if (is_float32_) {
+            const ARBORAND_ISA::FloatingPointGuard guard;  // it may round elsewhere
+            std::copy_n(numbers, count, static_cast<float*>(data_) + place);
+        } else if (in_float64(place) != numbers) {
+            std::copy_n(numbers, count, in_float64(place));
+        }
+    }
+    void fill_with_zeros(Index place, Index count) const {
+        if (is_float32_) {
+            std::fill_n(static_cast<float*>(data_) + place, count, 0.0F);
+        } else {
+            std::fill_n(in_float64(place), count, 0.0);
+        }
+    }
+
+  private:
+    void* data_ = nullptr;
+    bool is_float32_ = false;
+};
+
+// A number for each arc of the graphs of a group: kernels write to matrices()[k][head * stride() +
+// dependent], all but column 0.
+class ArcAnswers {
+  public:
+    ArcAnswers(const Answers& answers, const Batch& batch, const Group& group, Scratch& memory)
+        : answers_(answers), batch_(batch), group_(group) {
+        if (!answers.are_wanted()) return;
+        const Index nodes = batch.num_words(group.graphs[0]) + 1, area = nodes * nodes;
+        stride_ = answers.is_float32() ? nodes : batch.width(group.graphs[0]);
+        if (answers.is_float32() &&
+            !memory.reserve(static_cast<std::size_t>(group.count * area) * sizeof(double))) {
+            throw std::bad_alloc();
+        }
+        for (Index k = 0; k < group.count; ++k) {
+            matrices_[k] = answers.is_float32()
+                               ? reinterpret_cast<double*>(memory.memory()) + k * area
+                               : answers.in_float64(batch.first_entry(group.graphs[k]));
+        }
+    }
+
+    double* const* matrices() const { return answers_.are_wanted() ? matrices_ : nullptr; }
+    Index stride() const { return stride_; }
+
+    // Entries that stand for no arc become 0.
+    void write() const {
+        if (!answers_.are_wanted()) return;
+        const Index nodes = batch_.num_words(group_.graphs[0]) + 1;
+        for (Index k = 0; k < group_.count; ++k) {
+            const Index g = group_.graphs[k], width = batch_.width(g);
+            Index place = batch_.first_entry(g);
+            for (Index i = 0; i < nodes; ++i, place += width) {
+                matrices_[k][i * stride_] = 0.0;
+                answers_.write(place, matrices_[k] + i * stride_, nodes);
+                answers_.fill_with_zeros(place + nodes, width - nodes);
+            }
+            answers_.fill_with_zeros(place, (width - nodes) * width);
+        }
+    }
+
+  private:
+    const Answers& answers_;
+    const Batch& batch_;
+    const Group& group_;
+    double* matrices_[graphs_at_once] = {};
+    Index stride_ = 0;
+};
+
+// log Z of the graphs of a group and their marginals[head * stride + dependent], each unless null.
+Status solve(const Group& group, const Graph* graphs, Scratch& scratch, const Interrupt& interrupt,
+             PartitionOutput* outputs, double* const* marginals, Index stride) {
+    return solve_group(
+        group,
+        [&] { return kernels->solve_four(graphs, scratch, interrupt, outputs, marginals, stride); },
+        [&](Index k) {
+            double* out = marginals == nullptr ? nullptr : marginals[k];
+            return outputs == nullptr
+                       ? kernels->arc_marginals(graphs[k], scratch, interrupt, out, stride)
+                       : kernels->log_partition(graphs[k], scratch, interrupt, outputs[k], out,
+                                                stride);
+        });
 }
 
 // parts[graph]: log Z, and the numbers of PartitionOutput that log_prob needs.
-void log_partition(LogWeights log_weights, Lengths lengths, int kind, int workers,
-                   Array<double, 2> parts, Array<double, 2> column_shift) {
-    const Batch batch(log_weights, lengths, kind);
-    const Groups groups = batch.groups(workers);
-    run(groups.count(), workers, [&](Index i, Workspace& workspace, const Interrupt& interrupt) {
-        const Group group = groups[i];
-        Graph graphs[graphs_at_once];
-        PartitionOutput outputs[graphs_at_once] = {};
-        for (Index k = 0; k < group.count; ++k) {
-            graphs[k] = batch[group.graphs[k]];
-            outputs[k].column_shift = column_shift.data() + group.graphs[k] * batch.size;
-        }
-        const Status status =
-            solve_group(graphs, group.count, workspace.scratch, interrupt, outputs, nullptr, 0);
-        for (Index k = 0; k < group.count; ++k) {
-            double* part = parts.data() + group.graphs[k] * 4;
-            part[0] = outputs[k].log_partition;
-            part[1] = outputs[k].reduced;
-            part[2] = outputs[k].reduced_error;
-            part[3] = outputs[k].root_shift;
-        }
-        return status;
-    });
+void normalise(const Batch& batch, int workers, Numbers parts, Numbers column_shift) {
+    expect_size(parts, batch.count() * 4);
+    expect_size(column_shift, batch.num_rows());
+    for_each_group(batch, batch.groups(workers), workers,
+                   [&](const Group& group, const Graph* graphs, Workspace& workspace,
+                       const Interrupt& interrupt) {
+                       PartitionOutput outputs[graphs_at_once] = {};
+                       for (Index k = 0; k < group.count; ++k) {
+                           outputs[k].column_shift =
+                               column_shift.data() + batch.first_row(group.graphs[k]);
+                       }
+                       const Status status =
+                           solve(group, graphs, workspace.scratch, interrupt, outputs, nullptr, 0);
+                       for (Index k = 0; k < group.count; ++k) {
+                           double* part = parts.data() + group.graphs[k] * 4;
+                           part[0] = outputs[k].log_partition;
+                           part[1] = outputs[k].reduced;
+                           part[2] = outputs[k].reduced_error;
+                           part[3] = outputs[k].root_shift;
+                       }
+                       return status;
+                   });
 }
 
-// log Z and marginals, or the entropy and its gradient, of scores as they come (python/scores.hpp).
-template <class Number>
-bool log_partition_of_scores(Contiguous<const Number> scores,
-                             std::optional<Contiguous<const std::int64_t>> lengths, int kind,
-                             int workers, Contiguous<Number> values,
-                             std::optional<Contiguous<Number>> marginals) {
-    const ScoreBatch<Number> batch{scores, lengths, kind, values, marginals};
-    const auto solve = [](const Graph* graphs, Index count, Workspace& workspace,
-                          const Interrupt& interrupt, double* values, double* const* gradients,
-                          Index stride) {
-        // Nobody asks for the shifts.
-        Scratch& shifts = workspace.prepared.steps;
-        const std::size_t bytes = static_cast<std::size_t>(graphs->stride) * sizeof(double);
-        if (!shifts.reserve(bytes)) return Status::no_memory;
-        PartitionOutput outputs[graphs_at_once] = {};
-        for (PartitionOutput& output : outputs) {
-            output.column_shift = reinterpret_cast<double*>(shifts.memory());
-        }
-        const Status status =
-            solve_group(graphs, count, workspace.scratch, interrupt, outputs, gradients, stride);
-        for (Index k = 0; k < count; ++k) values[k] = outputs[k].log_partition;
-        return status;
-    };
-    const Groups groups(batch.count(), workers, [&](Index g) { return batch.length(g); });
-    return solve_scores(batch, groups, workers, *kernels, solve);
+// log Z and its gradient, the marginals.
+void log_partition(const Batch& batch, int workers, AnyNumbers values, AnyNumbers marginals,
+                   bool one_by_one) {
+    const Answers log_z(values, batch.count()), gradient(marginals, batch.num_entries());
+    const Groups groups = one_by_one ? Groups(batch.count()) : batch.groups(workers);
+    for_each_group(batch, groups, workers,
+                   [&](const Group& group, const Graph* graphs, Workspace& workspace,
+                       const Interrupt& interrupt) {
+                       // Nobody asks for the shifts.
+                       Scratch& shifts = workspace.prepared.steps;
+                       const std::size_t bytes =
+                           static_cast<std::size_t>(graphs->stride) * sizeof(double);
+                       if (!shifts.reserve(bytes)) return Status::no_memory;
+                       PartitionOutput outputs[graphs_at_once] = {};
+                       for (PartitionOutput& output : outputs) {
+                           output.column_shift = reinterpret_cast<double*>(shifts.memory());
+                       }
+                       const ArcAnswers arcs(gradient, batch, group, workspace.answers);
+                       const Status status = solve(group, graphs, workspace.scratch, interrupt,
+                                                   log_z.are_wanted() ? outputs : nullptr,
+                                                   arcs.matrices(), arcs.stride());
+                       if (status != Status::ok) return status;
+                       for (Index k = 0; k < group.count && log_z.are_wanted(); ++k) {
+                           log_z.write(group.graphs[k], &outputs[k].log_partition, 1);
+                       }
+                       arcs.write();
+                       return Status::ok;
+                   });
 }
 
-template <class Number>
-bool entropy_of_scores(Contiguous<const Number> scores,
-                       std::optional<Contiguous<const std::int64_t>> lengths, int kind, int workers,
-                       Contiguous<Number> values, std::optional<Contiguous<Number>> gradients) {
-    const ScoreBatch<Number> batch{scores, lengths, kind, values, gradients};
-    const auto solve = [](const Graph* graph, Index, Workspace& workspace,
-                          const Interrupt& interrupt, double* value, double* const* gradient,
-                          Index stride) {
-        if (gradient == nullptr) {
-            return kernels->entropy(*graph, workspace.scratch, interrupt, value);
-        }
-        return kernels->entropy_gradient(*graph, workspace.scratch, interrupt, *gradient, stride,
-                                         value);
-    };
-    return solve_scores(batch, Groups(batch.count()), workers, *kernels, solve);
+// The entropy and its gradient.
+void entropy(const Batch& batch, int workers, AnyNumbers values, AnyNumbers gradients) {
+    const Answers entropies(values, batch.count()), gradient(gradients, batch.num_entries());
+    for_each_group(batch, Groups(batch.count()), workers,
+                   [&](const Group& group, const Graph* graphs, Workspace& workspace,
+                       const Interrupt& interrupt) {
+                       const ArcAnswers arcs(gradient, batch, group, workspace.answers);
+                       double value = 0.0;
+                       const Status status =
+                           gradient.are_wanted()
+                               ? kernels->entropy_gradient(
+                                     *graphs, workspace.scratch, interrupt, arcs.matrices()[0],
+                                     arcs.stride(), entropies.are_wanted() ? &value : nullptr)
+                               : kernels->entropy(*graphs, workspace.scratch, interrupt, &value);
+                       if (status != Status::ok) return status;
+                       if (entropies.are_wanted()) entropies.write(group.graphs[0], &value, 1);
+                       arcs.write();
+                       return Status::ok;
+                   });
 }
 
 // out[tree, graph] for heads[tree, graph, node].  The index of the first entry of `out` whose heads
 // are no tree, or -1 if all are.
-Index log_prob(LogWeights log_weights, Lengths lengths, int kind, Array<const double, 2> parts,
-               Array<double, 2> column_shift, Array<const std::int32_t, 3> heads,
-               Array<double, 2> out) {
-    const Batch batch(log_weights, lengths, kind);
+Index log_prob(const Batch& batch, Contiguous<const double> parts, Numbers column_shift,
+               Contiguous<const std::int32_t> heads, Numbers out) {
     constexpr Index trees_at_once = 1024;
-    const Index num_trees = static_cast<Index>(heads.shape(0));
-    const Index num_pieces = (num_trees + trees_at_once - 1) / trees_at_once;
+    const Index num_graphs = batch.count(), count = num_trees(out, num_graphs);
+    expect_size(parts, num_graphs * 4);
+    expect_size(column_shift, batch.num_rows());
+    expect_size(heads, count * batch.num_rows());
+    const Index num_pieces = (count + trees_at_once - 1) / trees_at_once;
     Index first_bad = -1;
-    run(num_pieces * batch.count, 1, [&](Index i, Workspace& workspace, const Interrupt&) {
-        const Index g = i % batch.count, first = i / batch.count * trees_at_once;
-        const Index count = num_trees - first < trees_at_once ? num_trees - first : trees_at_once;
+    run(num_pieces * num_graphs, 1, [&](Index i, Workspace& workspace, const Interrupt&) {
+        const Index g = i % num_graphs, first = i / num_graphs * trees_at_once;
+        const Index some = std::min(count - first, trees_at_once);
+        const Graph graph = batch.load(g, workspace.scores);
         const double* part = parts.data() + g * 4;
         const PartitionOutput partition{part[0], part[1], part[2], part[3],
-                                        column_shift.data() + g * batch.size};
-        const Index tree = first * batch.count + g;
-        Index sound = count;
+                                        column_shift.data() + batch.first_row(g)};
+        Index sound = some;
         const Status status = kernels->log_prob(
-            batch[g], partition, workspace.scratch, heads.data() + tree * batch.size,
-            batch.count * batch.size, count, out.data() + tree, batch.count, sound);
-        const Index bad = tree + sound * batch.count;
-        if (sound < count && (first_bad < 0 || bad < first_bad)) first_bad = bad;
+            graph, partition, workspace.scratch,
+            heads.data() + first * batch.num_rows() + batch.first_row(g), batch.num_rows(), count,
+            out.data() + first * num_graphs + g, num_graphs, sound);
+        const Index bad = (first + sound) * num_graphs + g;
+        if (sound < some && (first_bad < 0 || bad < first_bad)) first_bad = bad;
         return status;
     });
     return first_bad;
 }
 
-void arc_marginals(LogWeights log_weights, Lengths lengths, int kind, int workers,
-                   Array<double, 3> out, bool one_by_one) {
-    const Batch batch(log_weights, lengths, kind);
-    const Groups groups = one_by_one ? Groups(batch.count) : batch.groups(workers);
-    run(groups.count(), workers, [&](Index i, Workspace& workspace, const Interrupt& interrupt) {
-        const Group group = groups[i];
-        Graph graphs[graphs_at_once];
-        double* marginals[graphs_at_once];
-        for (Index k = 0; k < group.count; ++k) {
-            graphs[k] = batch[group.graphs[k]];
-            marginals[k] = out.data() + group.graphs[k] * batch.size * batch.size;
-        }
-        return solve_group(graphs, group.count, workspace.scratch, interrupt, nullptr, marginals,
-                           batch.size);
-    });
+// P(root -> dependent), and the expected steps of Wilson's walk.
+void root_marginals(const Batch& batch, int workers, Numbers out, Numbers expected_steps) {
+    expect_size(out, batch.num_rows());
+    expect_size(expected_steps, batch.count());
+    for_each_graph(
+        batch, workers,
+        [&](Index g, const Graph& graph, Workspace& workspace, const Interrupt& interrupt) {
+            return kernels->root_marginals(graph, workspace.scratch, interrupt,
+                                           out.data() + batch.first_row(g),
+                                           expected_steps.data() + g);
+        });
 }
 
-void root_marginals(LogWeights log_weights, Lengths lengths, int kind, int workers,
-                    Array<double, 2> out, Array<double, 1> expected_steps) {
-    const Batch batch(log_weights, lengths, kind);
-    run(batch.count, workers, [&](Index g, Workspace& workspace, const Interrupt& interrupt) {
-        return kernels->root_marginals(batch[g], workspace.scratch, interrupt,
-                                       out.data() + g * batch.size, expected_steps.data() + g);
-    });
-}
-
-void entropy(LogWeights log_weights, Lengths lengths, int kind, int workers, Array<double, 1> out) {
-    const Batch batch(log_weights, lengths, kind);
-    run(batch.count, workers, [&](Index g, Workspace& workspace, const Interrupt& interrupt) {
-        return kernels->entropy(batch[g], workspace.scratch, interrupt, out.data() + g);
-    });
-}
-
-void renyi_entropy(LogWeights log_weights, Lengths lengths, int kind, int workers, double order,
-                   Array<double, 1> out) {
-    const Batch batch(log_weights, lengths, kind);
-    run(batch.count, workers, [&](Index g, Workspace& workspace, const Interrupt& interrupt) {
-        return kernels->renyi_entropy(batch[g], workspace.scratch, interrupt, order,
-                                      out.data() + g);
-    });
+void renyi_entropy(const Batch& batch, int workers, double order, Numbers out) {
+    expect_size(out, batch.count());
+    for_each_graph(
+        batch, workers,
+        [&](Index g, const Graph& graph, Workspace& workspace, const Interrupt& interrupt) {
+            return kernels->renyi_entropy(graph, workspace.scratch, interrupt, order,
+                                          out.data() + g);
+        });
 }
 
 // KL(graph || other) for pairs of graphs of the same lengths, and the magnitude of its terms.
-void divergence(LogWeights log_weights, Lengths lengths, int kind, LogWeights other, int other_kind,
-                int workers, Array<double, 2> out) {
-    const Batch batch(log_weights, lengths, kind);
-    const Batch other_batch(other, lengths, other_kind);
-    run(batch.count, workers, [&](Index g, Workspace& workspace, const Interrupt& interrupt) {
-        return kernels->divergence(batch[g], other_batch[g], workspace.scratch, interrupt,
-                                   out.data() + 2 * g);
-    });
+void divergence(const Batch& batch, const Batch& other, int workers, Numbers out) {
+    expect_size(out, 2 * batch.count());
+    if (batch.lengths() != other.lengths()) {
+        throw std::invalid_argument("the graphs of a pair do not have the same length");
+    }
+    for_each_graph(
+        batch, workers,
+        [&](Index g, const Graph& graph, Workspace& workspace, const Interrupt& interrupt) {
+            const Graph other_graph = other.load(g, workspace.answers);
+            return kernels->divergence(graph, other_graph, workspace.scratch, interrupt,
+                                       out.data() + 2 * g);
+        });
 }
 
-void arc_covariances(LogWeights log_weights, Lengths lengths, int kind, int workers,
-                     Array<const double, 3> direction, Array<double, 3> out) {
-    const Batch batch(log_weights, lengths, kind);
-    const Index area = batch.size * batch.size;
-    run(batch.count, workers, [&](Index g, Workspace& workspace, const Interrupt& interrupt) {
-        return kernels->arc_covariances(batch[g], workspace.scratch, interrupt,
-                                        direction.data() + g * area, out.data() + g * area,
-                                        batch.size);
-    });
+void arc_covariances(const Batch& batch, int workers, Contiguous<const double> direction,
+                     Numbers out) {
+    expect_size(direction, batch.num_entries());
+    expect_size(out, batch.num_entries());
+    for_each_graph(
+        batch, workers,
+        [&](Index g, const Graph& graph, Workspace& workspace, const Interrupt& interrupt) {
+            const Index first = batch.first_entry(g);
+            return kernels->arc_covariances(graph, workspace.scratch, interrupt,
+                                            direction.data() + first, out.data() + first,
+                                            batch.width(g));
+        });
 }
 
-void arc_cumulants(LogWeights log_weights, Lengths lengths, int kind, int workers,
-                   Array<const double, 3> direction, Array<const double, 3> other,
-                   Array<double, 3> out) {
-    const Batch batch(log_weights, lengths, kind);
-    const Index area = batch.size * batch.size;
-    run(batch.count, workers, [&](Index g, Workspace& workspace, const Interrupt& interrupt) {
-        return kernels->arc_cumulants(batch[g], workspace.scratch, interrupt,
-                                      direction.data() + g * area, other.data() + g * area,
-                                      out.data() + g * area, batch.size);
-    });
+void arc_cumulants(const Batch& batch, int workers, Contiguous<const double> direction,
+                   Contiguous<const double> other, Numbers out) {
+    expect_size(direction, batch.num_entries());
+    expect_size(other, batch.num_entries());
+    expect_size(out, batch.num_entries());
+    for_each_graph(
+        batch, workers,
+        [&](Index g, const Graph& graph, Workspace& workspace, const Interrupt& interrupt) {
+            const Index first = batch.first_entry(g);
+            return kernels->arc_cumulants(graph, workspace.scratch, interrupt,
+                                          direction.data() + first, other.data() + first,
+                                          out.data() + first, batch.width(g));
+        });
 }
 
-void entropy_gradient_tangents(LogWeights log_weights, Lengths lengths, int kind, int workers,
-                               Array<const double, 3> direction, Array<double, 3> out) {
-    const Batch batch(log_weights, lengths, kind);
-    const Index area = batch.size * batch.size;
-    run(batch.count, workers, [&](Index g, Workspace& workspace, const Interrupt& interrupt) {
-        return kernels->entropy_gradient_tangents(batch[g], workspace.scratch, interrupt,
-                                                  direction.data() + g * area,
-                                                  out.data() + g * area, batch.size);
-    });
+void entropy_gradient_tangents(const Batch& batch, int workers, Contiguous<const double> direction,
+                               Numbers out) {
+    expect_size(direction, batch.num_entries());
+    expect_size(out, batch.num_entries());
+    for_each_graph(
+        batch, workers,
+        [&](Index g, const Graph& graph, Workspace& workspace, const Interrupt& interrupt) {
+            const Index first = batch.first_entry(g);
+            return kernels->entropy_gradient_tangents(graph, workspace.scratch, interrupt,
+                                                      direction.data() + first, out.data() + first,
+                                                      batch.width(g));
+        });
 }
 
-void entropy_gradient(LogWeights log_weights, Lengths lengths, int kind, int workers,
-                      Array<double, 3> out) {
-    const Batch batch(log_weights, lengths, kind);
-    run(batch.count, workers, [&](Index g, Workspace& workspace, const Interrupt& interrupt) {
-        return kernels->entropy_gradient(batch[g], workspace.scratch, interrupt,
-                                         out.data() + g * batch.size * batch.size, batch.size,
-                                         nullptr);
-    });
+// Of a single graph: out[i, j, k, l], zeros on entry.
+void joint_marginals(const Batch& batch, Array<double, 4> out) {
+    const Index size = batch.width(0);
+    expect_size(out, size * size * size * size);
+    for_each_graph(
+        batch, 1, [&](Index, const Graph& graph, Workspace& workspace, const Interrupt& interrupt) {
+            return kernels->joint_marginals(graph, workspace.scratch, interrupt, out.data(), size);
+        });
 }
 
-// The first graph alone; out[i, j, k, l], zeros on entry.
-void joint_marginals(LogWeights log_weights, Lengths lengths, int kind, Array<double, 4> out) {
-    const Batch batch(log_weights, lengths, kind);
-    run(1, 1, [&](Index g, Workspace& workspace, const Interrupt& interrupt) {
-        return kernels->joint_marginals(batch[g], workspace.scratch, interrupt, out.data(),
-                                        batch.size);
-    });
-}
-
-void mean_hitting_time(LogWeights log_weights, Lengths lengths, int workers, Array<double, 1> out) {
-    const Batch batch(log_weights, lengths, static_cast<int>(TreeKind::dependency));
-    run(batch.count, workers, [&](Index g, Workspace& workspace, const Interrupt& interrupt) {
-        return kernels->mean_hitting_time(batch[g], workspace.scratch, interrupt, out.data() + g);
-    });
+void mean_hitting_time(const Batch& batch, int workers, Numbers out) {
+    expect_size(out, batch.count());
+    for_each_graph(
+        batch, workers,
+        [&](Index g, const Graph& graph, Workspace& workspace, const Interrupt& interrupt) {
+            return kernels->mean_hitting_time(graph, workspace.scratch, interrupt, out.data() + g);
+        });
 }
 
 }  // namespace
 
 void register_inference(nb::module_& m) {
-    m.def("log_partition", &log_partition, nb::arg("log_weights"), nb::arg("lengths"),
-          nb::arg("kind"), nb::arg("workers"), nb::arg("parts"), nb::arg("column_shift"));
-    m.def("log_partition_of_scores", &log_partition_of_scores<double>, nb::arg("scores"),
-          nb::arg("lengths").none(), nb::arg("kind"), nb::arg("workers"), nb::arg("values"),
-          nb::arg("marginals").none());
-    m.def("log_partition_of_scores", &log_partition_of_scores<float>, nb::arg("scores"),
-          nb::arg("lengths").none(), nb::arg("kind"), nb::arg("workers"), nb::arg("values"),
-          nb::arg("marginals").none());
-    m.def("entropy_of_scores", &entropy_of_scores<double>, nb::arg("scores"),
-          nb::arg("lengths").none(), nb::arg("kind"), nb::arg("workers"), nb::arg("values"),
+    m.def("normalise", &normalise, nb::arg("batch"), nb::arg("workers"), nb::arg("parts"),
+          nb::arg("column_shift"));
+    m.def("log_partition", &log_partition, nb::arg("batch"), nb::arg("workers"),
+          nb::arg("values").none(), nb::arg("marginals").none(), nb::arg("one_by_one") = false);
+    m.def("entropy", &entropy, nb::arg("batch"), nb::arg("workers"), nb::arg("values").none(),
           nb::arg("gradients").none());
-    m.def("entropy_of_scores", &entropy_of_scores<float>, nb::arg("scores"),
-          nb::arg("lengths").none(), nb::arg("kind"), nb::arg("workers"), nb::arg("values"),
-          nb::arg("gradients").none());
-    m.def("log_prob", &log_prob, nb::arg("log_weights"), nb::arg("lengths"), nb::arg("kind"),
-          nb::arg("parts"), nb::arg("column_shift"), nb::arg("heads"), nb::arg("out"));
-    m.def("arc_marginals", &arc_marginals, nb::arg("log_weights"), nb::arg("lengths"),
-          nb::arg("kind"), nb::arg("workers"), nb::arg("out"), nb::arg("one_by_one") = false);
-    m.def("root_marginals", &root_marginals, nb::arg("log_weights"), nb::arg("lengths"),
-          nb::arg("kind"), nb::arg("workers"), nb::arg("out"), nb::arg("expected_steps"));
-    m.def("entropy", &entropy, nb::arg("log_weights"), nb::arg("lengths"), nb::arg("kind"),
-          nb::arg("workers"), nb::arg("out"));
-    m.def("renyi_entropy", &renyi_entropy, nb::arg("log_weights"), nb::arg("lengths"),
-          nb::arg("kind"), nb::arg("workers"), nb::arg("order"), nb::arg("out"));
-    m.def("divergence", &divergence, nb::arg("log_weights"), nb::arg("lengths"), nb::arg("kind"),
-          nb::arg("other"), nb::arg("other_kind"), nb::arg("workers"), nb::arg("out"));
-    m.def("arc_covariances", &arc_covariances, nb::arg("log_weights"), nb::arg("lengths"),
-          nb::arg("kind"), nb::arg("workers"), nb::arg("direction"), nb::arg("out"));
-    m.def("arc_cumulants", &arc_cumulants, nb::arg("log_weights"), nb::arg("lengths"),
-          nb::arg("kind"), nb::arg("workers"), nb::arg("direction"), nb::arg("other"),
+    m.def("log_prob", &log_prob, nb::arg("batch"), nb::arg("parts"), nb::arg("column_shift"),
+          nb::arg("heads"), nb::arg("out"));
+    m.def("root_marginals", &root_marginals, nb::arg("batch"), nb::arg("workers"), nb::arg("out"),
+          nb::arg("expected_steps"));
+    m.def("renyi_entropy", &renyi_entropy, nb::arg("batch"), nb::arg("workers"), nb::arg("order"),
           nb::arg("out"));
-    m.def("entropy_gradient_tangents", &entropy_gradient_tangents, nb::arg("log_weights"),
-          nb::arg("lengths"), nb::arg("kind"), nb::arg("workers"), nb::arg("direction"),
+    m.def("divergence", &divergence, nb::arg("batch"), nb::arg("other"), nb::arg("workers"),
           nb::arg("out"));
-    m.def("entropy_gradient", &entropy_gradient, nb::arg("log_weights"), nb::arg("lengths"),
-          nb::arg("kind"), nb::arg("workers"), nb::arg("out"));
-    m.def("joint_marginals", &joint_marginals, nb::arg("log_weights"), nb::arg("lengths"),
-          nb::arg("kind"), nb::arg("out"));
-    m.def("mean_hitting_time", &mean_hitting_time, nb::arg("log_weights"), nb::arg("lengths"),
-          nb::arg("workers"), nb::arg("out"));
+    m.def("arc_covariances", &arc_covariances, nb::arg("batch"), nb::arg("workers"),
+          nb::arg("direction"), nb::arg("out"));
+    m.def("arc_cumulants", &arc_cumulants, nb::arg("batch"), nb::arg("workers"),
+          nb::arg("direction"), nb::arg("other"), nb::arg("out"));
+    m.def("entropy_gradient_tangents", &entropy_gradient_tangents, nb::arg("batch"),
+          nb::arg("workers"), nb::arg("direction"), nb::arg("out"));
+    m.def("joint_marginals", &joint_marginals, nb::arg("batch"), nb::arg("out"));
+    m.def("mean_hitting_time", &mean_hitting_time, nb::arg("batch"), nb::arg("workers"),
+          nb::arg("out"));
 }
 
 }  // namespace arborand

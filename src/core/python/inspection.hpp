@@ -1,5 +1,5 @@
-// A look at every entry of the scores, and whether there is a tree: validation.py turns what is
-// found here into an error that names it.
+// What may be wrong with a graph: an entry of its matrix, or that it has no tree.  validation.py
+// turns what is found here into an error that names it.
 #pragma once
 
 #include <cmath>
@@ -28,38 +28,30 @@ inline void clear_unread(double* matrix, Index size, Index num_words, double not
     }
 }
 
-// Clear what is not read, and look for bad entries among the others: in one pass over all, because
-// -inf is never bad.
-inline Inspection clean(double* log_weights, Index size, Index num_words) {
-    clear_unread(log_weights, size, num_words, -HUGE_VAL);
-    int bad = 0;
-    for (Index k = 0; k < size * size; ++k) bad |= !(log_weights[k] < HUGE_VAL);
-    if (!bad) return {};
-    Index k = 0;
-    while (log_weights[k] < HUGE_VAL) ++k;
-    return {std::isnan(log_weights[k]) ? Finding::not_a_number : Finding::plus_infinity, k / size,
-            k % size};
+// The first entry of a clean matrix that is NaN or +inf.
+inline Inspection find_bad_score(const double* log_weights, Index size) {
+    for (Index k = 0; k < size * size; ++k) {
+        if (log_weights[k] < HUGE_VAL) continue;
+        const bool is_nan = std::isnan(log_weights[k]);
+        return {is_nan ? Finding::not_a_number : Finding::plus_infinity, k / size, k % size};
+    }
+    return {};
 }
 
-// The same for weights, which must not be negative.  Their bits are compared as integers, because a
-// processor told to take small numbers for 0 would overlook the smallest negative ones.
-inline Inspection clean_weights(double* weights, Index size, Index num_words) {
+// The same for weights, which must not be negative either.  Their bits are compared as integers,
+// because a processor told to take small numbers for 0 would overlook the smallest negative ones.
+inline Inspection find_bad_weight(const double* weights, Index size) {
     constexpr std::uint64_t infinity = 0x7FF0000000000000u, minus_zero = 0x8000000000000000u;
-    clear_unread(weights, size, num_words, 1.0);  // whose logarithm is as quick as any
-    const auto is_bad = [](double weight) {
+    for (Index k = 0; k < size * size; ++k) {
         std::uint64_t bits;
-        std::memcpy(&bits, &weight, sizeof bits);
-        return (bits >= infinity) & (bits != minus_zero);
-    };
-    int bad = 0;
-    for (Index k = 0; k < size * size; ++k) bad |= is_bad(weights[k]);
-    if (!bad) return {};
-    Index k = 0;
-    while (!is_bad(weights[k])) ++k;
-    const Finding finding = std::isnan(weights[k])   ? Finding::not_a_number
-                            : weights[k] == HUGE_VAL ? Finding::plus_infinity
-                                                     : Finding::negative;
-    return {finding, k / size, k % size};
+        std::memcpy(&bits, weights + k, sizeof bits);
+        if (bits < infinity || bits == minus_zero) continue;
+        const Finding finding = std::isnan(weights[k])   ? Finding::not_a_number
+                                : weights[k] == HUGE_VAL ? Finding::plus_infinity
+                                                         : Finding::negative;
+        return {finding, k / size, k % size};
+    }
+    return {};
 }
 
 // Search of a graph's nodes along its arcs.

@@ -3,9 +3,9 @@
 
 NB_MODULE(_core, m) {
     m.doc() =
-        "The compiled core of arborand.  Arguments are not checked: validation.py is the gate.";
+        "The compiled core of arborand.  Scores enter as a Batch; validation.py is their gate.";
     arborand::register_instruction_set(m);
-    arborand::register_gate(m);
+    arborand::register_batch(m);
     arborand::register_inference(m);
     arborand::register_sampling(m);
     arborand::register_distinct_trees(m);

@@ -21,6 +21,8 @@ namespace arborand {
 struct Workspace {
     Prepared prepared;  // what a piece prepares for itself
     Scratch scratch;
+    Scratch scores;   // copies of scores as they come
+    Scratch answers;  // those not yet in the precision or the layout that the caller asked for
 };
 
 // Where and how the work ended: the first piece (by index) that did not end well.

@@ -10,6 +10,7 @@
 
 #include "numbers/floating_point_guard.hpp"
 #include "python/calls.hpp"
+#include "python/instruction_set.hpp"
 #include "python/registration.hpp"
 #include "sparse/ancestral.hpp"
 #include "sparse/compressed_rows.hpp"
@@ -484,9 +485,22 @@ class Elimination {
     std::once_flag listed_;
 };
 
+// Every entry becomes its logarithm.
+void logarithms(Array<double, 1> numbers) {
+    constexpr Index at_once = 1 << 16;
+    const Index count = static_cast<Index>(numbers.shape(0));
+    run((count + at_once - 1) / at_once, 1, [&](Index piece, Workspace&, const Interrupt&) {
+        const Index first = piece * at_once;
+        const Index left = count - first;
+        arborand::kernels->logarithms(numbers.data() + first, left < at_once ? left : at_once);
+        return Status::ok;
+    });
+}
+
 }  // namespace
 
 void register_sparse(nb::module_& m) {
+    m.def("logarithms", &logarithms, nb::arg("numbers"));
     // A graph that lives until the interpreter ends, in a notebook or a test, is no leak.
     nb::set_leak_warnings(false);
     nb::class_<SparseGraph>(m, "SparseGraph", "A sparse graph in compressed rows.")

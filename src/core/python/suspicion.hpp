@@ -20,6 +20,8 @@ enum class Suspicion {
     transposed
 };
 
+inline bool is_suspicion(int code) { return code >= static_cast<int>(Suspicion::padding); }
+
 // No model scores an arc this low, but people who forbid one by a large number do.
 constexpr double mask_score = -1000.0;
 
