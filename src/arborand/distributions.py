@@ -325,9 +325,12 @@ class TreeDistribution:
 
         Notes
         -----
-        :math:`O(n^3)` time, some forty times that of `log_partition`.  Never negative; exactly 0
-        for equal log-weights.  The error is at most 1e-13 times the larger of 1 and the result, and
-        at most 1e-15 n log(n + 1) for close arguments; `docs/is_it_exact.md` says where that ends.
+        :math:`O(n^3)` time, some forty times that of `log_partition`, and up to three times as much
+        for small results.  Never negative; exactly 0 for equal log-weights.  Where one tree has
+        nearly all the probability under both, 12 digits are right, however small the result is.
+        Elsewhere the error is at most 1e-13 times the larger of 1 and the result.  Arguments whose
+        log-weights differ by a small d lose digits, since the result is of the order d^2:
+        `docs/is_it_exact.md` says how many.
 
         Examples
         --------

@@ -12,6 +12,7 @@
 #include "inference/entropy.hpp"
 #include "inference/entropy_gradient.hpp"
 #include "inference/four_graphs.hpp"
+#include "inference/greedy_tree.hpp"
 #include "inference/hitting_times.hpp"
 #include "inference/joint_marginals.hpp"
 #include "inference/log_partition.hpp"
@@ -126,6 +127,14 @@ Status renyi_entropy(const Graph& graph, Scratch& scratch, const Interrupt& inte
     Arena arena(scratch);
     const Status status = solve_beyond_double(graph, work, arena, interrupt);
     *entropy = work.entropy;
+    return status;
+}
+
+Status tree_surprise(const Graph& graph, Scratch& scratch, const Interrupt& interrupt,
+                     bool is_given, std::int32_t* heads, double* surprise) {
+    TreeSurprise work{heads, is_given, 0.0};
+    const Status status = run(graph, scratch, interrupt, work);
+    *surprise = work.surprise;
     return status;
 }
 
@@ -245,6 +254,7 @@ const Kernels& kernels() {
                                   root_marginals,
                                   entropy,
                                   renyi_entropy,
+                                  tree_surprise,
                                   divergence,
                                   arc_covariances,
                                   arc_cumulants,

@@ -89,6 +89,7 @@ struct DivergenceAlgebra {
         const double t = d - b;
         if (small.q.order == large.q.order && std::fabs(t) <= 0.125 * b) {
             // a log(a / c) + b log(b / d) with c = a - t and d = b + t; the terms in t cancel.
+            note(t);  // of shares whose errors are relative ones
             return mean + b * log1p_deficit(t / b) + a * log1p_deficit(-t / a);
         }
         const double of_large = a * (log1p_of(-b) - log_share(large.q, q, d));

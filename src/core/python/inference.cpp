@@ -244,6 +244,19 @@ void renyi_entropy(const Batch& batch, int workers, double order, Numbers out) {
         });
 }
 
+// -log P of the greedy tree of each graph, or of a tree that is given.
+void tree_surprise(const Batch& batch, int workers, bool is_given, Contiguous<std::int32_t> heads,
+                   Numbers out) {
+    expect_size(heads, batch.num_rows());
+    expect_size(out, batch.count());
+    for_each_graph(
+        batch, workers,
+        [&](Index g, const Graph& graph, Workspace& workspace, const Interrupt& interrupt) {
+            return kernels->tree_surprise(graph, workspace.scratch, interrupt, is_given,
+                                          heads.data() + batch.first_row(g), out.data() + g);
+        });
+}
+
 // KL(graph || other) for pairs of graphs of the same lengths, and the magnitude of its terms.
 void divergence(const Batch& batch, const Batch& other, int workers, Numbers out) {
     expect_size(out, 2 * batch.count());
@@ -336,6 +349,8 @@ void register_inference(nb::module_& m) {
           nb::arg("expected_steps"));
     m.def("renyi_entropy", &renyi_entropy, nb::arg("batch"), nb::arg("workers"), nb::arg("order"),
           nb::arg("out"));
+    m.def("tree_surprise", &tree_surprise, nb::arg("batch"), nb::arg("workers"),
+          nb::arg("is_given"), nb::arg("heads"), nb::arg("out"));
     m.def("divergence", &divergence, nb::arg("batch"), nb::arg("other"), nb::arg("workers"),
           nb::arg("out"));
     m.def("arc_covariances", &arc_covariances, nb::arg("batch"), nb::arg("workers"),
