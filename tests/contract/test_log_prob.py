@@ -6,7 +6,7 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from arborand import DependencyTrees, InvalidTreeError, SpanningTrees
+from arborand import DependencyTrees, InvalidTreeError, SpanningTrees, _core, inference
 from arborand.trees import is_tree
 from tests.kinds import KINDS, is_single_root
 from tests.random_graphs import dense_scores
@@ -121,3 +121,15 @@ def test_many_trees_need_no_memory_but_for_the_answer(dtype):
         tracemalloc.stop()
     # A block of 65,536 heads at a time, of whatever size: not 1,100,000.
     assert most < answer.nbytes + 3 * 65_536 * 8
+
+
+def test_nothing_beyond_the_trees_that_were_given_is_read_or_written():
+    # The core takes 1024 trees at a time.
+    trees = DependencyTrees(dense_scores(0, 4))
+    normaliser = inference.normalise(trees._graphs)
+    room = trees.sample((4000, 1), rng=0)
+    answer = np.full((4000, 1), 7.0)
+    first_bad = _core.log_prob(trees._graphs.batch, *normaliser, room[:1500], answer[:1500])
+    assert first_bad == -1
+    assert (answer[:1500] < 0).all()
+    assert (answer[1500:] == 7.0).all()

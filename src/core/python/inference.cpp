@@ -212,7 +212,7 @@ Index log_prob(const Batch& batch, Contiguous<const double> parts, Numbers colum
         Index sound = some;
         const Status status = kernels->log_prob(
             graph, partition, workspace.scratch,
-            heads.data() + first * batch.num_rows() + batch.first_row(g), batch.num_rows(), count,
+            heads.data() + first * batch.num_rows() + batch.first_row(g), batch.num_rows(), some,
             out.data() + first * num_graphs + g, num_graphs, sound);
         const Index bad = (first + sound) * num_graphs + g;
         if (sound < some && (first_bad < 0 || bad < first_bad)) first_bad = bad;
