@@ -450,7 +450,7 @@ def test_odd_scores_are_one_plain_line(command, arborand, tmp_path, monkeypatch)
         assert result.err == (
             "arborand: sentence 's-2' (number 3) scores all heads of nodes 4, 5 alike, at -1e+09: "
             "padding gets heads too, unless lengths leaves it out (the root is not counted); other "
-            "sentences may look odd, too\n"
+            "sentences may look odd as well\n"
         )
 
 

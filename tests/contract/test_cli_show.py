@@ -117,9 +117,9 @@ def test_sentences_are_filtered(show, corpus):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (("--filter", "lenght > 3"), "'lenght > 3' is no condition"),
-        (("--filter", "length"), "'length' is no condition"),
-        (("--filter", "length > x"), "'x' is no number"),
+        (("--filter", "lenght > 3"), "'lenght > 3' is not a condition"),
+        (("--filter", "length"), "'length' is not a condition"),
+        (("--filter", "length > x"), "'x' is not a number"),
         (("--filter", "word > x"), "a word can only be compared by ="),
         (("--sort", "entropy", "--sent-id", "s-1"), "either named or chosen"),
     ],

@@ -154,7 +154,7 @@ def test_a_full_disk_is_one_message_and_what_is_finished_is_kept(kind, runs, sha
     status, message, _ = runs(*sample(shards, out, kind), fault=["full disk", sizes[-1] - 1])
     assert status == 1
     assert re.search(rf"{re.escape(str(out))}/shard-\d\.{kind}: File too large", message)
-    assert "the same command goes on from there" in message
+    assert "rerun the same command to resume" in message
     assert "Traceback" not in message
     assert asides(out) == []
     assert runs(*sample(shards, out, kind))[0] == 0

@@ -342,7 +342,7 @@ def test_another_run_at_work_is_mentioned_and_one_that_was_killed_is_not(arboran
         assert done.status == 0
         assert "another run is writing" in done.err
         (out / "_SUCCESS").unlink()
-        assert b"a run is at work" in arborand("status", out).out
+        assert b"a run is writing to it" in arborand("status", out).out
     with subprocess.Popen([sys.executable, "-c", ""]) as dead:
         pass
     with subprocess.Popen([sys.executable, "-c", ""]) as unmourned:
@@ -638,7 +638,7 @@ def test_options_that_a_command_does_not_have_are_refused(command, options, whol
 
 
 def test_there_is_one_tree_of_least_risk(whole, tmp_path):
-    with pytest.raises(ValueError, match="one tree of least risk, and 2 are asked for"):
+    with pytest.raises(ValueError, match="one tree of least risk, but 2 trees were"):
         corpus.run("best", tmp_path / "shards", tmp_path / "out", minimum_risk=True, num_trees=2)
 
 
@@ -668,7 +668,7 @@ def test_a_bad_sentence_is_named_with_its_shard_and_number(arborand, whole, tmp_
         assert result.status == 1
         assert "part-7.npz: sentence 's-4' (number 45): log_weights[0, 1] is nan" in result.err
         assert "--on-error skip leaves such sentences out" in result.err
-        assert "what is finished is kept" in result.err
+        assert "finished parts are kept" in result.err
     shown = arborand("status", out)
     assert shown.status == 1
     text = shown.out.decode()
@@ -807,7 +807,7 @@ def test_a_rank_that_makes_no_sense_is_refused(whole, tmp_path):
         rank_and_world(None, None, {})
     with pytest.raises(ArborandError, match="rank 3 of 3: expected one from 0 to 2"):
         rank_and_world(3, 3, {})
-    with pytest.raises(ArborandError, match="have to draw from one seed: give --seed"):
+    with pytest.raises(ArborandError, match="must share one seed: give --seed"):
         corpus.run("sample", tmp_path / "shards", tmp_path / "out", engine="array", rank=0, world=2)
 
 
@@ -1006,6 +1006,6 @@ def test_what_looks_odd_to_a_worker_is_said_once(arborand, tmp_path):
         result = arborand("sample", tmp_path / "shards", *options)
         assert result.status == 0
         told.append(result.err)
-    assert told[0].count("other sentences may look odd, too") == 1
-    assert told[1].count("other sentences may look odd, too") == 1
+    assert told[0].count("other sentences may look odd as well") == 1
+    assert told[1].count("other sentences may look odd as well") == 1
     assert "SuspiciousWeightsWarning" not in told[1]

@@ -119,7 +119,7 @@ PACKAGE = (
     Mutant(
         "what a discarded job was writing stays",
         "src/arborand/corpus/job.py",
-        "    for name in asides:\n        folder.remove(name)\n",
+        "    for name in temporaries:\n        folder.remove(name)\n",
         "",
         (*FAULTS, "discards_what"),
     ),

@@ -14,7 +14,7 @@ __all__ = ["main"]
 def main() -> None:
     """Run the command line, and leave with its exit status.
 
-    0: done.  1: the data, a file or the disk did not allow it, and the message says why.  2: the
+    0: done.  1: the data, a file or the disk made it fail, and the message says why.  2: the
     command was not understood.  130: interrupted.
     """
     try:

@@ -25,15 +25,15 @@ if TYPE_CHECKING:
 
 
 class Commands(TyperGroup):
-    """The commands; what is not understood is quoted without the escape sequences in it."""
+    """The commands; errors quote what was not understood without its escape sequences."""
 
     def make_context(self, *arguments: Any, **options: Any) -> Any:
-        """Understand the words before the command."""
+        """Parse the options before the command."""
         with _quoted():
             return super().make_context(*arguments, **options)
 
     def invoke(self, ctx: Any) -> Any:
-        """Understand the words after the command, and run it."""
+        """Parse the options of the command, and run it."""
         with _quoted():
             return super().invoke(ctx)
 
@@ -66,8 +66,8 @@ def _print_version(value: bool) -> None:
 
 
 @app.callback(
-    epilog="The exit status is 0 if all went well, 1 if the data, a file or the disk did not allow "
-    "it, 2 if the command was not understood, 130 if it was interrupted."
+    epilog="The exit status is 0 on success, 1 if the data, a file or the disk made the command "
+    "fail, 2 if the command was not understood, 130 if it was interrupted."
 )
 def arborand(
     version: Annotated[
@@ -77,14 +77,14 @@ def arborand(
         ),
     ] = False,
 ) -> None:
-    """Exact random trees of the arc scores of a corpus.
+    """Draw exact random trees from the arc scores of a corpus.
 
     Scores come in as .npy, .npz, .safetensors or .parquet; trees go out as
     CoNLL-U, .parquet, .jsonl or .npz, or as a table on the terminal; numbers also
     as .csv or .tsv.
     Memory does not grow with the corpus. An output appears under its name
     when it is complete. A folder (-o trees/) gets a part for each file of scores;
-    after an interruption, the same command again goes on.
+    after an interruption, rerun the same command to resume.
 
     [bold]Examples[/bold]
 
@@ -126,7 +126,7 @@ def run() -> None:
         sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
     if sys.stdout is None:
         _fail("standard output is closed: send it to a file, or to /dev/null")
-    # Whatever the encoding of the terminal: a word that it lacks is no reason to stop.
+    # A word that the terminal's encoding lacks is escaped, not an error.
     with suppress(AttributeError):
         sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
     try:
@@ -145,7 +145,7 @@ def run() -> None:
 
 
 def _terminated(number: int, frame: object) -> None:
-    """End as after Ctrl-C: what is half-written is removed, and workers end."""
+    """End as after Ctrl-C: remove what is half-written, and end the workers."""
     del frame
     note("terminated")
     sys.exit(128 + number)
@@ -153,7 +153,7 @@ def _terminated(number: int, frame: object) -> None:
 
 @contextmanager
 def _warnings_in_one_line() -> Iterator[None]:
-    """Say in a line that a method is biased, or that scores look like something else: once."""
+    """Show warnings about biased methods and suspicious scores in one line, the latter once."""
     with warnings.catch_warnings():
         for said in (BiasedSamplerWarning, SuspiciousWeightsWarning):
             warnings.simplefilter("always", said)
@@ -161,7 +161,7 @@ def _warnings_in_one_line() -> Iterator[None]:
 
         def show(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
             if issubclass(category, SuspiciousWeightsWarning):
-                note(f"{message}; other sentences may look odd, too")
+                note(f"{message}; other sentences may look odd as well")
                 warnings.simplefilter("ignore", SuspiciousWeightsWarning)
             elif issubclass(category, BiasedSamplerWarning):
                 note(str(message))

@@ -1,4 +1,4 @@
-"""The commands that go through a corpus: sample, best, marginals, logz, entropy."""
+"""The commands that compute something for every sentence of a corpus."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ def sample(
       [cyan]arborand sample scores.npz -k 10 --without-replacement \
           --conllu corpus.conllu -o readings.conllu[/cyan]
 
-      A folder of shards on two processors. The same command again goes on after
-      an interruption; the result is the same, byte by byte:
+      A folder of shards on two processors. After an interruption, rerun the same
+      command to resume; the result is the same, byte for byte:
       [cyan]arborand sample scores/ -k 100 --seed 1 --workers 2 -o trees/[/cyan]
 
       In a pipe:
@@ -51,7 +51,7 @@ def sample(
 
 @options.command(
     num_trees=options.number_of_trees(
-        "Trees for each sentence, from the best one on.", "Best trees", "-k"
+        "How many trees per sentence, starting with the best one.", "Best trees", "-k"
     ),
     minimum_risk=options.option(
         "The tree with the most expected correct arcs, instead of the most probable one.",
@@ -117,15 +117,15 @@ def logz(scores: list[str], *, run: options.Run) -> None:
 
 @options.command()
 def entropy(scores: list[str], *, run: options.Run) -> None:
-    """Say how sure the scores are of every sentence.
+    """Report how certain the scores are about each sentence.
 
     log Z; the entropy of the trees, in nats; the probability of the best tree; and
     the single-root share: the probability that a random spanning tree has only
     one arc from the root.
 
-    The entropy is 0 if one tree has all the probability. It is 0.69 if the scores
-    are as unsure as between two equally probable trees, and 2.3 as between ten: e
-    to the power of the entropy is that number of trees.
+    The entropy is 0 if one tree has all the probability. At 0.69 the scores are as
+    uncertain as a choice between two equally probable trees, at 2.3 as a choice
+    among ten: e to the power of the entropy is the effective number of trees.
 
     [bold]Examples[/bold]
 

@@ -38,7 +38,7 @@ _WHOLE = ("json", "html")
 
 @options.command(
     conllu=options.option(
-        "The right heads: its HEAD column, matched by sent_id (in order, where scores have no "
+        "The gold heads: its HEAD column, matched by sent_id (by position, if scores have no "
         "ids). Words whose HEAD is '_' are not counted.",
         "Scores",
         metavar="GOLD",
@@ -57,12 +57,12 @@ def evaluate(
     workers: int = 1,
     on_error: options.OnError = "stop",
 ) -> None:
-    r"""Compare scores with gold trees: how right they are, and whether they are too sure.
+    r"""Compare scores with gold trees: how accurate and how well calibrated they are.
 
-    The share of right heads (UAS) of the best tree, of the tree of least risk and
-    of random trees; the log-probability of gold; and the calibration: of all arcs
-    with a probability of 90 %, how many are right? A .json file has all of this,
-    and so has a page (.html). In the other formats, each sentence has a line.
+    The share of correct heads (UAS) of the best tree, of the minimum-risk tree and
+    of random trees; the log-probability of the gold tree; and the calibration: of
+    the arcs with a probability of 90 %, how many are correct? A .json file and a
+    page (.html) have all of this. In the other formats, each sentence has a line.
 
     [bold]Examples[/bold]
 

@@ -30,7 +30,7 @@ _LISTED_NUMBERS = 5
         "IN", "Files of scores or of trees, folders or patterns; '-' reads standard input."
     ),
     output=options.argument(
-        "OUT", "Where to: a file, whose ending tells the format, or a folder (OUT/) of parts."
+        "OUT", "Where to write: a file, whose ending tells the format, or a folder (OUT/) of parts."
     ),
 )
 def convert(
@@ -69,7 +69,7 @@ def check(
     reading: options.Reading,
     running: options.Running,
 ) -> None:
-    """Check the scores of a corpus, and say what is wrong where.
+    """Check the scores of a corpus, and report what is wrong.
 
     Looks at every number of every sentence: NaN, infinite scores, words without
     a possible head, matrices that do not fit their lengths, words that do not
@@ -77,7 +77,7 @@ def check(
     if all sentences can be used and told apart.
 
     With [cyan]-o[/cyan], sentences that cannot be used become rows, with the reason. Such a
-    report is a job that can be continued; it does not compare ids.
+    report is a job that can be resumed; it does not compare ids.
 
     [bold]Examples[/bold]
 
@@ -134,7 +134,7 @@ def _described(shards: list[Shard], found: Findings) -> Iterator[tuple[str, str]
 
 @options.command(folder=options.argument("FOLDER", "The output folder of a job."))
 def status(folder: str) -> None:
-    """Say how far a job is, what failed and what was skipped.
+    """Report how far a job is, what failed and what was skipped.
 
     The exit status is 0 if the job is complete, and 1 if something is left to do.
 
@@ -166,6 +166,6 @@ def status(folder: str) -> None:
         print("complete")
         return
     if found.has_writers:
-        print("a run is at work on it")
-    print("not complete: the command that began it goes on with it")
+        print("a run is writing to it")
+    print("not complete: rerun the command that began it to resume")
     raise typer.Exit(1)

@@ -1,4 +1,4 @@
-"""The arguments and options of the commands: what each is called, what it takes, what help says.
+"""The arguments and options of the commands: names, types and help texts.
 
 A command is a function with plain parameters.  The table below describes those that several
 commands have; :func:`command` looks them up by their names.
@@ -35,7 +35,7 @@ else:
 METHOD_HELP = (
     f"With replacement: {', '.join(m.name + m.restrictions for m in WITH_REPLACEMENT)}; "
     f"{DEFAULT_METHOD} if none is named. Without: {', '.join(names(WITHOUT_REPLACEMENT))}; "
-    "both, as it pays, if none is named."
+    "whichever is faster, if none is named."
 )
 # The numbers of trees are stored as int32; no machine has more threads.
 _MOST_TREES = (1 << 31) - 1
@@ -74,10 +74,10 @@ _SHARED = {
         "The numbers are plain weights (0: no arc), not log-weights (-inf: no arc).", _SCORES
     ),
     "orientation": option(
-        "What rows and columns of a matrix are. Many parsers have dependent,head.", _SCORES
+        "What rows and columns of a matrix stand for. Many parsers use dependent,head.", _SCORES
     ),
     "conllu": option(
-        "Words and other columns, matched by sent_id (in order, where scores have no ids).",
+        "Words and other columns, matched by sent_id (by position, if scores have no ids).",
         _SCORES,
         metavar="FILE",
     ),
@@ -85,48 +85,47 @@ _SHARED = {
         "Keep the heads that --conllu gives; words whose HEAD is '_' are free.", _SCORES
     ),
     "num_trees": number_of_trees("Trees for each sentence.", _TREES, "-k"),
-    "without_replacement": option("Distinct trees, until a sentence has no more.", _TREES),
+    "without_replacement": option("Distinct trees, as many as a sentence has.", _TREES),
     "method": option(METHOD_HELP, _TREES),
     "seed": option(
-        "The same seed gives the same trees. Without one, a fresh seed is taken and recorded.",
+        "The same seed gives the same trees. Without one, a fresh seed is drawn and recorded.",
         _TREES,
         min=0,
     ),
     "output": option(
-        "Where to: a file, whose ending tells the format, or a folder (OUT/) of parts that "
-        "can be continued. '-' is standard output. None: a table.",
+        "Where to write: a file, whose ending tells the format, or a folder (OUT/) of parts, so "
+        "that the job can be resumed. '-' is standard output. Without it: a table.",
         _OUTPUT,
         "-o",
         metavar="OUT",
     ),
     "format_": option(
-        "The format, whatever the ending; of the parts of a folder: parquet, if not given.",
+        "The format, if the ending does not tell; of the parts of a folder: parquet by default.",
         _OUTPUT,
     ),
     "restart": option("Discard what another job has written to the output folder.", _OUTPUT),
-    "part_sentences": option(
-        "Divide a single file into parts of so many sentences.", _OUTPUT, min=1
-    ),
+    "part_sentences": option("Split a single file into parts of N sentences.", _OUTPUT, min=1),
     "workers": option(
-        "Processes for the parts of a folder, threads otherwise. The output does not depend on it.",
+        "Processes for the parts of a folder, else threads. The output does not depend on them.",
         _RUNNING,
         min=1,
         max=_MOST_WORKERS,
     ),
     "engine": option(
-        "Who makes the parts of a folder: this machine, one process of many that were started "
-        "alike (SLURM, MPI), or a Ray cluster.",
+        "Who makes the parts of a folder: this machine, one process of many started with the "
+        "same command (SLURM, MPI), or a Ray cluster.",
         _RUNNING,
     ),
     "rank": option(
-        "array: which process this is, where SLURM, OpenMPI or PMI do not say.", _RUNNING, min=0
+        "array: the number of this process, if SLURM, OpenMPI or PMI do not tell.", _RUNNING, min=0
     ),
     "world": option("array: how many processes there are.", _RUNNING, min=1),
     "address": option(
-        "ray: the address of a cluster. None: Ray is started here, and stopped.", _RUNNING
+        "ray: the address of a cluster. Without it, Ray is started here, and stopped.", _RUNNING
     ),
     "on_error": option(
-        "A sentence that cannot be used: stop there, or skip it and list it at the end.", _RUNNING
+        "What to do with a sentence that cannot be used: stop, or skip it and list it at the end.",
+        _RUNNING,
     ),
 }
 
@@ -154,7 +153,7 @@ class Reading:
 
     @property
     def setting(self) -> Setting:
-        """The same, for what computes."""
+        """The same, for computations."""
         return Setting(
             self.trees == "dependency", self.weights, 1, self.keep_heads, self.orientation
         )
@@ -197,7 +196,7 @@ def command(**own: Any) -> Callable[[Callable[..., None]], Callable[..., None]]:
                 parameters.append(described(name, hint, parameter.default))
                 continue
             groups[name] = types = get_type_hints(hint)
-            # The more special ones first.
+            # Those of the class itself come before those of its bases.
             fields = [
                 field for kind in inspect.getmro(hint) for field in inspect.get_annotations(kind)
             ]
@@ -209,7 +208,7 @@ def command(**own: Any) -> Callable[[Callable[..., None]], Callable[..., None]]:
                 given = {field: values.pop(field) for field in types.keys() & values.keys()}
                 try:
                     values[name] = hints[name](**given)
-                except ValueError as error:  # options that make no sense together
+                except ValueError as error:  # options that contradict each other
                     raise typer.BadParameter(str(error)) from error
             function(**values)
 

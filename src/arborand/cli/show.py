@@ -34,7 +34,7 @@ _DIAGRAMS = ("svg", "png", "pdf")
 @options.command(
     scores=options.ONE_FILE,
     output=options.option(
-        "Where to: a page (.html), or the diagram of one sentence (.svg, .png, .pdf). "
+        "Where to write: a page (.html), or the diagram of one sentence (.svg, .png, .pdf). "
         "'-' is standard output.",
         None,
         "-o",

@@ -32,7 +32,7 @@ _LISTED, _NAMED = 10_000, 3
 
 
 def note(message: str) -> None:
-    """Say something on standard error."""
+    """Print a note on standard error."""
     print(f"arborand: {visible(message, keep=chr(10))}", file=sys.stderr)
 
 
@@ -71,7 +71,7 @@ def by_reason(problems: Sequence[Sequence[Any]]) -> list[str]:
 
 
 def listed(sent_ids: Sequence[str], count: int | None = None) -> str:
-    """Name the first of so many sentences."""
+    """Name the first few of `count` sentences."""
     count = len(sent_ids) if count is None else count
     names = ", ".join(map(visible, sent_ids[:_NAMED])) + (", ..." if count > _NAMED else "")
     return f"{count} sentence{'s' if count > 1 else ''} ({names})"
@@ -95,7 +95,7 @@ def progress(what: str, total: int) -> Iterator[Callable[[int], Any]]:
     from rich.text import Text
 
     class Rate(ProgressColumn):
-        """Sentences a second."""
+        """Sentences per second."""
 
         def render(self, task: Any) -> Text:
             speed = task.finished_speed or task.speed
@@ -126,8 +126,8 @@ _MOST_HEADS, _LEAST = 3, 0.005
 _TEXT = 40
 
 _ENTROPY = (
-    "entropy 0: one tree has all the probability; 0.69: as unsure as between two equally probable "
-    "trees; 2.3: as between ten"
+    "entropy 0: one tree has all the probability; 0.69: as uncertain as a choice between two "
+    "equally probable trees; 2.3: among ten"
 )
 
 

@@ -1,4 +1,4 @@
-"""Jobs over corpora: inputs, a command, and an output that can be continued.
+"""Jobs over corpora: inputs, a command, and an output; an interrupted job can be resumed.
 
 A corpus is one file of scores or many.  An output folder has one part for each of them.  What it
 needs beyond NumPy comes with ``pip install 'arborand[cli]'``.

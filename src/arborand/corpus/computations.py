@@ -56,7 +56,7 @@ if TYPE_CHECKING:
 
 # How many heads of one sentence are drawn at a time.
 DRAW_VALUES = 1 << 19
-# How much more a run may hold, as it is counted, if it is not padded.
+# How much larger a run may be if its matrices are not padded.
 _UNPADDED = 8
 
 
@@ -72,7 +72,7 @@ class Setting:
 
     @property
     def takes_scores(self) -> bool:
-        """Whether the scores are log-weights of all arcs, as they come."""
+        """Whether scores can go into the core as they are: log-weights, without a condition."""
         is_plain = self.orientation == HEAD_DEPENDENT
         return is_plain and not (self.weights or self.keep_heads)
 
@@ -94,7 +94,7 @@ class Setting:
         try:
             return made(slice(None))
         except ArborandError:
-            if len(run) == 1:  # say the same of the sentence's own matrix, not of a batch of one
+            if len(run) == 1:  # let the error be about the sentence's own matrix, not about a batch
                 try:
                     made(0)
                 except NoTreeError as error:
@@ -104,7 +104,7 @@ class Setting:
 
 @contextmanager
 def _naming_sentences(run: Sentences) -> Iterator[None]:
-    """Let what looks odd in a batch be said of the sentence, by its name."""
+    """Let warnings about a batch name the sentence."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", SuspiciousWeightsWarning)
         yield
@@ -118,7 +118,7 @@ def _naming_sentences(run: Sentences) -> Iterator[None]:
 
 
 def given_heads(run: Sentences, size: int) -> NDArray[np.int32]:
-    """Read the heads that a CoNLL-U file gives, -1 where it gives none."""
+    """Read the heads that a CoNLL-U file gives; -1 for words without one."""
     heads = np.full((len(run), size), -1, dtype=np.int32)
     for i, annotation in enumerate(run.annotations):
         if annotation is not None:
@@ -128,7 +128,7 @@ def given_heads(run: Sentences, size: int) -> NDArray[np.int32]:
 
 
 def _with_words(error: NoTreeError, tokens: list[str] | None) -> NoTreeError:
-    """Say which words the numbers of an error stand for."""
+    """Name the words that the numbers in an error stand for."""
     numbers = [word for word in error.unreachable if isinstance(word, int)]
     if tokens is None or not numbers:
         return error
@@ -147,7 +147,7 @@ class Sampling:
 
     @property
     def run_scale(self) -> int:
-        """How much more a run may hold than one that is padded."""
+        """How much larger a run may be than one that is padded."""
         return _UNPADDED if self.setting.takes_scores else 1
 
     def __call__(self, run: Sentences) -> Iterator[Rows]:
@@ -169,7 +169,7 @@ class Sampling:
         yield from self._padded(run)
 
     def _padded(self, run: Sentences) -> Iterator[Rows]:
-        """Draw from a batch, which can say what is wrong with it; from one sentence in portions."""
+        """Draw from padded graphs, whose gate says what is wrong; from one sentence in portions."""
         distribution = self.setting.distribution(run)
         first_draw, portion = 0, self.num_trees
         if len(run) == 1:
@@ -177,7 +177,7 @@ class Sampling:
         while first_draw < self.num_trees:
             count = min(portion, self.num_trees - first_draw)
             with warnings.catch_warnings():
-                # Said once, by the command.
+                # The command has warned once.
                 warnings.simplefilter("ignore", BiasedSamplerWarning)
                 heads, log_prob = distribution.sample_and_log_prob(
                     count,
@@ -262,7 +262,7 @@ def _tree_rows(
     log_prob: NDArray[np.float64],
     num_trees: NDArray[np.int64],
 ) -> Rows:
-    """Make rows of distinct trees of a run, so many of each sentence."""
+    """Make rows of the distinct trees of a run; `num_trees` has their number per sentence."""
     found = list(enumerate(zip(num_trees.tolist(), run.lengths.tolist(), strict=True)))
     return Rows(
         run.sent_ids,
@@ -360,7 +360,7 @@ class Gate:
 
 
 class Check(Gate):
-    """The same check, of which only what is wrong becomes rows."""
+    """The same check; only sentences that cannot be used become rows."""
 
     def __call__(self, run: Sentences) -> Iterator[Rows]:
         """Check a run."""
@@ -379,7 +379,7 @@ class Copy:
     dtype: str
 
     def __call__(self, run: Sentences) -> Iterator[Rows]:
-        """Pass a run on."""
+        """Copy the scores of a run."""
         with np.errstate(invalid="ignore"):  # some NaNs complain already when they are copied
             values = run.scores.astype(self.dtype, copy=False)
         yield sentence_rows(run, {}, values)
@@ -406,11 +406,11 @@ class Work:
     ----------
     command : str
     compute : Computation or None
-        None for trees that are converted, and until it is known what is.
+        None if trees are converted, and as long as it is not known what is converted.
     layout : Layout or None
-        What is written; None for ``convert`` until its inputs are known.
+        What is written; None for ``convert`` as long as its inputs are not known.
     options : dict
-        The options that matter for what is written, in the order of the record.
+        The options that influence the output, in the order of the provenance.
     num_trees : int
         Per sentence; 0 if no trees are written.
     seed, method
@@ -427,26 +427,26 @@ class Work:
 
     @property
     def threads(self) -> int:
-        """How many threads may work on a run."""
+        """How many threads work on a run."""
         return int(getattr(getattr(self.compute, "setting", None), "workers", 1))
 
     @property
     def run_scale(self) -> int:
-        """How much more than usual a run may hold."""
+        """How much larger than usual a run may be."""
         # More threads than processors need no more memory.
         threads = min(self.threads, os.cpu_count() or 1)
         return threads * int(getattr(self.compute, "run_scale", 1))
 
     def with_threads(self, count: int) -> Work:
-        """Let so many threads work on a run."""
+        """Use `count` threads for each run."""
         setting = getattr(self.compute, "setting", None)
-        if setting is None or not is_dataclass(self.compute):  # it adds up what it computes
+        if setting is None or not is_dataclass(self.compute):  # it keeps sums, and is not copied
             return self
         setting = replace(setting, workers=count)
         return replace(self, compute=replace(self.compute, setting=setting))
 
     def for_inputs(self, layout: Layout) -> Work:
-        """Let a conversion copy what its inputs hold."""
+        """Tell a conversion what its inputs hold."""
         if self.layout is not None:
             return self
         compute = None if layout.name == "trees" else Copy(layout.dtype)
@@ -485,7 +485,7 @@ def make_work(
     if command not in OPTIONS:
         raise ArborandError(f"there is no command {command!r}: use {', '.join(OPTIONS)}")
     if minimum_risk and num_trees > 1:
-        raise ValueError(f"there is one tree of least risk, and {num_trees} are asked for")
+        raise ValueError(f"there is one tree of least risk, but {num_trees} trees were asked for")
     if command == "convert":
         return Work(command, None, None, {})
     if command == "sample":

@@ -1,7 +1,7 @@
 """Engines: who makes which part, and when.  Each is a loop over the same task.
 
-An engine tells what happens (``Progress``, ``Done`` or ``Failed``) as it happens.  It stops at the
-first part that cannot be made.  What is finished by then is kept.
+An engine reports what happens (``Progress``, ``Done`` or ``Failed``).  It stops at the first part
+that cannot be made.  Finished parts are kept.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 Engine = Literal["local", "array", "ray"]
 ENGINES = get_args(Engine)
-# Where a process of an array finds its rank and their number, by what started it.
+# The variables with the rank of a process in an array and the number of processes.
 _RANKS = (
     ("SLURM_ARRAY_TASK_ID", "SLURM_ARRAY_TASK_COUNT"),
     ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"),
@@ -44,7 +44,7 @@ _RANKS = (
 
 @dataclass(frozen=True)
 class Progress:
-    """How many sentences of a part have passed."""
+    """How many sentences of a part have been processed."""
 
     part: str
     num_sentences: int
@@ -91,7 +91,7 @@ def run_in_processes(job: Job, parts: Sequence[Part], tell: Tell, num_processes:
 
 
 class _Worker:
-    """Looks after one process at a time: gives it parts, listens to it, replaces it if it dies."""
+    """Supervises one process at a time: sends it parts, listens to it, replaces it if it dies."""
 
     def __init__(
         self, job: Job, left: queue.SimpleQueue[Part], news: queue.SimpleQueue[Any]
@@ -154,7 +154,7 @@ class _Worker:
             return self._process
 
     def _replace(self, part: Part, *, is_last: bool) -> None:
-        """Bury a process that died."""
+        """Clean up after a process that died."""
         with self._lock:
             process, self._process = self._process, None
         status = None if process is None else _ended(process)
@@ -163,7 +163,7 @@ class _Worker:
             self._news.put(record_failure(self._job, part, reason))
 
     def end(self) -> None:
-        """End the process: without its standard input it removes what it was writing, and goes."""
+        """End the process, which removes its temporary files when its standard input closes."""
         with self._lock:
             self._is_over = True
             process = self._process
@@ -192,7 +192,7 @@ def rank_and_world(
     Raises
     ------
     ArborandError
-        If nothing says so, or what does makes no sense.
+        If nothing tells, or what does makes no sense.
     """
     if rank is None and world is None:
         for rank_name, world_name in _RANKS:
@@ -210,7 +210,7 @@ def rank_and_world(
 
 
 def _started_as(rank_name: str, world_name: str, environment: Mapping[str, str]) -> tuple[int, int]:
-    """Read rank and world from variables, whose values somebody may have set."""
+    """Read rank and world from environment variables, which may hold anything."""
     given = {name: environment[name] for name in (rank_name, world_name)}
     if rank_name == "SLURM_ARRAY_TASK_ID":  # --array=1-9:2 begins with 1, and skips
         for name, usual in (("SLURM_ARRAY_TASK_MIN", "0"), ("SLURM_ARRAY_TASK_STEP", "1")):
@@ -219,7 +219,7 @@ def _started_as(rank_name: str, world_name: str, environment: Mapping[str, str])
         place, world, least, step = (*map(int, given.values()), 0, 1)[:4]
         rank, rest = divmod(place - least, step)
         if rest or not 0 <= rank < world:
-            raise ValueError("they are no rank of an array without gaps")
+            raise ValueError("they do not form an array without gaps")
     except (ValueError, ZeroDivisionError) as error:
         values = ", ".join(f"{name}={value}" for name, value in given.items())
         raise ArborandError(
@@ -232,14 +232,14 @@ def _started_as(rank_name: str, world_name: str, environment: Mapping[str, str])
 # ---- a process that makes parts for another
 
 
-# How often it is told how far a part is, in seconds.
+# How often progress is reported, in seconds.
 _INTERVAL = 0.1
 
 
 def serve() -> None:
     """Make parts until standard input ends."""
     answers = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # what a library prints is no answer
+    os.dup2(2, 1)  # what a library prints must not mix with answers
     tasks: queue.SimpleQueue[Any] = queue.SimpleQueue()
     threading.Thread(target=_listen, args=(tasks,), daemon=True).start()
     job = tasks.get()
@@ -252,7 +252,7 @@ def serve() -> None:
             _go()
 
     def pass_on(message: Warning | str, *others: object) -> None:
-        """Let the other process say it, once: the next sentence may look as odd."""
+        """Let the other process show it, once: the next sentence may look as odd."""
         warnings.simplefilter("ignore")
         if isinstance(message, Warning):
             answer(message)
@@ -289,14 +289,14 @@ def _go() -> None:
 
 # How many tasks per processor wait in the cluster: enough to keep it busy, however many parts.
 _WINDOW = 4
-# How long to wait for news before looking again whether the cluster has grown, in seconds.
+# How long to wait for results before checking whether the cluster has grown, in seconds.
 _PATIENCE = 5.0
 # How long a cluster may take to answer, in seconds.
 _ANSWER = 10.0
 
 
 def run_on_ray(job: Job, parts: Sequence[Part], tell: Tell, address: str | None) -> None:
-    """Make parts on Ray, which repeats the tasks of workers and nodes that die.
+    """Make parts on Ray, which repeats tasks whose worker or node died.
 
     Parameters
     ----------
@@ -323,7 +323,7 @@ def run_on_ray(job: Job, parts: Sequence[Part], tell: Tell, address: str | None)
 
 
 def _check_address(address: str) -> None:
-    """Raise an error if nobody listens at an address: Ray itself would wait for many minutes."""
+    """Raise an error if nothing listens at an address: Ray itself would wait for many minutes."""
     if address == "auto":
         address = os.environ.get("RAY_ADDRESS", "")
     host, _, port = address.removeprefix("ray://").partition("/")[0].rpartition(":")
@@ -370,7 +370,7 @@ def _run(ray: Any, job: Job, parts: Sequence[Part], tell: Tell) -> None:
                 try:
                     outcome = ray.get(reference)
                 except ray.exceptions.RayError as error:
-                    outcome = record_failure(job, part, f"Ray gave it up: {error}")
+                    outcome = record_failure(job, part, f"Ray gave up: {error}")
                 tell(outcome)
                 if isinstance(outcome, Failed):
                     return

@@ -1,4 +1,4 @@
-"""Jobs: inputs, a command and an output, on one machine or many."""
+"""Commands executed over a corpus: into a folder of parts, a file or a writer."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ PART_SENTENCES = 10_000
 
 @dataclass(frozen=True)
 class Execution:
-    """Who runs a job, and how it is divided; see :func:`run`."""
+    """Who makes the parts of a job, and how it is divided; see :func:`run`."""
 
     restart: bool = False
     part_sentences: int = PART_SENTENCES
@@ -110,8 +110,8 @@ def run(
 ) -> Status:
     """Run a command over a corpus, into a folder with one part for each shard.
 
-    Calling it again with the same arguments goes on where it ended: parts that are there are not
-    made again.  What is written depends neither on the engine nor on the number of workers.
+    Calling it again with the same arguments resumes the job: finished parts are not made again.
+    What is written depends neither on the engine nor on the number of workers.
 
     Parameters
     ----------
@@ -140,7 +140,7 @@ def run(
     restart : bool
         Discard what an earlier job has written to the folder.  Not with ``array``.
     tell : function
-        Is told what happens.
+        Called with each event: a part was begun, is done, or failed.
     **options
         Those of the command: `trees`, `weights`, `orientation`, `keep_heads`, `num_trees`, `seed`,
         `method`, `without_replacement`, `minimum_risk`.  An option that the command does not have
@@ -154,9 +154,9 @@ def run(
     Raises
     ------
     StoppedError
-        If some part could not be made; the others are kept.
+        If a part cannot be made; the others are kept.
     OutputError
-        If the folder belongs to another job, or does by the end.
+        If the folder belongs to another job, or comes to belong to one.
     FormatError
         If the input cannot be read.
 
@@ -205,7 +205,7 @@ def run_job(
 ) -> Status:
     """Run a job into a folder; see :func:`run`.
 
-    `began` is told what was done before, and `advance` how many sentences have passed so far.
+    `began` is called with what was done before, `advance` with the number of sentences so far.
     """
     engine = execution.engine
     if engine not in ENGINES:
@@ -222,7 +222,7 @@ def run_job(
     if work.command == "sample" and work.seed is None:
         seed = None if execution.restart else recorded_seed(output)
         if seed is None and engine == "array":
-            raise ArborandError("the processes of an array have to draw from one seed: give --seed")
+            raise ArborandError("the processes of an array must share one seed: give --seed")
         work = work.with_seed(secrets.randbits(63) if seed is None else seed)
     identity = _identity(work, inputs, chosen)
     if is_divided:
@@ -230,7 +230,7 @@ def run_job(
     status = begin(output, identity, parts, restart=execution.restart)
     left = [part for part in mine if part.name not in status.done]
     if left and is_divided:
-        # A file that is divided is read once for its digest, not once per part.
+        # A divided file is read once for its digest, not once per part.
         sha256 = shard_sha256(inputs.shards[0])
         left = [replace(p, shard=replace(p.shard, sha256=sha256)) for p in left]
     began(status)
@@ -269,16 +269,16 @@ def run_job(
         else:
             run_in_processes(job, left, listen, num_processes)
     if failures:
-        with suppress(OSError):  # of a job that was discarded meanwhile, nothing is kept
+        with suppress(OSError):  # raises an error if the job was discarded: then nothing is kept
             check_owner(open_folder(output), job_digest(identity))
-        hints = ["what is finished is kept: the same command goes on from there"]
+        hints = ["finished parts are kept: rerun the same command to resume"]
         hints = [failures[0].hint, *hints] if failures[0].hint else hints
         raise StoppedError(f"{failures[0].reason}\n({'; '.join(hints)})")
     return finish(status, alone=engine != "array")
 
 
 def _identity(work: Work, inputs: Inputs, chosen: str) -> dict[str, Any]:
-    """Say what must be the same for a job to go on: no folders, no workers, no engine."""
+    """List what must be the same for a job to be resumed: no folders, no workers, no engine."""
     identity: dict[str, Any] = {
         "version": __version__,
         "command": work.command,
@@ -311,7 +311,7 @@ def run_to_writer(
     Raises
     ------
     StoppedError
-        If a sentence, a file or the disk did not allow to go on.
+        If a sentence, a file or the disk made it stop.
     """
     if work.command == "sample" and work.seed is None:
         work = work.with_seed(secrets.randbits(63))

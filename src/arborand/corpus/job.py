@@ -1,9 +1,17 @@
-"""The state of a job, in the folder of its output: what it is, what is done, what failed.
+"""A job: the task that makes one part, and the files that say what is done.
 
-``_arborand/job.json`` says what the job is, and is written first.  ``_arborand/PART.done`` says
-that a part is complete, and what is in it.  ``_SUCCESS`` says that all are.  No file is ever
-changed, only replaced as a whole, and none is locked: two runs of one job write the same bytes, and
-what a job was writing when it was discarded never appears (see :mod:`arborand.corpus.job`).
+Making a part again gives the same bytes.  A part appears when it is complete; then its marker
+appears, ``_arborand/PART.done``, which says what is in it.  A part without a marker is made again.
+A sentence that cannot be used is an answer, not a fault: no engine tries such a part again.
+
+``_arborand/job.json``, the manifest, says what the job is, and is written first.  ``_SUCCESS`` says
+that all parts are complete.  Files are replaced as a whole, never changed, and nothing is locked:
+two runs of one job write the same bytes.
+
+``--restart`` discards a job: it first says so in the manifest, then removes all temporary files.  A
+task reads the manifest once its temporary file exists.  So either it sees that its job was
+discarded, or its file is removed and cannot get its name: nothing of a discarded job appears later.
+In an object store, which has no temporary files, it reads the manifest again before the upload.
 """
 
 from __future__ import annotations
@@ -42,15 +50,15 @@ if TYPE_CHECKING:
 # ---- one part
 
 
-# How often a part is tried again whose files could not be read or written.
+# How often a part is tried whose files cannot be read or written.
 TRIES = 3
-# A manifest begins with the digest of its job: within so many bytes, however long it is.
+# A manifest begins with the digest of its job, within this many bytes.
 _BEGINNING = 64
 
 
 @dataclass(frozen=True)
 class Job:
-    """All that a task needs to know beside its part."""
+    """What a task needs to know besides its part."""
 
     work: Work
     format: str
@@ -69,7 +77,7 @@ class Done:
 
     @property
     def num_sentences(self) -> int:
-        """How many sentences have passed."""
+        """How many sentences were processed."""
         return int(self.marker["sentences"])
 
 
@@ -96,7 +104,7 @@ def failure_name(part: str) -> str:
 def read_marker(
     folder: Folder | RemoteFolder, part: str, job: str, size: int | None = None
 ) -> dict[str, Any] | None:
-    """Read the marker of a part; it counts if it is this job's, and the part of its size."""
+    """Read the marker of a part; None unless it is this job's and the part has the right size."""
     try:
         with folder.open(marker_name(part)) as file:
             marker: dict[str, Any] = parse_json(file.read())
@@ -110,7 +118,7 @@ def read_marker(
 def run_part(
     job: Job, part: Part, advance: Callable[[int], object] = lambda count: None
 ) -> Done | Failed:
-    """Make one part; `advance` is told how many of its sentences have passed."""
+    """Make one part; `advance` is called with the number of its sentences so far."""
     for left in reversed(range(TRIES)):
         try:
             return _made(job, part, advance)
@@ -122,9 +130,9 @@ def run_part(
 
 
 def record_failure(job: Job, part: Part, reason: str, hint: str = "") -> Failed:
-    """Say in the folder why a part cannot be made."""
+    """Write down in the folder why a part cannot be made."""
     content = json.dumps({"job": job.digest, "reason": reason})
-    with suppress(OSError, OutputError):  # of the two errors, the first is the one to tell
+    with suppress(OSError, OutputError):  # the first error is the one to report
         folder = open_folder(job.output)
         check = partial(check_owner, folder, job.digest)
         put(folder, failure_name(part.name), content.encode(), check)
@@ -137,7 +145,7 @@ def check_owner(folder: Folder | RemoteFolder, digest: str) -> None:
         if f'"digest": "{digest}"'.encode() in file.read(_BEGINNING):
             return
     raise OutputError(
-        f"{folder.where} belongs to another job now: this one was discarded with --restart"
+        f"{folder.where} belongs to another job now: this job was discarded with --restart"
     )
 
 
@@ -146,11 +154,11 @@ def _made(job: Job, part: Part, advance: Callable[[int], object]) -> Done:
     check = partial(check_owner, folder, job.digest)
     found = read_marker(folder, part.name, job.digest)
     if found is not None:
-        return Done(part.name, found)  # by another run of the same job, meanwhile
+        return Done(part.name, found)  # another run of the same job has made it
     tally = Tally()
-    # Of trees it is not known how many sentences come before.
+    # For trees, the number of sentences before this part is not known.
     place = {"first_sentence": part.first + 1} if part.num_sentences else {}
-    # In this order: the part appears after it was made sure that its shard has not changed.
+    # In this order: the part must not appear before its shard is known to be unchanged.
     with folder.create(part.name) as target, open_shard(part.shard, digest=True) as file:
         check()
         hashed = _Hashed(target)
@@ -184,7 +192,7 @@ def _made(job: Job, part: Part, advance: Callable[[int], object]) -> Done:
         "input": {
             "name": part.shard.name,
             "sha256": sha256,
-            # As planned: what is written later has another time, and is compared by its digest.
+            # As planned: if the shard is written later, its digest is compared.
             "modified": part.shard.stamp.modified,
         },
         "bytes": hashed.size,
@@ -204,7 +212,7 @@ class _InShardError(ArborandError):
 
 
 class _Hashed:
-    """A file that is written from front to back, and its digest."""
+    """A file and its digest, while it is written from front to back."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self._file = file
@@ -224,7 +232,7 @@ class _Hashed:
 
 
 def described(error: BaseException) -> str:
-    """Say in a line what went wrong."""
+    """Describe an error in one line."""
     if isinstance(error, MemoryError):
         return "not enough memory"
     if isinstance(error, OSError):
@@ -262,8 +270,8 @@ class Status:
     is_complete : bool
         Whether all parts are there, and the output says so itself, by ``_SUCCESS``.
     has_writers : bool
-        Whether some process is writing to the folder, as far as this machine can tell; for a job
-        that was discarded, whether one was.
+        Whether a process is writing to the folder, as far as this machine can tell; after
+        ``restart``, whether one was writing to the job that was discarded.
     """
 
     output: str
@@ -293,12 +301,12 @@ class Status:
 
 
 def job_digest(identity: dict[str, Any]) -> str:
-    """Give a job a short name that no other job has."""
+    """Make a short name of a job that no other job has."""
     return hashlib.sha256(as_json(identity).encode("utf-8", "surrogateescape")).hexdigest()[:16]
 
 
 def recorded_seed(output: str) -> int | None:
-    """Look up the seed of a job, so that it can be continued without naming it."""
+    """Look up the seed of a job, so that it can be resumed without giving the seed."""
     folder = open_folder(output)
     if not folder.is_folder():
         return None
@@ -308,7 +316,7 @@ def recorded_seed(output: str) -> int | None:
 
 
 def read_status(output: str) -> Status:
-    """Find out how far a job is.
+    """Read how far a job is.
 
     Parameters
     ----------
@@ -356,7 +364,7 @@ def _put_manifest(
     identity: dict[str, Any],
     parts: Sequence[Sequence[Any]],
 ) -> None:
-    """Say what the job is; its digest comes first, for tasks (see `task.check_owner`)."""
+    """Write the manifest; the digest comes first, where `check_owner` looks for it."""
     content = {"digest": job_digest(identity), "identity": identity, "parts": parts}
     write(folder, MANIFEST, json.dumps(content, indent=1, sort_keys=True).encode())
 
@@ -401,7 +409,7 @@ def _status(
 
 
 def begin(output: str, identity: dict[str, Any], parts: Sequence[Part], *, restart: bool) -> Status:
-    """Begin a job, or go on with it.
+    """Begin or resume a job.
 
     Raises
     ------
@@ -445,15 +453,15 @@ def begin(output: str, identity: dict[str, Any], parts: Sequence[Part], *, resta
 
 def _another_job(output: str, found: list[str]) -> OutputError:
     return OutputError(
-        f"{output} belongs to another job: {'; '.join(found)}.  Give the same command to go on "
-        "with it, write to another folder, or discard it with --restart"
+        f"{output} belongs to another job: {'; '.join(found)}.  Rerun the same command to resume "
+        "it, write to another folder, or discard it with --restart"
     )
 
 
 def _made_of_others(done: dict[str, dict[str, Any]], parts: Sequence[Part]) -> list[str]:
-    """Name the parts whose shard is not what they were made of, though its footer is the same.
+    """Name the parts that were made of other bytes than their shard has now.
 
-    A shard that was not written since is not read.
+    Only shards that were written since are read.
     """
     made_of = {name: marker["input"] for name, marker in done.items()}
     written_since = [
@@ -489,18 +497,18 @@ def _listed(names: list[str], what: str) -> str:
 
 
 def _discard(folder: Folder | RemoteFolder, manifest: dict[str, Any]) -> bool:
-    """Remove what a job has written; last of all what says that it was one.
+    """Remove what a job has written, and its manifest last.
 
-    Tell whether a run of it was at work.  It finds that it is discarded.
+    Return whether a run of it was writing.  That run will find that its job was discarded.
     """
     folder.remove(SUCCESS)
     discarded = {**manifest["identity"], "discarded": True}
     _put_manifest(put, folder, discarded, manifest["parts"])
-    asides = [name for name in folder.sizes() if is_temporary(name.rpartition("/")[2])]
-    had_writers = any(map(is_being_written, asides))
-    for name in asides:
+    temporaries = [name for name in folder.sizes() if is_temporary(name.rpartition("/")[2])]
+    had_writers = any(map(is_being_written, temporaries))
+    for name in temporaries:
         folder.remove(name)
-    # Listed again: until now, one of them may have got its name.
+    # Listed again: a temporary file may have got its name meanwhile.
     left = folder.sizes()
     names = [name for name, _, _, _ in manifest["parts"]]
     written = [file for n in names for file in (marker_name(n), failure_name(n), n)]
@@ -512,9 +520,9 @@ def _discard(folder: Folder | RemoteFolder, manifest: dict[str, Any]) -> bool:
 
 
 def finish(status: Status, *, alone: bool) -> Status:
-    """Say in the folder that all of a job is done, if it is.
+    """Write ``_SUCCESS`` if all parts are complete.
 
-    Unless this process has made all parts `alone`, it looks what others have made.
+    Unless this process worked `alone`, it looks up what others have made.
     """
     folder = open_folder(status.output)
     folder.remove_orphans()

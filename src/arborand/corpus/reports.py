@@ -44,7 +44,7 @@ class Findings:
     ----------
     problems : list of Skipped
         The sentences that cannot be used.
-    lengths : dict from number of words to number of usable sentences that have so many
+    lengths : dict from number of words to number of usable sentences of that length
     doubled_ids : dict from sent_id to the numbers of its sentences, or None
         The ids that several sentences share; None if no sentence has an id.
     """
@@ -55,7 +55,7 @@ class Findings:
 
 
 def check_corpus(inputs: Inputs, setting: Setting, advance: Callable[[int], object]) -> Findings:
-    """Look at every number of every sentence, and at all ids."""
+    """Check every number of every sentence, and all ids."""
     census = _Census()
     problems = run_to_writer(
         Work("check", Gate(setting), LOG_PARTITION, {}),
@@ -73,7 +73,7 @@ def check_corpus(inputs: Inputs, setting: Setting, advance: Callable[[int], obje
 
 
 class _Census(NoOutput):
-    """Counts sentences by their lengths, and keeps 16 bytes of each for its id."""
+    """Counts sentences by length, and keeps a digest of 16 bytes of each id."""
 
     def __init__(self) -> None:
         self.lengths: dict[int, int] = {}
@@ -95,7 +95,7 @@ def _has_ids(shard: Shard) -> bool:
 
 
 def _shared(digests: bytearray, numbers: NDArray[np.int64]) -> set[int]:
-    """Find the numbers of the sentences whose id another one has, too."""
+    """Find the numbers of the sentences that share their id with another one."""
     halves = np.frombuffer(bytes(digests), dtype=np.uint64).reshape(-1, 2)
     order = np.lexsort(halves.T)
     is_same = (halves[order[1:]] == halves[order[:-1]]).all(axis=1)
@@ -120,7 +120,7 @@ _NAMED = 3
 
 
 class Named:
-    """How many sentences there are of some kind, and the first ones."""
+    """The number of sentences of some kind, and the names of the first ones."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -134,7 +134,7 @@ class Named:
 
 
 class Comparison:
-    """The comparison with gold heads: of each sentence, and, as it goes, of all together."""
+    """The comparison with gold heads, of each sentence and of all sentences so far."""
 
     def __init__(self, setting: Setting) -> None:
         self.setting = setting
@@ -146,7 +146,7 @@ class Comparison:
         distribution = self.setting.distribution(run)
         gold = given_heads(run, distribution.log_weights.shape[-1])
         found = evaluate(distribution, gold, workers=self.setting.workers)
-        # Nothing fails from here on: what is added up has passed.
+        # Nothing fails from here on, so every sentence is counted once.
         self.summary = self.summary.plus(found)
         self.no_trees.add(run, ~found.is_tree)
         self.impossible.add(run, found.log_prob == -np.inf)
@@ -169,7 +169,7 @@ def gold_heads(sentence: Sentences) -> NDArray[np.intp] | None:
         return None
     try:
         return check_trees(np.array([-1, *annotation.heads], dtype=np.intp))
-    except (FormatError, InvalidTreeError):  # a head is missing, or they are no tree
+    except (FormatError, InvalidTreeError):  # a head is missing, or the heads are not a tree
         return None
 
 
@@ -190,7 +190,7 @@ def compare_corpus(
 
 
 def _with_gold(runs: Iterable[Sentences]) -> Iterator[Sentences]:
-    """Leave out sentences without a gold head: all that is asked about gold would be empty."""
+    """Leave out sentences without any gold head, about which there is nothing to say."""
 
     def has_gold(annotation: Annotation | None) -> bool:
         return annotation is not None and any(head != "_" for head in annotation.column("HEAD"))
@@ -248,8 +248,8 @@ def parse_condition(text: str) -> Condition:
     match = _CONDITION.fullmatch(text)
     if match is None or match[1] not in (*MEASURES, "word"):
         raise ValueError(
-            f"{text!r} is no condition: expected one of {', '.join(MEASURES)}, compared by <, <=, "
-            "=, >= or > with a number, or word = WORD"
+            f"{text!r} is not a condition: expected one of {', '.join(MEASURES)}, compared by <, "
+            "<=, =, >= or > with a number, or word = WORD"
         )
     condition = Condition(match[1], match[2], match[3])
     if condition.measure == "word":
@@ -259,7 +259,7 @@ def parse_condition(text: str) -> Condition:
         try:
             float(condition.value)
         except ValueError:
-            raise ValueError(f"{text!r}: {condition.value!r} is no number") from None
+            raise ValueError(f"{text!r}: {condition.value!r} is not a number") from None
     return condition
 
 
@@ -298,7 +298,7 @@ class Choice:
         ----------
         corpus, setting
         fault : function
-            Is told of sentences that cannot be used.
+            Called for sentences that cannot be used.
         """
         if self.wanted:
             return chosen_sentences(corpus, self.wanted, self.most), None
@@ -319,7 +319,7 @@ class Choice:
                 fault(one, error)
                 continue
             count += 1
-            # The best of a heap is its last to go: of equals, the first in the file.
+            # The heap drops its smallest: among equals, the last in the file.
             heapq.heappush(kept, (rank, -one.first, one))
             if len(kept) > self.most:
                 heapq.heappop(kept)

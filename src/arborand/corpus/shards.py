@@ -1,8 +1,8 @@
-"""The plan of a job: which sentences make which part of the output, known before any is read.
+"""The plan of a job: which sentences go into which part of the output, before any is read.
 
-A shard is one file of the input.  Where its first sentence stands in the corpus follows from the
+A shard is one file of the input.  The number of its first sentence in the corpus follows from the
 footers of the files before it.  So a sentence has the same number, and therefore the same trees,
-whether it is in a shard or in one file with all the others.
+whether the corpus is one file or many.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class Shard:
     first : int
         The place of its first sentence in the corpus, from 0.
     dtype : str
-        As what its scores are written.
+        The type in which its scores are written.
     sha256 : str
         Of all of it, where it is known already.
     shown : str
@@ -121,12 +121,12 @@ def find_shards(
     endings : tuple of str
         Which files of a folder count.
     output : str, optional
-        Where the job writes: what is there is no input, though a pattern may match it.
+        Where the job writes: files there are never inputs, even if a pattern matches them.
 
     Raises
     ------
     FormatError
-        If there is no such file, or one is no file of scores.
+        If there is no such file, or one is not a file of scores.
     """
     base, names = _listed(inputs, endings)
     if output is not None and is_remote(output) == is_remote(base):
@@ -138,7 +138,7 @@ def find_shards(
             if not (places[split(name)[0]] / split(name)[1]).is_relative_to(target)
         ]
         if not names:
-            raise OutputError(f"{output} holds all that would be read: choose another output")
+            raise OutputError(f"{output} holds all files that would be read: choose another output")
     folder = open_folder(base)
     with ThreadPoolExecutor(_READERS) as readers:
         shards = list(readers.map(lambda name: _inspected(folder, name), names))
@@ -150,7 +150,7 @@ def find_shards(
 
 
 def _placed(base: str, folder: str) -> PurePath:
-    """Say where a folder of the input is, behind whatever links."""
+    """Resolve where a folder of the input is."""
     return place(base) / folder if is_remote(base) else place(os.path.join(base, folder))
 
 
@@ -173,7 +173,7 @@ def _listed(inputs: Sequence[str], endings: tuple[str, ...]) -> tuple[str, list[
             ("", os.path.relpath(os.path.join(os.path.abspath(base), name), common))
             for base, name in found
         }
-    # By the bytes of their names: not by a locale, not as they were listed.
+    # By the bytes of their names, whatever the locale and the order of the listing.
     return common, sorted((name for _, name in found), key=os.fsencode)
 
 
@@ -215,7 +215,7 @@ def _files_of(where: str, endings: tuple[str, ...]) -> tuple[str, list[str]]:
 
 
 def _matches(name: list[str], pattern: list[str]) -> bool:
-    """Compare names of folders and files, one by one; ``**`` stands for any number of folders."""
+    """Match a path component by component; ``**`` stands for any number of folders."""
     if not pattern or not name:
         return not name and set(pattern) <= {"**"}
     if pattern[0] == "**":
@@ -240,7 +240,7 @@ def _inspected(folder: Folder | RemoteFolder, name: str) -> Shard:
 
 def _footer(folder: Folder | RemoteFolder, name: str, shown: str) -> tuple[Footer, Stamp]:
     try:
-        stamp = folder.stamp(name)  # first: what is written later has a later one
+        stamp = folder.stamp(name)  # before the footer: what is written later gets a later stamp
         with folder.open(name) as file:
             return read_footer(file, shown), stamp
     except (OSError, ValueError) as error:  # ValueError: a name with a NUL in it
@@ -252,14 +252,14 @@ def _footer(folder: Folder | RemoteFolder, name: str, shown: str) -> tuple[Foote
 
 @contextmanager
 def open_shard(shard: Shard, *, digest: bool = False) -> Iterator[InputFile]:
-    """Make a shard a file on this machine, and make sure that it is still what was planned.
+    """Make a shard a file on this machine, and make sure that it has not changed since the plan.
 
     With `digest`, all of it is read for its SHA-256, unless that is known already.
 
     Raises
     ------
     FormatError
-        If it is not, or does not stay so until the block ends.
+        If it has, or if it changes before the block ends.
     """
     folder = open_folder(shard.folder)
     changed = FormatError(f"{shard.shown} has changed since the job was planned: run it again")
@@ -290,7 +290,7 @@ def shard_sha256(shard: Shard) -> str:
 
 
 def make_parts(shards: list[Shard], ending: str, part_sentences: int) -> list[Part]:
-    """Divide the output: a part for each shard, or parts of a fixed size for a single one.
+    """Divide the output: one part per shard, or parts of a fixed size for a single shard.
 
     Raises
     ------
@@ -319,7 +319,7 @@ def make_parts(shards: list[Shard], ending: str, part_sentences: int) -> list[Pa
 
 
 def listing_digest(shards: list[Shard]) -> str:
-    """Give the names, numbers and footers of all shards one digest."""
+    """Compute a digest of the names, numbers of sentences and footers of all shards."""
     lines = [f"{shard.name}\t{shard.num_sentences}\t{shard.digest}\n" for shard in shards]
     return hashlib.sha256("".join(lines).encode("utf-8", "surrogateescape")).hexdigest()
 
@@ -366,18 +366,18 @@ def open_inputs(
             return [replace(find_shards([str(file.path)], endings)[0], shown="-")]
 
         shards = found(inputs, endings)
-        # One type for all: who reads a folder of parts takes it from the first.
+        # One type for all parts: readers of a folder take it from the first part.
         layout = scores_layout(np.dtype(max(shard.dtype for shard in shards)))
         if trees and _hold_trees(shards):
             layout = TREES
-            # Rows are trees, and how many sentences they are of shows when they are read.
+            # Rows are trees; the number of sentences is known only after reading them.
             shards = [replace(shard, first=0, num_sentences=0) for shard in shards]
         words = None
         if conllu is not None:
             words, *others = found([conllu], (".conllu",))
             if others:
                 raise FormatError(
-                    f"{conllu} stands for {1 + len(others)} files: put all words into one file"
+                    f"{conllu} matches {1 + len(others)} files: put all words into one file"
                 )
             if not words.sha256:
                 with open_shard(words, digest=True) as file:

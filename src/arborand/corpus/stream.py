@@ -1,8 +1,8 @@
-"""Through the sentences: read, compute, write, in bounded memory.
+"""The stream of sentences: read, computed, written, in bounded memory.
 
-Sentences pass in runs, in order.  Where processors are free, one thread reads the next run and
-another writes the last while the core works on one.  Which sentences share a run has no influence
-on what is written.
+Sentences are processed in runs, in order.  Where processors are free, one thread reads the next run
+and another writes the last one while the core works.  What is written does not depend on which
+sentences share a run.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class Corpus:
         num_trees: int = 0,
         scale: int = 1,
     ) -> Iterator[Sentences]:
-        """Read some sentences of the file, numbered as in a corpus with so many `before` it."""
+        """Read some sentences; `before` is the number of sentences in the files before this one."""
         for run in self.scores.runs(start, num_trees=num_trees, scale=scale):
             if stop is not None and run.first >= stop:
                 return
@@ -112,7 +112,7 @@ def part_runs(
     num_trees: int = 0,
     scale: int = 1,
 ) -> Iterator[Sentences]:
-    """Read the sentences of parts, one part after the other; `file` is the only one's, opened."""
+    """Read the sentences of parts in order; `file` is the shard of the only part, opened."""
     with ExitStack() as stack:
         annotations: AnnotationFile | None = None
         for part in parts:
@@ -131,7 +131,7 @@ def part_runs(
 # ---- through the sentences
 
 
-# How many portions may wait to be written: enough to go on while a Parquet row group is encoded.
+# How many portions may wait to be written while a Parquet row group is encoded.
 _WAITING = 8
 
 
@@ -144,7 +144,7 @@ class Skipped(NamedTuple):
 
 
 class NoOutput:
-    """Takes rows and keeps nothing of them; see :class:`arborand.formats.records.Writer`."""
+    """A writer that drops all rows; see :class:`arborand.formats.records.Writer`."""
 
     def begin(self, layout: Layout, provenance: dict[str, object]) -> NoOutput:
         """Keep where the rows come from."""
@@ -153,7 +153,7 @@ class NoOutput:
         return self
 
     def write(self, rows: Rows) -> None:
-        """Let rows pass."""
+        """Drop rows."""
 
     def close(self) -> None:
         """Nothing to complete."""
@@ -163,14 +163,14 @@ class NoOutput:
 
 
 class Tally:
-    """What has passed so far.
+    """What has been processed so far.
 
     Attributes
     ----------
     num_sentences, num_rows : int
     skipped : list of Skipped
     last : str
-        Where the tally was, for messages.
+        The last sentence, for messages.
     """
 
     def __init__(self) -> None:
@@ -198,15 +198,15 @@ def process_runs(
     compute : function from Sentences to an iterator of Rows
     writer : Writer
     tally : Tally
-        What is kept of it, also if it ends with an error.
+        Counts what is processed, even if the stream ends with an error.
     num_trees : int
         How many were asked for, for messages.
     skip : bool
         Leave out sentences that cannot be used, instead of raising an error.
     overlap : bool
-        Read and write in threads.  It takes less time, and a fifth more of the processors' time.
+        Read and write in threads.  That is faster, but takes a fifth more processor time.
     advance : function
-        Is told after every run how many sentences have passed.
+        Called after every run with the number of sentences so far.
 
     Raises
     ------
@@ -233,7 +233,7 @@ def process_runs(
 
 
 class _BackgroundWriter:
-    """Writes in a thread what comes in order; a few portions may wait."""
+    """Writes rows in another thread, in order; a few portions may wait."""
 
     def __init__(self, thread: ThreadPoolExecutor, writer: Writer) -> None:
         self._thread = thread
@@ -245,13 +245,13 @@ class _BackgroundWriter:
         self._waiting.append(self._thread.submit(self._writer.write, rows))
 
     def wait(self, most: int = 0) -> None:
-        """Wait until at most so many portions wait."""
+        """Wait until at most `most` portions are left."""
         while len(self._waiting) > most:
             self._waiting.popleft().result()
 
 
 def _prefetched(reader: ThreadPoolExecutor, runs: Iterator[Sentences]) -> Iterator[Sentences]:
-    """Read the next run while the last one is worked on."""
+    """Read the next run while the current one is processed."""
     future = reader.submit(next, runs, None)
     while (run := future.result()) is not None:
         future = reader.submit(next, runs, None)
@@ -266,12 +266,12 @@ def _usable(
     *,
     skip: bool,
 ) -> Iterator[Rows]:
-    """Compute a run at once; if something in it is wrong, sentence by sentence to find it."""
+    """Compute a run at once; if that fails, sentence by sentence, to find the wrong one."""
     if not run.faults and len(run) > 1:
         try:
             together = list(compute(run))
         except (ArborandError, MemoryError):
-            pass  # some sentence is to blame: which one is found out below
+            pass  # the loop below finds out which sentence is to blame
         else:
             yield from together
             return
@@ -355,7 +355,7 @@ def _completed(writer: Writer) -> Iterator[Writer]:
 def _record(
     work: Work, parts: Sequence[Part], file: InputFile | None, words: InputFile | None
 ) -> dict[str, Any]:
-    """Say where the output comes from."""
+    """Make the provenance of an output."""
     shards = [part.shard for part in parts]
     name = Path(shards[0].folder).name or "."
     read = file or InputFile(Path(), name, "", listing_digest(shards))
@@ -363,7 +363,7 @@ def _record(
     record = provenance(
         work.command, work.options, inputs=inputs, seed=work.seed, method=work.method
     )
-    if file is None:  # the digest is that of the list of files
+    if file is None:  # the digest is that of the listing
         record["input"]["files"] = len(shards)
     return record
 
@@ -377,7 +377,7 @@ def _convert_trees(
     tally: Tally,
     advance: Callable[[int], object],
 ) -> None:
-    """Write trees as they are, with the words and columns of a CoNLL-U file if there is one."""
+    """Copy trees, with the words and columns of a CoNLL-U file if there is one."""
     with ExitStack() as stack:
         annotations = None
         if words is not None:
@@ -418,7 +418,11 @@ def _annotated_rows(
     return replace(rows, tokens=tokens, annotations=found), last
 
 
-# ---- provenance
+# ---- provenance: where an output comes from, written into the output itself
+#
+# Version, command, seed, method and the digests of what was read: enough to make the same output
+# again.  It has neither times nor folders, so the same run gives the same bytes, wherever and
+# whenever.
 
 
 def provenance(
@@ -429,14 +433,14 @@ def provenance(
     seed: int | None = None,
     method: str | None = None,
 ) -> dict[str, Any]:
-    """Say where an output comes from.
+    """Make the record of where an output comes from.
 
     Parameters
     ----------
     command : str
         The name of the command.
     options : dict
-        The options that matter for what is written; those that are None or False are left out.
+        The options that influence the output; those that are None or False are left out.
     inputs : dict from role to file
     seed, method
         None where nothing is drawn.
@@ -465,6 +469,6 @@ def provenance(
 
 
 def as_comment(record: dict[str, Any]) -> str:
-    """Write a record as a comment of HTML and of XML, where two hyphens would end it."""
+    """Write a record as a comment of HTML or XML, which two hyphens would end."""
     text = json.dumps(record, sort_keys=True).replace("-", "\\u002d")
     return f"\n<!-- arborand {text} -->\n"

@@ -371,7 +371,7 @@ def _fault(
 # such place: they are read once, for their own digest.
 
 
-# What scores are called in a file of arrays; the last one is taken.
+# The names of scores in a file of arrays; if it has both, the last one counts.
 _SCORES = ("log_weights", "scores")
 
 
@@ -387,7 +387,7 @@ class Footer(NamedTuple):
     digest : str
         Of the footer.
     dtype : str
-        As what its scores are written: "f4" if all of them fit, "f8" otherwise and for trees.
+        The type in which its scores are written: "f4" if they fit, "f8" otherwise and for trees.
     sha256 : str
         Of the whole file; empty if the footer was enough.
     """
@@ -400,7 +400,7 @@ class Footer(NamedTuple):
 
 
 def read_footer(file: IO[bytes], name: str) -> Footer:
-    """Look at a file without reading it, as far as its kind allows.
+    """Read how many sentences a file holds and of which type, from its ends if possible.
 
     Raises
     ------
@@ -408,7 +408,7 @@ def read_footer(file: IO[bytes], name: str) -> Footer:
         If it is empty or a pickle.
     """
     kind = kind_of(file.read(CHUNK), name)
-    # What is wrong with a file is said when it is opened: here it only has no number.
+    # Errors are raised when the file is opened; until then its number of sentences is unknown.
     if kind == "parquet":
         with suppress(ValueError, IndexError, RecursionError):
             footer = read_parquet_footer(file)
