@@ -9,13 +9,13 @@
 #include "elimination/small_sets.hpp"
 #include "inference/four_graphs.hpp"
 #include "inference/log_partition.hpp"
-#include "numbers/exact_product.hpp"
-#include "numbers/exact_sum.hpp"
+#include "numbers/exact_arithmetic.hpp"
 #include "numbers/exactly_scaled.hpp"
 #include "numbers/exponential.hpp"
+#include "numbers/fixed_point.hpp"
 #include "numbers/logarithm.hpp"
 #include "numbers/matrix_product.hpp"
-#include "numbers/moves.hpp"
+#include "numbers/row_copies.hpp"
 #include "numbers/sums.hpp"
 #include "numbers/unbounded_double.hpp"
 #include "python/groups.hpp"
@@ -31,7 +31,7 @@ using namespace arborand::ARBORAND_ISA;
 
 namespace {
 
-// Numbers of 128 bits cross the border as (high, low).
+// Numbers of 128 bits are passed as (high, low).
 UInt128 joined(const std::uint64_t* halves) {
     return static_cast<UInt128>(halves[0]) << 64 | halves[1];
 }

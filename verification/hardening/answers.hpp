@@ -1,4 +1,5 @@
-// Everything the core can say about one graph, through its border, as one digest per question.
+// Everything the core can say about one graph, through its table of kernels, as one digest per
+// question.
 #pragma once
 
 #include <algorithm>
@@ -11,10 +12,10 @@
 #include <string>
 #include <vector>
 
-#include "border/kernels.hpp"
+#include "dispatch/kernels.hpp"
 #include "graphs.hpp"
 #include "python/parallel.hpp"
-#include "types/four_graphs.hpp"
+#include "types/graph.hpp"
 
 namespace arborand {
 

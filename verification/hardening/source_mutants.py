@@ -284,7 +284,7 @@ DENSE = (
     Mutant(
         "prefixes too improbable for rows that lack arcs are drawn from them",
         "src/core/sampling/sampler.hpp",
-        "is_complete_beside_all() ? 0.0 : enough_for.where_numbers_were_lost;",
+        "is_complete_beside_all() ? 0.0 : least_chances.after_losses;",
         "0.0;",
         NUMBER_TYPES,
     ),
@@ -353,14 +353,14 @@ DENSE = (
     ),
     Mutant(
         "the smaller part's rate counts fully",
-        "src/core/numbers/with_tangent.hpp",
+        "src/core/numbers/dual.hpp",
         "y.rate + share_x * (x.rate - y.rate)",
         "y.rate + (x.rate - y.rate)",
         SECOND_ORDER,
     ),
     Mutant(
         "a tangent of a quotient forgets the divisor",
-        "src/core/numbers/with_tangent.hpp",
+        "src/core/numbers/dual.hpp",
         "(x.tangent - quotient * y.tangent) / y.value",
         "x.tangent / y.value",
         SECOND_ORDER,
@@ -513,7 +513,7 @@ PARTS = (
     ),
     Mutant(
         "a product of 128 bits loses a carry",
-        "src/core/numbers/integer_128.hpp",
+        "src/core/numbers/bits.hpp",
         "return x1 * y1 + high_half(middle) + high_half(other);",
         "return x1 * y1 + high_half(middle);",
         CHOICES,
@@ -590,7 +590,7 @@ PARTS = (
     ),
     Mutant(
         "differences are rounded",
-        "src/core/numbers/exact_difference.hpp",
+        "src/core/numbers/exact_arithmetic.hpp",
         "return {high, (x - (high - back)) - (y + back)};",
         "return {high, (x - high) - y};",
         NUMBERS,
@@ -625,7 +625,7 @@ PARTS = (
     ),
     Mutant(
         "the last entries of a row are copied from the wrong place",
-        "src/core/numbers/moves.hpp",
+        "src/core/numbers/row_copies.hpp",
         "return move(count - vector_length);",
         "return move(i - vector_length);",
         NUMBERS,
@@ -674,7 +674,7 @@ PARTS = (
     ),
     Mutant(
         "the last rows of a transposed matrix are left out",
-        "src/core/numbers/moves.hpp",
+        "src/core/numbers/row_copies.hpp",
         "        block(last_row, column);\n",
         "",
         NUMBERS,

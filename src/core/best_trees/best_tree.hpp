@@ -8,7 +8,7 @@
 
 #include "best_trees/certified_rows.hpp"
 #include "best_trees/exact_rows.hpp"
-#include "types/best_trees.hpp"
+#include "types/requests.hpp"
 #include "types/status.hpp"
 
 namespace arborand {

@@ -20,7 +20,7 @@
 #include "memory/arena.hpp"
 #include "numbers/four_doubles.hpp"
 #include "types/graph.hpp"
-#include "types/interrupt.hpp"
+#include "types/status.hpp"
 
 namespace arborand {
 namespace ARBORAND_ISA {

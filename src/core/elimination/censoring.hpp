@@ -43,7 +43,7 @@
 #include "numbers/matrix_product.hpp"
 #include "numbers/sums.hpp"
 #include "numbers/unbounded_double.hpp"
-#include "types/interrupt.hpp"
+#include "types/status.hpp"
 #include "walk/rows.hpp"
 
 namespace arborand {

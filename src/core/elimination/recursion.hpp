@@ -36,8 +36,8 @@
 #include "numbers/floating_point_guard.hpp"
 #include "numbers/four_doubles.hpp"
 #include "numbers/matrix_product.hpp"
-#include "numbers/moves.hpp"
-#include "types/interrupt.hpp"
+#include "numbers/row_copies.hpp"
+#include "types/status.hpp"
 #include "walk/problem.hpp"
 #include "walk/rows.hpp"
 

@@ -120,7 +120,8 @@ template <class Number, class Scalar>
 void censor_all_but_one(const Scalar* const* rows, Index size, Survivor<Scalar>* survivors,
                         Scalar (*chance)[largest_small_set], Pivots<Scalar>& pivots) {
     using namespace small_sets_detail;
-    if (size < 1 || size > largest_small_set) return;  // never; the compiler wants to know
+    if (size < 1 || size > largest_small_set)
+        return;  // never happens: it tells the compiler the range
     constexpr Index num_survivors = choices_at_once<Number>;
     Number step[largest_small_set][small_set_columns];
     arrange(rows, size, survivors, step);

@@ -12,22 +12,22 @@
 #include "elimination/recursion.hpp"
 #include "inference/direction.hpp"
 #include "inference/marginals.hpp"
+#include "numbers/dual.hpp"
 #include "numbers/sums.hpp"
-#include "numbers/with_tangent.hpp"
 #include "walk/problem.hpp"
 
 namespace arborand {
 namespace ARBORAND_ISA {
 
 // The plain number in a number with a tangent.
-inline double value_of(DoubleWithTangent x) { return x.value; }
+inline double value_of(Dual x) { return x.value; }
 template <class Number>
 inline const auto& value_of(const Number& x) {
     return x.value;
 }
 
 // P (y - base), for a number x with the chance P = x * inverse and the logarithmic derivative y.
-inline double excess(DoubleWithTangent x, double base, double inverse, double) {
+inline double excess(Dual x, double base, double inverse, double) {
     return (x.tangent - base * x.value) * inverse;
 }
 template <class Value>

@@ -74,7 +74,7 @@ struct DivergenceAlgebra {
     }
 
   private:
-    // What is no number is infinitely large.
+    // NaN counts as infinitely large.
     void note(double term) const {
         const double size = std::fabs(term);
         if (!(size <= *magnitude)) *magnitude = size > *magnitude ? size : HUGE_VAL;

@@ -86,8 +86,8 @@ struct EntropyFromScores {
     }
 
     // Where the terms are large beside their sum (masks that every tree needs, or scores too far
-    // apart for double), scores are no way to the entropy.  What is carried through the elimination
-    // instead has an absolute error of a few units in the last place of n log(n + 1).
+    // apart for double), scores do not lead to the entropy.  What is carried through the
+    // elimination instead has an absolute error of a few units in the last place of n log(n + 1).
     bool is_accurate(Index n) const {
         const double unit = static_cast<double>(n) * log_of(static_cast<double>(n) + 1.0);
         return magnitude <= 64.0 * entropy || magnitude <= 2.0 * unit;
@@ -101,7 +101,7 @@ struct EntropyFromScores {
     }
 
     // Beyond double both may be so far below the best of their column that they are alike when
-    // rounded: subtract the scores themselves.  What overflows is no number, and not accurate.
+    // rounded: subtract the scores themselves.  What overflows is NaN, and not accurate.
     template <class Scalar>
     static double gap(const Problem<Scalar>& problem, Index head, Index other, Index dependent) {
         const Graph& graph = problem.graph;

@@ -7,8 +7,8 @@
 #include "inference/marginals.hpp"
 #include "numbers/floating_point_guard.hpp"
 #include "numbers/of_four_graphs.hpp"
-#include "types/four_graphs.hpp"
-#include "types/partition.hpp"
+#include "types/graph.hpp"
+#include "types/requests.hpp"
 #include "walk/problem.hpp"
 #include "walk/rows_of_four_graphs.hpp"
 

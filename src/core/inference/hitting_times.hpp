@@ -15,7 +15,7 @@ namespace ARBORAND_ISA {
 // epsilon, and the chance of ending there before reaching j is epsilon times the expected number of
 // steps.  So the recursion for dependency trees, with every root weight set to the sum of the row,
 // has h_i = h(i, j) at the leaf j, and the root's share there is pi_j.  A leaf of order 0 is a node
-// that the walk leaves for ever: it has no root weight of that order, so its pi is 0.
+// that the walk leaves for good: it has no root weight of that order, so its pi is 0.
 struct MeanHittingTime {
     double mean;
 
@@ -49,8 +49,8 @@ struct MeanHittingTime {
                           n,
                           problem.arena.template take<Scalar>(n * n),
                           problem.arena.template take<Scalar>(n)};
-        // Not `recurse`, which would say that arcs may be left out: a time is no ratio of sums over
-        // trees, and rests on the rarest steps most of all.
+        // Not `recurse`, which would say that arcs may be left out: a time is not a ratio of sums
+        // over trees, and rests on the rarest steps most of all.
         if (!Recursion<Scalar, Leaf<Scalar>>(problem.walk, n, leaf, problem.arena,
                                              problem.interrupt)
                  .run()) {

@@ -7,12 +7,12 @@
 #include "elimination/censoring.hpp"
 #include "inference/greedy_tree.hpp"
 #include "inference/marginals.hpp"
-#include "numbers/exact_difference.hpp"
-#include "numbers/exact_sum.hpp"
+#include "numbers/exact_arithmetic.hpp"
+#include "numbers/fixed_point.hpp"
 #include "numbers/floating_point_guard.hpp"
 #include "numbers/logarithm.hpp"
 #include "numbers/sums.hpp"
-#include "types/partition.hpp"
+#include "types/requests.hpp"
 #include "walk/problem.hpp"
 
 namespace arborand {

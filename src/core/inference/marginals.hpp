@@ -5,7 +5,7 @@
 
 #include "elimination/censoring.hpp"
 #include "elimination/recursion.hpp"
-#include "numbers/moves.hpp"
+#include "numbers/row_copies.hpp"
 #include "numbers/sums.hpp"
 #include "walk/problem.hpp"
 

@@ -5,7 +5,7 @@
 // branch for the processor to guess, which makes this several times as fast as walking from word to
 // word.
 //
-// Cost: O(n log d) for a tree of depth d, O(n log n) for what is no tree.
+// Cost: O(n log d) for a tree of depth d, O(n log n) for heads that are not a tree.
 #pragma once
 
 #include <cstdint>

@@ -12,7 +12,7 @@ class Arena {
   public:
     explicit Arena(Scratch& scratch) : scratch_(scratch) {}
 
-    // Make room for `bytes` in all; what was handed out before is void.  False: no memory.
+    // Make room for `bytes` in all.  What was handed out before is lost.  False: out of memory.
     bool reserve(std::size_t bytes) {
         used_ = 0;
         return scratch_.reserve(bytes);

@@ -1,5 +1,5 @@
 // An array that grows, for plain data.  (std::vector would be shared between the instruction sets;
-// see border/kernels.hpp.)
+// see dispatch/kernels.hpp.)
 #pragma once
 
 #include <cstdlib>

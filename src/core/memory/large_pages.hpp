@@ -1,7 +1,7 @@
 // Memory in large pages, where the system has them: for long arrays that are read at random.
 //
 // Such a read waits twice: for where the page is, and for the data.  With pages of 2 MB instead of
-// 4 kB nearly all the first waits are saved.  Linux gives them to those who ask.
+// 4 kB nearly all the first waits are saved.  Linux provides them on request.
 #pragma once
 
 #include <cstddef>
@@ -34,7 +34,7 @@ struct LargePages {
         if (bytes < page) return static_cast<T*>(::operator new(bytes));
         bytes = (bytes + page - 1) / page * page;
         void* data = ::operator new(bytes, std::align_val_t{page});
-        madvise(data, bytes, MADV_HUGEPAGE);  // a wish: nothing is lost if it is refused
+        madvise(data, bytes, MADV_HUGEPAGE);  // only a hint: it may be refused
         return static_cast<T*>(data);
     }
     void deallocate(T* data, std::size_t count) {

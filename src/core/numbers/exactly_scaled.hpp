@@ -11,8 +11,8 @@
 // and 2^-53 (for up to 50,000 nodes).
 #pragma once
 
-#include "numbers/exact_sum.hpp"
 #include "numbers/exponential.hpp"
+#include "numbers/fixed_point.hpp"
 #include "numbers/logarithm.hpp"
 
 namespace arborand {

@@ -11,14 +11,16 @@
 
 #include <cmath>
 
-#include "numbers/exact_difference.hpp"
-#include "numbers/exact_product.hpp"
+#include "numbers/exact_arithmetic.hpp"
 #include "numbers/four_doubles.hpp"
-#include "numbers/ln2.hpp"
 #include "numbers/unbounded_double.hpp"
 
 namespace arborand {
 namespace ARBORAND_ISA {
+
+// log 2 in two parts.
+constexpr double ln2_high = 6.93147180369123816490e-01;  // 33 bits: integer multiples are exact
+constexpr double ln2_low = 1.90821492927058770002e-10;
 
 // Where a difference leaves the range of `exp_in_range`; e^-708 is the last normal double.
 constexpr double smallest_exponent = -708.0;

@@ -1,7 +1,7 @@
 // The processor's floating-point environment: what all work relies on, and what it tells.
 //
 // Other libraries may have set a rounding mode, or flush-to-zero; results must not depend on it. So
-// every function of the border (border/kernels.cpp) works behind a guard, which sets the
+// every function of the dispatch table (dispatch/kernels.cpp) works behind a guard, which sets the
 // environment of IEEE 754 and restores the caller's, flags included.
 //
 // The flags tell whether a computation in double left the range of double.  An operation whose
@@ -183,7 +183,7 @@ class RangeFlags {
     floating_point_detail::Environment saved_;
 };
 
-// In place of them where nobody asks.
+// In place of RangeFlags where the flags are not asked for.
 struct NoRangeFlags {
     static void restore() {}
 };

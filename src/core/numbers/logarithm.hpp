@@ -38,10 +38,9 @@
 #include <cstring>
 
 #include "numbers/bits.hpp"
-#include "numbers/exact_difference.hpp"
-#include "numbers/exact_product.hpp"
+#include "numbers/exact_arithmetic.hpp"
+#include "numbers/exponential.hpp"
 #include "numbers/four_doubles.hpp"
-#include "numbers/ln2.hpp"
 #include "numbers/logarithm_table.hpp"
 #include "numbers/unbounded_double.hpp"
 

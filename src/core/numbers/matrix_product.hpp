@@ -10,7 +10,7 @@
 
 #include "numbers/four_doubles.hpp"
 #include "numbers/unbounded_double.hpp"
-#include "types/interrupt.hpp"
+#include "types/status.hpp"
 
 namespace arborand {
 namespace ARBORAND_ISA {

@@ -8,7 +8,7 @@
 #include "numbers/four_doubles.hpp"
 #include "numbers/matrix_product.hpp"
 #include "numbers/unbounded_double.hpp"
-#include "types/four_graphs.hpp"
+#include "types/graph.hpp"
 
 namespace arborand {
 namespace ARBORAND_ISA {

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "types/four_graphs.hpp"
+#include "types/graph.hpp"
 #include "types/index.hpp"
 
 namespace arborand {

@@ -1,7 +1,7 @@
 // The kernels that calls from Python use: those of the best instruction set of this machine.
 #pragma once
 
-#include "border/kernels.hpp"
+#include "dispatch/kernels.hpp"
 
 namespace arborand {
 

@@ -10,8 +10,6 @@
 #include <vector>
 
 #include "python/thread_pool.hpp"
-#include "types/interrupt.hpp"
-#include "types/prepared.hpp"
 #include "types/scratch.hpp"
 #include "types/status.hpp"
 

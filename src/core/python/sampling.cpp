@@ -13,7 +13,7 @@
 namespace arborand {
 namespace {
 
-// Which draws of which method, and how (types/draws.hpp).
+// Which draws of which method, and how (types/requests.hpp).
 struct Draws {
     Method method;
     StreamKey key;

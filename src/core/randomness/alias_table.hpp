@@ -10,7 +10,7 @@
 
 #include <cstdint>
 
-#include "numbers/integer_128.hpp"
+#include "numbers/bits.hpp"
 #include "numbers/sums.hpp"
 #include "types/index.hpp"
 
@@ -28,7 +28,7 @@ struct AliasWorkspace {
     std::uint32_t* stack;
 };
 
-// Build the table of `count` outcomes from their weights.  If all are 0 it draws anything.
+// Build the table of `count` outcomes from their weights.  If all are 0, it may draw any of them.
 inline void build_alias(const double* weights, Index count, Slot* table, AliasWorkspace room) {
     const double total = sum(weights, count);
     if (!(total > 0)) {
@@ -75,7 +75,7 @@ inline std::uint32_t draw_alias(const Slot* table, std::uint64_t count, std::uin
     const UInt128 product = static_cast<UInt128>(number) * count;
     const std::uint32_t slot = static_cast<std::uint32_t>(high_half(product));
     const Slot& entry = table[slot];
-    // Without a branch: no processor could predict it.
+    // Without a branch, which no processor could predict.
     const std::uint32_t keeps = -static_cast<std::uint32_t>(low_half(product) < entry.threshold);
     return entry.alias ^ ((entry.alias ^ slot) & keeps);
 }

@@ -8,7 +8,6 @@
 #include <cstdint>
 
 #include "numbers/bits.hpp"
-#include "numbers/integer_128.hpp"
 #include "numbers/unbounded_double.hpp"
 #include "randomness/philox.hpp"
 #include "types/index.hpp"

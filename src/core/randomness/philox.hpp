@@ -9,8 +9,8 @@
 
 #include <cstdint>
 
-#include "numbers/integer_128.hpp"
-#include "types/draws.hpp"
+#include "numbers/bits.hpp"
+#include "types/requests.hpp"
 
 namespace arborand {
 namespace ARBORAND_ISA {
@@ -38,7 +38,7 @@ class Stream {
     }
 
   private:
-    // A call: its rounds, put into a walk's loop, would leave that no registers.
+    // Never inlined: its rounds would leave a walk's loop no registers.
     __attribute__((noinline)) void make_block(std::uint64_t* numbers) {
         std::uint64_t c0 = ++block_, c1 = purpose_, c2 = graph_, c3 = draw_;
         std::uint64_t k0 = key_.words[0], k1 = key_.words[1];

@@ -32,7 +32,7 @@ class SumTree {
     void set(Index i, const Mass& mass) {
         i += capacity_;
         sums_[i] = mass;
-        // Sums are made anew, never corrected: nothing is ever subtracted.
+        // Sums are computed again, never corrected: nothing is ever subtracted.
         for (i /= 2; i >= 1; i /= 2) sums_[i] = sums_[2 * i] + sums_[2 * i + 1];
     }
 

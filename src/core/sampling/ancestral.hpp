@@ -16,13 +16,11 @@
 namespace arborand {
 namespace ARBORAND_ISA {
 
-// Which prefixes double is enough for: those of at least such a chance.
-struct EnoughFor {
-    double where_numbers_were_lost;  // too small ones, on the way to the leaf
-    double always;                   // as the rows lack arcs
+// Double is enough for the prefixes that have at least these chances.
+struct LeastChances {
+    double after_losses;  // where numbers too small for double were lost on the way to the leaf
+    double always;        // more than 0 if the rows lack arcs
 };
-
-constexpr EnoughFor nothing_lost{HUGE_VAL, 0.0};
 
 template <class Scalar>
 struct DrawingLeaf : DecidingLeaf {
@@ -31,7 +29,7 @@ struct DrawingLeaf : DecidingLeaf {
     Scalar* chance;  // n + 1
     Stream& stream;
     double prefix_chance;  // of the heads so far
-    EnoughFor enough_for;
+    LeastChances least_chances;
     bool gave_up = false;
 
     bool wants(Index begin, Index end) const { return !gave_up && DecidingLeaf::wants(begin, end); }
@@ -48,8 +46,8 @@ struct DrawingLeaf : DecidingLeaf {
     }
 
     bool is_enough() const {
-        if (overflowed(chance) || prefix_chance < enough_for.always) return false;
-        return prefix_chance >= enough_for.where_numbers_were_lost || !left_range(chance);
+        if (overflowed(chance) || prefix_chance < least_chances.always) return false;
+        return prefix_chance >= least_chances.after_losses || !left_range(chance);
     }
 };
 
@@ -59,7 +57,7 @@ struct AncestralDraw {
     const std::int32_t* given;  // of nodes 0 .. n: a head, or `undecided`
     Stream& stream;
     double prefix_chance;  // of what is given
-    EnoughFor enough_for;
+    LeastChances least_chances;
     Index* drawn = nullptr;  // heads of nodes 0 .. n - 1
 
     template <class Scalar>
@@ -76,8 +74,8 @@ struct AncestralDraw {
             drawn[j] = given[j + 1] == undecided ? undecided : given[j + 1] - 1;
         }
         DrawingLeaf<Scalar> leaf{
-            {drawn},       n,         problem.arena.template take<Scalar>(n + 1), stream,
-            prefix_chance, enough_for};
+            {drawn},      n, problem.arena.template take<Scalar>(n + 1), stream, prefix_chance,
+            least_chances};
         return recurse(problem.walk, leaf, problem) && !leaf.gave_up;
     }
 };

@@ -15,7 +15,7 @@
 #include <cstring>
 
 #include "memory/arena.hpp"
-#include "numbers/integer_128.hpp"
+#include "numbers/bits.hpp"
 #include "numbers/logarithm.hpp"
 #include "numbers/sums.hpp"
 #include "randomness/alias_table.hpp"

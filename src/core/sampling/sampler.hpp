@@ -12,9 +12,9 @@
 #include "randomness/alias_table.hpp"
 #include "sampling/ancestral.hpp"
 #include "sampling/popping.hpp"
-#include "types/draws.hpp"
 #include "types/graph.hpp"
-#include "types/prepared.hpp"
+#include "types/requests.hpp"
+#include "types/scratch.hpp"
 #include "types/status.hpp"
 #include "walk/problem.hpp"
 
@@ -39,7 +39,7 @@ struct Sampler {
     double* child_chance;  // [node]: P(root -> node) if the child is drawn first
     // Z of the graph as the rows are shifted; 0 if it is not known.
     UnboundedDouble partition;
-    EnoughFor enough_for;
+    LeastChances least_chances;
     HeaviestSteps heaviest_steps;  // only if cycles are popped
     // num_nodes tables of num_nodes slots; that of node 0 draws the root's child, the others the
     // steps of walks.  Null for colbourn, which has no use for them.
@@ -71,7 +71,7 @@ struct Sampler {
     // be so beside the trees of a child of which nothing is known.
     bool tries_double(Index child) const {
         if (highest_lost > none_lost && known_chance_of_child(child) == 0) return false;
-        return enough_for.always < HUGE_VAL;
+        return least_chances.always < HUGE_VAL;
     }
 
   private:
@@ -89,7 +89,7 @@ struct Sampler {
     template <class Work>
     Status solve(Work& work, Scratch& scratch, const Interrupt& interrupt);
     void build_child_table(const Room& room);
-    void find_what_double_is_enough_for();
+    void find_least_chances();
     Status decide_to_pop(const Room& room, Scratch& memory);
     void build_step_tables(const Room& room);
     void decide_to_walk();
@@ -110,7 +110,7 @@ inline Status Sampler::prepare(const Graph& graph, Method method, const DrawRule
     sampler.fill_rows(room);
     Status status = sampler.find_law(room, work, interrupt);
     if (status != Status::ok) return status;
-    sampler.find_what_double_is_enough_for();
+    sampler.find_least_chances();
     status = sampler.decide_to_pop(room, memory.steps);
     if (status != Status::ok) return status;
     sampler.build_step_tables(room);
@@ -212,19 +212,19 @@ inline void Sampler::build_child_table(const Room& room) {
     build_alias(weights, n + 1, slots, room.alias);
 }
 
-inline void Sampler::find_what_double_is_enough_for() {
+inline void Sampler::find_least_chances() {
     const double lost = log_lost_share(log_sums_, partition, graph.num_words);
     // A prefix has less weight than all trees, by its chance.  Z is at most n times the product of
     // the sums, so this is above e^-660, which double holds.
-    enough_for.where_numbers_were_lost = lost < 0 ? exp_of(lost) : HUGE_VAL;
+    least_chances.after_losses = lost < 0 ? exp_of(lost) : HUGE_VAL;
     // Arcs that are negligible beside all trees do not show in the law of a draw.
-    enough_for.always = is_complete_beside_all() ? 0.0 : enough_for.where_numbers_were_lost;
-    if (!rule.trusts_double || highest_lost == HUGE_VAL) enough_for = {HUGE_VAL, HUGE_VAL};
+    least_chances.always = is_complete_beside_all() ? 0.0 : least_chances.after_losses;
+    if (!rule.trusts_double || highest_lost == HUGE_VAL) least_chances = {HUGE_VAL, HUGE_VAL};
 }
 
 // Spanning trees: does the walk end soon?  A node leaves for good with the weight of its own step
-// to the root, and of its steps to nodes whose next step goes there: so many expected steps at
-// most.
+// to the root, and of its steps to nodes whose next step goes there.  This bounds the expected
+// number of steps.
 inline bool Sampler::walks_fast(double* ends) const {
     const Index n = graph.num_words, stride = walk_stride(n);
     for (Index j = 0; j < n; ++j) ends[j] = rows[j * stride + n] / sum(rows + j * stride, n + 1);

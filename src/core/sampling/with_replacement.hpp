@@ -13,8 +13,7 @@
 #include "sampling/popping.hpp"
 #include "sampling/sampler.hpp"
 #include "sampling/wilson.hpp"
-#include "types/draws.hpp"
-#include "types/prepared.hpp"
+#include "types/requests.hpp"
 #include "types/scratch.hpp"
 #include "types/status.hpp"
 #include "walk/problem.hpp"
@@ -58,7 +57,7 @@ __attribute__((noinline)) inline Status draw_ancestral(const Sampler& sampler, S
     for (Index j = 1; j <= n; ++j) heads[j] = undecided;
     if (child > 0) heads[child] = 0;
     const Stream start = stream;
-    AncestralDraw draw{heads, stream, sampler.known_chance_of_child(child), sampler.enough_for};
+    AncestralDraw draw{heads, stream, sampler.known_chance_of_child(child), sampler.least_chances};
     Status status = Status::left_range;
     if (sampler.tries_double(child)) {
         status = draw_ancestral_in<double>(sampler, draw, work, interrupt);

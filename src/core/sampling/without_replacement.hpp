@@ -35,7 +35,7 @@
 #include "randomness/sum_tree.hpp"
 #include "sampling/subspaces.hpp"
 #include "sampling/with_replacement.hpp"
-#include "types/draws.hpp"
+#include "types/requests.hpp"
 
 namespace arborand {
 namespace ARBORAND_ISA {
@@ -154,7 +154,7 @@ class DistinctTrees : public TreeSequence {
     // costs no more.  Sixteen times as many in a row happen with a chance of e^-16 at most, unless
     // scores are so large that the mass itself is not known: so the work between two trees is that
     // of a few draws from the partition, whatever happens.  To give up leaves the law as it is,
-    // because what was drawn in vain says nothing about the next new tree; and it depends on the
+    // because what was rejected says nothing about the next new tree; and it depends on the
     // graph and its draws alone, so that a longer sequence continues a shorter one.
     static std::int64_t most_repeats(const SwitchRule& rule) {
         if (rule.most_repeats >= 0) return rule.most_repeats;

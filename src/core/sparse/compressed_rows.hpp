@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "memory/large_pages.hpp"
-#include "numbers/exact_difference.hpp"
+#include "numbers/exact_arithmetic.hpp"
 #include "numbers/exponential.hpp"
 #include "numbers/logarithm.hpp"
 #include "randomness/exact_choice.hpp"

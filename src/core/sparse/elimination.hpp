@@ -23,7 +23,6 @@
 #include "numbers/sums.hpp"
 #include "numbers/unbounded_double.hpp"
 #include "sparse/compressed_rows.hpp"
-#include "types/interrupt.hpp"
 #include "types/status.hpp"
 
 namespace arborand {

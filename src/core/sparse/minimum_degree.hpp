@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "sparse/compressed_rows.hpp"
-#include "types/interrupt.hpp"
+#include "types/status.hpp"
 
 namespace arborand {
 namespace ARBORAND_ISA {

@@ -17,7 +17,6 @@
 
 #include "randomness/philox.hpp"
 #include "sparse/step_tables.hpp"
-#include "types/interrupt.hpp"
 #include "types/status.hpp"
 
 namespace arborand {

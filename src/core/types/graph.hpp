@@ -1,4 +1,4 @@
-// A weighted directed graph, as it comes from Python.
+// A weighted directed graph as it comes from Python, and which graphs are worked on at once.
 #pragma once
 
 #include "types/index.hpp"
@@ -11,7 +11,7 @@ enum class TreeKind {
     dependency,  // those with one arc from the root
 };
 
-// The kind that Python calls by a truth value.
+// The kind of trees that have a single arc from the root, or need not.
 ARBORAND_INLINE constexpr TreeKind tree_kind(bool single_root) {
     return single_root ? TreeKind::dependency : TreeKind::spanning;
 }
@@ -30,5 +30,12 @@ struct Graph {
         return log_weights[head * stride + dependent];
     }
 };
+
+// How many graphs are worked on at once.
+constexpr Index graphs_at_once = 4;
+
+// This many words each.  With fewer, a row does not fill a vector.  With more, one graph alone
+// keeps the processor busy, four take more of its cache, and Ctrl-C would have to wait.
+constexpr Index fewest_words_at_once = 4, most_words_at_once = 64;
 
 }  // namespace arborand

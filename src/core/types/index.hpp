@@ -1,9 +1,9 @@
-// How things are counted, and how functions are shared between instruction sets.
+// The type that counts, and functions that instruction sets share.
 #pragma once
 
 #include <cstddef>
 
-// For functions outside the namespace of an instruction set: see border/kernels.hpp.
+// For functions outside the namespace of an instruction set: see dispatch/kernels.hpp.
 #define ARBORAND_INLINE inline __attribute__((always_inline))
 
 namespace arborand {

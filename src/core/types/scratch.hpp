@@ -21,8 +21,8 @@ class Scratch {
 
     ARBORAND_INLINE char* memory() const { return memory_; }
 
-    // Have at least so many bytes; what was there before is void if there were fewer.  False: no
-    // memory, and nothing is left.
+    // Make sure that there are at least `bytes` bytes.  If there were fewer, what was there before
+    // is lost.  False: out of memory, and nothing is left.
     ARBORAND_INLINE bool reserve(std::size_t bytes) {
         if (bytes <= capacity_) return true;
         std::free(allocated_);
@@ -39,6 +39,12 @@ class Scratch {
     void* allocated_ = nullptr;
     char* memory_ = nullptr;
     std::size_t capacity_ = 0;
+};
+
+// Where a sampler lives that was prepared for one graph.
+struct Prepared {
+    Scratch tables;  // starts with the sampler
+    Scratch steps;   // only used where cycles are popped
 };
 
 }  // namespace arborand

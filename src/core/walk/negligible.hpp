@@ -10,7 +10,7 @@
 #include <cmath>
 #include <cstdint>
 
-#include "numbers/ln2.hpp"
+#include "numbers/exponential.hpp"
 #include "numbers/logarithm.hpp"
 #include "numbers/sums.hpp"
 #include "numbers/unbounded_double.hpp"

@@ -7,7 +7,6 @@
 #include "memory/arena.hpp"
 #include "numbers/floating_point_guard.hpp"
 #include "types/graph.hpp"
-#include "types/interrupt.hpp"
 #include "types/status.hpp"
 #include "walk/negligible.hpp"
 #include "walk/rows.hpp"
@@ -24,8 +23,8 @@ struct Problem {
     Arena& arena;
     const Interrupt& interrupt;
     double highest_lost = none_lost;  // of the shifted scores of arcs that the walk lacks
-    // Z of the walk, which the work writes here.  Work whose results are no ratios of sums over
-    // trees does not: then nothing may be lost.
+    // Z of the walk, which the work writes here.  Work whose results are not ratios of
+    // sums over trees does not: then nothing may be lost.
     UnboundedDouble partition{};
 };
 

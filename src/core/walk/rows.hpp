@@ -18,7 +18,7 @@
 #include "numbers/exactly_scaled.hpp"
 #include "numbers/exponential.hpp"
 #include "numbers/four_doubles.hpp"
-#include "numbers/moves.hpp"
+#include "numbers/row_copies.hpp"
 #include "numbers/unbounded_double.hpp"
 #include "types/graph.hpp"
 #include "walk/shift.hpp"

@@ -1,8 +1,8 @@
 // From the scores of four graphs of the same size to the rows of their walks, side by side.
 #pragma once
 
-#include "numbers/moves.hpp"
 #include "numbers/of_four_graphs.hpp"
+#include "numbers/row_copies.hpp"
 #include "walk/problem.hpp"
 #include "walk/rows.hpp"
 

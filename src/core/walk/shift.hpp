@@ -7,8 +7,8 @@
 
 #include <cmath>
 
-#include "numbers/exact_difference.hpp"
-#include "numbers/moves.hpp"
+#include "numbers/exact_arithmetic.hpp"
+#include "numbers/row_copies.hpp"
 #include "types/graph.hpp"
 
 namespace arborand {

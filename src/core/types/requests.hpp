@@ -1,4 +1,4 @@
-// What is asked of a sampler, and what it tells.
+// What is asked of samplers and searches, and what they answer besides heads, in plain types.
 #pragma once
 
 #include <cstdint>
@@ -27,22 +27,22 @@ enum class Pops { where_it_pays, never, always };
 
 // How a sampler works.  The tests change it; every choice leaves the law as it is.
 struct DrawRule {
-    std::int64_t budget = -1;  // of a walk; negative: the default
+    std::int64_t budget = -1;  // of a walk, or of popping; negative: the default
     Pops pops = Pops::where_it_pays;
-    bool trusts_double = true;  // or else it uses wider numbers wherever there is a choice
+    bool trusts_double = true;  // else wider numbers are used wherever there is a choice
 };
 
-// How the draws went; the tests count on it.
+// What the draws took, for tests that count work.
 struct SampleCounts {
     std::int64_t steps = 0;          // of all walks
     std::int64_t walks = 0;          // more than one per tree where trees are rejected
     std::int64_t ancestral = 0;      // trees drawn by the ancestral sampler
-    std::int64_t beyond_double = 0;  // those of them that took a wider number type
+    std::int64_t beyond_double = 0;  // those that took a wider number type
 };
 
 // When draws without replacement stop rejecting repeats: once no more than `below` of the mass is
-// left, after so many trees (negative: no such limit), or after so many repeats in a row (negative:
-// a number that follows from `below`).
+// left, after `after` trees (negative: no such limit), or after `most_repeats` repeats in a row
+// (negative: a number that follows from `below`).
 struct SwitchRule {
     double below;
     Index after;
@@ -56,7 +56,25 @@ struct DistinctTree {
     double log_remaining;  // of the mass not drawn before this draw
     double perturbed_log_prob;
     bool exhausted;        // there was no tree left
-    std::int64_t repeats;  // draws in vain before this one
+    std::int64_t repeats;  // draws rejected before this one
+};
+
+// log Z, and what the log-probability of a tree needs besides:
+// log Z = (the sum of column_shift) + root_shift + reduced + reduced_error; walk/shift.hpp says
+// what the shifts are.
+struct PartitionOutput {
+    double log_partition;
+    double reduced;
+    double reduced_error;  // what rounding took from `reduced` and from `root_shift`
+    double root_shift;
+    double* column_shift;  // num_words + 1 entries
+};
+
+// How searches for a best (or second best) tree ended, for tests that count work.
+struct BestCounts {
+    std::int64_t greedy = 0;     // the best heads of all words were a tree
+    std::int64_t certified = 0;  // cycles were contracted, in double
+    std::int64_t exact = 0;      // some choice was too close for double
 };
 
 }  // namespace arborand

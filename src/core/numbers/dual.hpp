@@ -1,4 +1,4 @@
-// Numbers that carry their derivative in one direction of the scores.
+// Dual numbers: they carry their derivative in one direction of the scores.
 //
 // The elimination only adds, multiplies and divides, so it runs on these as it runs on plain
 // numbers, and gives the derivative of each result beside the result.
@@ -19,29 +19,25 @@ namespace arborand {
 namespace ARBORAND_ISA {
 
 // Within the range of double: the value and its derivative.
-struct DoubleWithTangent {
+struct Dual {
     double value, tangent;
 
-    DoubleWithTangent() : value(0.0), tangent(0.0) {}
-    explicit DoubleWithTangent(double v) : value(v), tangent(0.0) {}
-    DoubleWithTangent(double v, double t) : value(v), tangent(t) {}
+    Dual() : value(0.0), tangent(0.0) {}
+    explicit Dual(double v) : value(v), tangent(0.0) {}
+    Dual(double v, double t) : value(v), tangent(t) {}
 };
 
-inline DoubleWithTangent operator+(DoubleWithTangent x, DoubleWithTangent y) {
-    return {x.value + y.value, x.tangent + y.tangent};
-}
-inline DoubleWithTangent& operator+=(DoubleWithTangent& x, DoubleWithTangent y) {
-    return x = x + y;
-}
-inline DoubleWithTangent operator*(DoubleWithTangent x, DoubleWithTangent y) {
+inline Dual operator+(Dual x, Dual y) { return {x.value + y.value, x.tangent + y.tangent}; }
+inline Dual& operator+=(Dual& x, Dual y) { return x = x + y; }
+inline Dual operator*(Dual x, Dual y) {
     return {x.value * y.value, x.value * y.tangent + x.tangent * y.value};
 }
-inline DoubleWithTangent operator/(DoubleWithTangent x, DoubleWithTangent y) {
+inline Dual operator/(Dual x, Dual y) {
     const double quotient = x.value / y.value;
     return {quotient, (x.tangent - quotient * y.tangent) / y.value};
 }
-inline bool is_positive(DoubleWithTangent x) { return x.value > 0; }
-inline UnboundedDouble to_unbounded(DoubleWithTangent x) { return to_unbounded(x.value); }
+inline bool is_positive(Dual x) { return x.value > 0; }
+inline UnboundedDouble to_unbounded(Dual x) { return to_unbounded(x.value); }
 
 // Beyond that range: the value and its logarithmic derivative, which never leaves it.
 template <class Value>
@@ -85,7 +81,7 @@ inline UnboundedDouble to_unbounded(const WithRate<Value>& x) {
     return to_unbounded(x.value);
 }
 
-inline double rate_of(DoubleWithTangent x) { return x.value > 0 ? x.tangent / x.value : 0.0; }
+inline double rate_of(Dual x) { return x.value > 0 ? x.tangent / x.value : 0.0; }
 template <class Value>
 inline double rate_of(const WithRate<Value>& x) {
     return x.rate;
@@ -102,7 +98,7 @@ struct TangentOf {
 };
 template <>
 struct TangentOf<double> {
-    using Number = DoubleWithTangent;
+    using Number = Dual;
     static Number make(double weight, double direction) {
         return {weight, weight > 0 ? weight * direction : 0.0};
     }
@@ -119,8 +115,8 @@ constexpr Index depth_block = 128;           // two packed slivers of 8 columns:
 constexpr int tile_rows = running_sums / 4;  // of two vectors, with their tangents
 
 template <int Rows, int Vectors>
-inline void tile(DoubleWithTangent* c, Index c_stride, Strided<DoubleWithTangent> a,
-                 const double* values, const double* tangents, Index depth) {
+inline void tile(Dual* c, Index c_stride, Strided<Dual> a, const double* values,
+                 const double* tangents, Index depth) {
     FourDoubles value[Rows][Vectors], tangent[Rows][Vectors];
     for (int i = 0; i < Rows; ++i) {
         for (int v = 0; v < Vectors; ++v) {
@@ -137,7 +133,7 @@ inline void tile(DoubleWithTangent* c, Index c_stride, Strided<DoubleWithTangent
             b_tangent[v] = load(tangents + (k * Vectors + v) * vector_length);
         }
         for (int i = 0; i < Rows; ++i) {
-            const DoubleWithTangent factor = a.data[i * a.row + k * a.column];
+            const Dual factor = a.data[i * a.row + k * a.column];
             for (int v = 0; v < Vectors; ++v) {
                 value[i][v] += factor.value * b[v];
                 tangent[i][v] += factor.value * b_tangent[v];
@@ -155,8 +151,8 @@ inline void tile(DoubleWithTangent* c, Index c_stride, Strided<DoubleWithTangent
 }
 
 template <int Vectors>
-inline void strip(DoubleWithTangent* c, Index c_stride, Strided<DoubleWithTangent> a,
-                  const DoubleWithTangent* b, Index b_stride, Index rows, Index depth) {
+inline void strip(Dual* c, Index c_stride, Strided<Dual> a, const Dual* b, Index b_stride,
+                  Index rows, Index depth) {
     alignas(64) double values[depth_block * Vectors * vector_length];
     alignas(64) double tangents[depth_block * Vectors * vector_length];
     for (Index k = 0; k < depth; ++k) {
@@ -178,16 +174,15 @@ inline void strip(DoubleWithTangent* c, Index c_stride, Strided<DoubleWithTangen
 
 // Few rows are not worth taking B apart.  On values and tangents side by side a row is
 // c += a (b, b'), then c += a' (0, b): the same sums in the same order.
-inline void few_rows(DoubleWithTangent* c, Index c_stride, Strided<DoubleWithTangent> a,
-                     const DoubleWithTangent* b, Index b_stride, Index rows, Index depth,
-                     Index columns) {
+inline void few_rows(Dual* c, Index c_stride, Strided<Dual> a, const Dual* b, Index b_stride,
+                     Index rows, Index depth, Index columns) {
     constexpr Index width = vector_length / 2;
     for (Index i = 0; i < rows; ++i) {
         for (Index j = 0; j < columns; j += 2 * width) {
             double* to = &c[i * c_stride + j].value;
             FourDoubles first = load(to), second = load(to + vector_length);
             for (Index k = 0; k < depth; ++k) {
-                const DoubleWithTangent factor = a.data[i * a.row + k * a.column];
+                const Dual factor = a.data[i * a.row + k * a.column];
                 const FourDoubles tangent = {0.0, factor.tangent, 0.0, factor.tangent};
                 const double* from = &b[k * b_stride + j].value;
                 const FourDoubles x = load(from), y = load(from + vector_length);
@@ -204,16 +199,15 @@ inline void few_rows(DoubleWithTangent* c, Index c_stride, Strided<DoubleWithTan
 
 }  // namespace tangent_product_detail
 
-inline void set_to_product(DoubleWithTangent* c, Index c_stride, Addend<DoubleWithTangent> d,
-                           Strided<DoubleWithTangent> a, const DoubleWithTangent* b, Index b_stride,
-                           Index rows, Index depth, Index columns) {
+inline void set_to_product(Dual* c, Index c_stride, Addend<Dual> d, Strided<Dual> a, const Dual* b,
+                           Index b_stride, Index rows, Index depth, Index columns) {
     using namespace tangent_product_detail;
     set_to_addend(c, c_stride, d, rows, columns);
     constexpr Index few = 4;
     if (rows < few) return few_rows(c, c_stride, a, b, b_stride, rows, depth, columns);
     for (Index k = 0; k < depth; k += depth_block) {
         const Index block_depth = depth - k < depth_block ? depth - k : depth_block;
-        const Strided<DoubleWithTangent> from{a.data + k * a.column, a.row, a.column};
+        const Strided<Dual> from{a.data + k * a.column, a.row, a.column};
         Index j = 0;
         for (; j + 2 * vector_length <= columns; j += 2 * vector_length) {
             strip<2>(c + j, c_stride, from, b + k * b_stride + j, b_stride, rows, block_depth);

@@ -1,4 +1,4 @@
-// What the core offers to module.cpp: functions on one graph, in plain types.
+// What the core offers to the Python module: functions on one graph, in plain types.
 //
 // kernels.cpp is compiled once per instruction set (CMakeLists.txt), each time with another
 // ARBORAND_ISA namespace, and the best one the machine can run is chosen when the module is loaded.
@@ -10,13 +10,9 @@
 
 #include <cstdint>
 
-#include "types/best_trees.hpp"
-#include "types/draws.hpp"
 #include "types/graph.hpp"
 #include "types/index.hpp"
-#include "types/interrupt.hpp"
-#include "types/partition.hpp"
-#include "types/prepared.hpp"
+#include "types/requests.hpp"
 #include "types/scratch.hpp"
 #include "types/status.hpp"
 
@@ -38,13 +34,13 @@ struct Kernels {
     // marginals[head * stride + dependent] as well, unless null
     Status (*log_partition)(const Graph&, Scratch&, const Interrupt&, PartitionOutput&,
                             double* marginals, Index stride);
-    // The same of four graphs of one kind and as many words each (types/four_graphs.hpp), with the
+    // The same for four graphs of one kind and one number of words (types/graph.hpp), with the
     // same bits; log Z, too, unless null.  left_range: they have to be solved one by one.
     Status (*solve_four)(const Graph*, Scratch&, const Interrupt&, PartitionOutput*,
                          double* const* marginals, Index stride);
     // The log-probabilities of `count` trees with heads[tree * stride + node], out[tree *
-    // out_stride]; -inf for one outside the support.  Stops at the first that is no tree, and sets
-    // num_trees to the number before it.
+    // out_stride]; -inf for one outside the support.  Stops at the first that is not a tree, and
+    // sets num_trees to the number before it.
     Status (*log_prob)(const Graph&, const PartitionOutput&, Scratch&, const std::int32_t* heads,
                        Index stride, Index count, double* out, Index out_stride, Index& num_trees);
     // marginals[head * stride + dependent]

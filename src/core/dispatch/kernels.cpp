@@ -1,5 +1,5 @@
 // The table of kernels.hpp for one instruction set.
-#include "border/kernels.hpp"
+#include "dispatch/kernels.hpp"
 
 #include <cmath>
 #include <new>
