@@ -37,8 +37,7 @@ def stream_key(rng: Seed) -> tuple[int, int]:
     True
     """
     if isinstance(rng, np.random.Generator):
-        first, second = rng.integers(2**64, size=2, dtype=np.uint64)
-        return int(first), int(second)
+        return _next_key(rng.bit_generator)
     if isinstance(rng, np.random.SeedSequence):
         return _key_of(rng)
     if rng is None:
@@ -54,6 +53,19 @@ def stream_key(rng: Seed) -> tuple[int, int]:
     if rng < 0:
         raise ValueError(f"rng is {rng}: a seed must not be negative")
     return _key_of_integer(int(rng))
+
+
+def _next_key(bits: np.random.BitGenerator) -> tuple[int, int]:
+    """Take two numbers out of a Generator: those of ``integers(2**64, size=2, dtype=uint64)``.
+
+    That call takes as long as drawing a small tree does.
+    """
+    interface = bits.ctypes
+    with bits.lock:
+        return (
+            interface.next_uint64(interface.state_address),
+            interface.next_uint64(interface.state_address),
+        )
 
 
 @lru_cache(maxsize=256)  # mixing a seed takes longer than drawing a small tree
