@@ -20,7 +20,7 @@ WHEEL_PIP := build/wheel-environment/bin/python -m pip --disable-pip-version-che
 export OPENBLAS_NUM_THREADS ?= 1
 
 .PHONY: help run test test-long test-fronts lint docs workflows format stubs build wheel wheel-tests bench verify golden mutants \
-  sanitize portability fuzz-files clean
+  sanitize portability instruction-sets fuzz-files clean
 
 help:
 	@echo "make run     build arborand and draw trees from a bundled example"
@@ -35,6 +35,7 @@ help:
 	@echo "make mutants break the code in many small ways and see whether the tests notice"
 	@echo "make sanitize     run the core's tests and a fuzz loop under ASan, UBSan and TSan; FUZZ_SECONDS=60"
 	@echo "make portability  build the core for other machines; compare its answers bit for bit"
+	@echo "make instruction-sets  measure the core without AVX2, and count its instructions on ARM"
 	@echo "make golden  accept changed golden draws and numbers, under a new version"
 	@echo "make build   make a source distribution and a wheel in dist/"
 	@echo "make wheel   make a manylinux wheel in dist/ and test it in a fresh environment (Linux)"
@@ -156,6 +157,10 @@ sanitize: $(VENV)/installed $(VENV)/tested
 
 portability: $(VENV)/created $(VENV)/crossed
 	$(BIN)/python -m verification.hardening.portability
+
+# The same answers on other processors: how much longer do they take?
+instruction-sets: $(VENV)/created $(VENV)/crossed
+	$(BIN)/python -m verification.hardening.instruction_sets
 
 mutants: $(VENV)/installed $(VENV)/tested
 	$(BIN)/python -m verification.hardening.mutation $(MUTANTS)

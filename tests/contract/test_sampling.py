@@ -1,6 +1,8 @@
 """Draws with replacement: shapes, seeds, errors, reproducibility, and that they always end."""
 
 import os
+import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
 
@@ -327,6 +329,14 @@ def test_a_generator_is_advanced_by_two_numbers_a_call(bit_generator, size):
         assert generator.random() == control.random()
 
 
+@pytest.mark.parametrize(
+    "bit_generator", [np.random.PCG64, np.random.Philox, np.random.MT19937, np.random.SFC64]
+)
+def test_a_generator_gives_the_key_that_the_contract_names(bit_generator):
+    control = np.random.Generator(bit_generator(5)).integers(2**64, size=2, dtype=np.uint64)
+    assert stream_key(np.random.Generator(bit_generator(5))) == tuple(control.tolist())
+
+
 @KINDS
 def test_a_generator_gives_new_trees_each_time_and_a_seed_the_same(kind):
     distribution = kind(dense_scores(1, 30))
@@ -451,8 +461,34 @@ def test_instruction_sets_give_the_same_trees(kind, method, instruction_sets):
 
 
 def test_unknown_instruction_sets_are_refused():
-    with pytest.raises(ValueError, match="this machine has no kernels called mmx"):
+    with pytest.raises(ValueError, match='name is "mmx", which this machine does not have: use'):
         _core.use_instruction_set("mmx")
+
+
+def imported_with(name):
+    """Import the core in a process of its own, whose environment names an instruction set."""
+    return subprocess.run(
+        [sys.executable, "-c", "from arborand import _core; print(_core.instruction_set())"],
+        env=os.environ | {"ARBORAND_INSTRUCTION_SET": name},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_the_environment_chooses_the_instruction_set():
+    assert imported_with("baseline").stdout == "baseline\n"
+    best = imported_with("").stdout.strip()  # as if it were not set
+    assert imported_with(best).stdout == f"{best}\n"
+
+
+def test_an_instruction_set_that_the_machine_lacks_is_an_import_error():
+    finished = imported_with("mmx")
+    assert finished.returncode != 0
+    assert (
+        'ImportError: ARBORAND_INSTRUCTION_SET is "mmx", which this machine does not have: use '
+        '"baseline"'
+    ) in finished.stderr
 
 
 # ---- it always ends -----------------------------------------------------------------------------

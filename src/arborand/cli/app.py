@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from arborand import __version__
+from arborand import __version__, _core
 from arborand.cli import commands, evaluate, files, show
 from arborand.cli.terminal import note
 from arborand.corpus.job import described
@@ -61,7 +61,7 @@ app = typer.Typer(
 
 def _print_version(value: bool) -> None:
     if value:
-        typer.echo(f"arborand {__version__}")
+        typer.echo(f"arborand {__version__} (instruction set: {_core.instruction_set()})")
         raise typer.Exit
 
 
