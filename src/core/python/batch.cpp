@@ -169,7 +169,7 @@ nb::tuple Batch::check(nb::handle values, std::optional<Lengths> lengths, nb::in
     batch.size_ = static_cast<Index>(given.shape(given.ndim() - 1));
     batch.set_lengths(lengths, num_matrices(given));
     const Index size = batch.size_;
-    batch.checked_.reset(new double[static_cast<std::size_t>(batch.num_entries())]);
+    batch.checked_ = Numbers(batch.num_entries());
     int code = 0;
     Index place = 0;
     Inspection entry;
@@ -201,7 +201,7 @@ Batch Batch::take(Array<const std::int64_t, 1> chosen) const {
     some.kind_ = kind_;
     some.size_ = size_;
     const Index area = size_ * size_, count = static_cast<Index>(chosen.shape(0));
-    some.checked_.reset(new double[static_cast<std::size_t>(count * area)]);
+    some.checked_ = Numbers(count * area);
     some.lengths_.reserve(static_cast<std::size_t>(count) + 1);
     for (Index i = 0; i < count; ++i) {
         const Index g = chosen.data()[i];

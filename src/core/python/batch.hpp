@@ -18,6 +18,7 @@
 #include <utility>
 #include <vector>
 
+#include "memory/large_pages.hpp"
 #include "python/calls.hpp"
 #include "python/groups.hpp"
 #include "python/inspection.hpp"
@@ -45,6 +46,27 @@ struct Matrices {
     // Write the first `num_nodes` rows and columns of the matrix that begins at number `first` to
     // `to`, in rows of `width`.
     void copy(Index first, Index num_nodes, double* to, Index width) const;
+};
+
+// Numbers of many graphs, uninitialised: in large pages, or most of the time would go by until the
+// system has found small ones.
+class Numbers {
+  public:
+    Numbers() : data_(nullptr, Free{0}) {}
+    explicit Numbers(Index count)
+        : data_(Pages().allocate(static_cast<std::size_t>(count)),
+                Free{static_cast<std::size_t>(count)}) {}
+
+    double* get() const { return data_.get(); }
+    explicit operator bool() const { return data_ != nullptr; }
+
+  private:
+    using Pages = ARBORAND_ISA::LargePages<double>;
+    struct Free {
+        std::size_t count;
+        void operator()(double* data) const { Pages().deallocate(data, count); }
+    };
+    std::unique_ptr<double[], Free> data_;
 };
 
 class Batch {
@@ -108,7 +130,7 @@ class Batch {
     Index size_ = 0;
     std::vector<std::int32_t> lengths_;
     std::vector<Beginning> beginnings_;  // of ragged graphs, and the end
-    std::unique_ptr<double[]> checked_;
+    Numbers checked_;
     // Scores as they come, and what keeps them alive.
     AnyArray given_;
     Matrices scores_;

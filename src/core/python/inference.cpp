@@ -11,7 +11,7 @@
 namespace arborand {
 namespace {
 
-using Numbers = Contiguous<double>;
+using Answer = Contiguous<double>;
 // In float32 or float64.
 using AnyNumbers = std::optional<nb::ndarray<nb::c_contig, nb::device::cpu>>;
 
@@ -116,7 +116,7 @@ Status solve(const Group& group, const Graph* graphs, Scratch& scratch, const In
 }
 
 // parts[graph]: log Z, and the numbers of PartitionOutput that log_prob needs.
-void normalise(const Batch& batch, int workers, Numbers parts, Numbers column_shift) {
+void normalise(const Batch& batch, int workers, Answer parts, Answer column_shift) {
     expect_size(parts, batch.count() * 4);
     expect_size(column_shift, batch.num_rows());
     for_each_group(batch, batch.groups(workers), workers,
@@ -193,8 +193,8 @@ void entropy(const Batch& batch, int workers, AnyNumbers values, AnyNumbers grad
 
 // out[tree, graph] for heads[tree, graph, node].  The index of the first entry of `out` whose heads
 // are no tree, or -1 if all are.
-Index log_prob(const Batch& batch, Contiguous<const double> parts, Numbers column_shift,
-               Contiguous<const std::int32_t> heads, Numbers out) {
+Index log_prob(const Batch& batch, Contiguous<const double> parts, Answer column_shift,
+               Contiguous<const std::int32_t> heads, Answer out) {
     constexpr Index trees_at_once = 1024;
     const Index num_graphs = batch.count(), count = num_trees(out, num_graphs);
     expect_size(parts, num_graphs * 4);
@@ -222,7 +222,7 @@ Index log_prob(const Batch& batch, Contiguous<const double> parts, Numbers colum
 }
 
 // P(root -> dependent), and the expected steps of Wilson's walk.
-void root_marginals(const Batch& batch, int workers, Numbers out, Numbers expected_steps) {
+void root_marginals(const Batch& batch, int workers, Answer out, Answer expected_steps) {
     expect_size(out, batch.num_rows());
     expect_size(expected_steps, batch.count());
     for_each_graph(
@@ -234,7 +234,7 @@ void root_marginals(const Batch& batch, int workers, Numbers out, Numbers expect
         });
 }
 
-void renyi_entropy(const Batch& batch, int workers, double order, Numbers out) {
+void renyi_entropy(const Batch& batch, int workers, double order, Answer out) {
     expect_size(out, batch.count());
     for_each_graph(
         batch, workers,
@@ -246,7 +246,7 @@ void renyi_entropy(const Batch& batch, int workers, double order, Numbers out) {
 
 // -log P of the greedy tree of each graph, or of a tree that is given.
 void tree_surprise(const Batch& batch, int workers, bool is_given, Contiguous<std::int32_t> heads,
-                   Numbers out) {
+                   Answer out) {
     expect_size(heads, batch.num_rows());
     expect_size(out, batch.count());
     for_each_graph(
@@ -258,7 +258,7 @@ void tree_surprise(const Batch& batch, int workers, bool is_given, Contiguous<st
 }
 
 // KL(graph || other) for pairs of graphs of the same lengths, and the magnitude of its terms.
-void divergence(const Batch& batch, const Batch& other, int workers, Numbers out) {
+void divergence(const Batch& batch, const Batch& other, int workers, Answer out) {
     expect_size(out, 2 * batch.count());
     if (batch.lengths() != other.lengths()) {
         throw std::invalid_argument("the graphs of a pair do not have the same length");
@@ -273,7 +273,7 @@ void divergence(const Batch& batch, const Batch& other, int workers, Numbers out
 }
 
 void arc_covariances(const Batch& batch, int workers, Contiguous<const double> direction,
-                     Numbers out) {
+                     Answer out) {
     expect_size(direction, batch.num_entries());
     expect_size(out, batch.num_entries());
     for_each_graph(
@@ -287,7 +287,7 @@ void arc_covariances(const Batch& batch, int workers, Contiguous<const double> d
 }
 
 void arc_cumulants(const Batch& batch, int workers, Contiguous<const double> direction,
-                   Contiguous<const double> other, Numbers out) {
+                   Contiguous<const double> other, Answer out) {
     expect_size(direction, batch.num_entries());
     expect_size(other, batch.num_entries());
     expect_size(out, batch.num_entries());
@@ -302,7 +302,7 @@ void arc_cumulants(const Batch& batch, int workers, Contiguous<const double> dir
 }
 
 void entropy_gradient_tangents(const Batch& batch, int workers, Contiguous<const double> direction,
-                               Numbers out) {
+                               Answer out) {
     expect_size(direction, batch.num_entries());
     expect_size(out, batch.num_entries());
     for_each_graph(
@@ -325,7 +325,7 @@ void joint_marginals(const Batch& batch, Array<double, 4> out) {
         });
 }
 
-void mean_hitting_time(const Batch& batch, int workers, Numbers out) {
+void mean_hitting_time(const Batch& batch, int workers, Answer out) {
     expect_size(out, batch.count());
     for_each_graph(
         batch, workers,
