@@ -167,7 +167,7 @@ def evaluate_all(folder):
     from arborand.corpus.reports import Comparison
     from arborand.corpus.stream import open_corpus
 
-    comparison = Comparison(Setting(True, False, 1))
+    comparison = Comparison(Setting("dependency", False, 1))
     with open_corpus(str(folder / "scores.npz"), str(folder / "gold.conllu")) as corpus:
         for run in corpus.runs():
             list(comparison(run))

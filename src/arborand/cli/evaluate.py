@@ -83,7 +83,7 @@ def evaluate(
     if plot is not None and Path(plot).suffix.lower() != ".svg":
         raise typer.BadParameter(f"{plot!r} is not .svg", param_hint="--plot")
     chosen = choose_format(output, options.Running(format_=format_), EVALUATION)
-    setting = Setting(trees == "dependency", weights, workers, orientation=orientation)
+    setting = Setting(trees, weights, workers, orientation=orientation)
     comparison = Comparison(setting)
     described = {"trees": trees, "weights": weights, "orientation": orientation}
     work = Work("evaluate", comparison, EVALUATION, described)

@@ -154,9 +154,7 @@ class Reading:
     @property
     def setting(self) -> Setting:
         """The same, for computations."""
-        return Setting(
-            self.trees == "dependency", self.weights, 1, self.keep_heads, self.orientation
-        )
+        return Setting(self.trees, self.weights, 1, self.keep_heads, self.orientation)
 
 
 @dataclass(frozen=True)

@@ -60,15 +60,23 @@ DRAW_VALUES = 1 << 19
 _UNPADDED = 8
 
 
+_CLASSES = {maker._kind: maker for maker in (SpanningTrees, DependencyTrees)}
+
+
 @dataclass(frozen=True)
 class Setting:
     """What the scores of a corpus mean, and how many threads may work on them."""
 
-    single_root: bool
+    trees: str  # "dependency" or "spanning"
     weights: bool
     workers: int
     keep_heads: bool = False
     orientation: str = HEAD_DEPENDENT
+
+    @property
+    def kind(self) -> TreeKind:
+        """Which trees are meant."""
+        return TreeKind[self.trees.upper()]
 
     @property
     def takes_scores(self) -> bool:
@@ -76,10 +84,9 @@ class Setting:
         is_plain = self.orientation == HEAD_DEPENDENT
         return is_plain and not (self.weights or self.keep_heads)
 
-    def distribution(self, run: Sentences, *, single_root: bool | None = None) -> TreeDistribution:
+    def distribution(self, run: Sentences) -> TreeDistribution:
         """Make the distribution of a run: a batch."""
-        kind = self.single_root if single_root is None else single_root
-        maker = DependencyTrees if kind else SpanningTrees
+        maker = _CLASSES[self.kind]
         make = maker.from_weights if self.weights else maker
         padded = run.padded(0.0 if self.weights else -np.inf)
         heads = given_heads(run, padded.shape[-1]) if self.keep_heads else None
@@ -157,7 +164,7 @@ class Sampling:
                 run.scores,
                 run.lengths,
                 self.num_trees,
-                kind=TreeKind(self.setting.single_root),
+                kind=self.setting.kind,
                 key=stream_key(self.seed),
                 method=self.method,
                 workers=self.setting.workers,
@@ -321,9 +328,9 @@ class Entropy:
         workers = self.setting.workers
         distribution = self.setting.distribution(run)
         log_partition = distribution.log_partition(workers=workers)
-        if self.setting.single_root:
+        if self.setting.kind.has_single_root:
             log_dependency = log_partition
-            spanning = self.setting.distribution(run, single_root=False)
+            spanning = replace(self.setting, trees="spanning").distribution(run)
             log_spanning = spanning.log_partition(workers=workers)
         else:
             log_dependency, log_spanning = self._log_dependency(run), log_partition
@@ -339,9 +346,10 @@ class Entropy:
     def _log_dependency(self, run: Sentences) -> NDArray[np.float64]:
         """Compute log Z of the dependency trees: -inf where there is none."""
         answer = np.full(len(run), -np.inf)
+        setting = replace(self.setting, trees="dependency")
         for i, one in enumerate(run.one_by_one()):
             try:
-                answer[i] = self.setting.distribution(one, single_root=True).log_partition()[0]
+                answer[i] = setting.distribution(one).log_partition()[0]
             except NoTreeError:
                 continue
         return answer
@@ -492,7 +500,7 @@ def make_work(
         seed = None if seed is None else check_count(seed, "seed", 0)
         methods = WITHOUT_REPLACEMENT if without_replacement else WITH_REPLACEMENT
         check_method(method, methods, kind=TreeKind[trees.upper()])
-    setting = Setting(trees == "dependency", weights, 1, keep_heads, orientation)
+    setting = Setting(trees, weights, 1, keep_heads, orientation)
     common = {"keep-heads": keep_heads, "trees": trees, "weights": weights}
     if orientation != HEAD_DEPENDENT:
         common["orientation"] = orientation

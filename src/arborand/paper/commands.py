@@ -116,7 +116,7 @@ def illustrate(
     check_files(scores, conllu)
     if also:
         check_figures()
-    setting = Setting(trees == "dependency", weights, 1)
+    setting = Setting(trees, weights, 1)
     with open_corpus(scores, conllu) as corpus:
         sentence = next(chosen_sentences(corpus, [sent_id] if sent_id else [], 1), None)
         if sentence is None:
@@ -129,7 +129,7 @@ def illustrate(
             steps = conditioning_steps(
                 distribution.log_weights,
                 rng=seed or 0,
-                single_root=setting.single_root,
+                single_root=setting.kind.has_single_root,
                 labels=labels,
             )
         except (ArborandError, ValueError) as error:
