@@ -190,6 +190,8 @@ def check_choice(value: str, name: str, choices: tuple[str, ...]) -> str:
 
 def list_arcs(arcs: Iterable[tuple[int, int]], name: str) -> list[tuple[int, int]]:
     """Return as a list what may be arcs."""
+    if isinstance(arcs, memoryview):  # which cannot be iterated over
+        arcs = np.asarray(arcs).tolist()
     try:
         iterator = iter(arcs)
     except TypeError:

@@ -85,7 +85,8 @@ def best_trees(
     """Find the k best trees of every graph."""
     num_graphs = len(graphs)
     num_found = np.zeros(num_graphs, dtype=np.int64)
-    rows = np.empty((num_graphs, room_for(k, graphs), graphs.size), dtype=np.int32)
+    room = room_for(k, graphs, 1, "iterate_best_trees")
+    rows = np.empty((num_graphs, room, graphs.size), dtype=np.int32)
     _core.best_trees(
         graphs.batch,
         workers,

@@ -92,7 +92,7 @@ def check_allowed(allowed: ArrayLike | None, graphs: Graphs) -> NDArray[np.bool_
     if allowed is None:
         return None
     try:
-        array: NDArray[Any] = np.asarray(allowed)
+        array: NDArray[Any] = np.array(allowed)
     except ValueError:
         raise TypeError(
             "allowed cannot be read as an array: all rows must have one length"

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 Item = TypeVar("Item")
 
+LARGEST_ANSWER_BYTES = 2**31
+
 
 class InterruptibleIterator(Generic[Item]):
     """An iterator that raises its failure again at every later call.
@@ -51,17 +53,25 @@ class InterruptibleIterator(Generic[Item]):
             raise
 
 
-def room_for(k: int, graphs: Graphs) -> int:
-    """Lower a large k to about the number of trees there are, so that no memory is wasted on it."""
-    if k <= 1000 or not len(graphs):
-        return k
-    log_count = float(inference.log_num_trees(graphs).max())
-    if log_count > math.log(k) + 1e-6:
-        if k >= 2**48:
-            raise ValueError(f"k is {k}: too many trees for memory; iterate over them instead")
-        return k
-    # It is right to 1e-13 or so.
-    return min(k, math.ceil(math.exp(log_count + 1e-6)) + 1)
+def room_for(k: int, graphs: Graphs, num_numbers: int, iterator: str) -> int:
+    """Lower a large k to about the number of trees there are, so that no memory is wasted on it.
+
+    An answer that is too large all the same, with its numbers per tree, is refused; an iterator is
+    the way out.
+    """
+    room = k
+    num_bytes = len(graphs) * (4 * graphs.size + 8 * num_numbers)  # of one tree of each graph
+    if num_bytes and (k > 1000 or k * num_bytes > LARGEST_ANSWER_BYTES):
+        # Beyond e^100 trees it does not matter how many.  The count is right to 1e-13 or so.
+        log_count = min(100.0, float(inference.log_num_trees(graphs).max()))
+        room = min(k, math.ceil(math.exp(log_count + 1e-6)) + 1)
+    if room * num_bytes > LARGEST_ANSWER_BYTES:
+        raise ValueError(
+            f"k is {k}: the answer would take {room * num_bytes / 2**30:.3g} GiB, and the limit is "
+            f"{LARGEST_ANSWER_BYTES / 2**30:.0f} GiB; ask for fewer trees, or take them one after "
+            f"the other from {iterator}()"
+        )
+    return room
 
 
 def find_exhausted(

@@ -93,7 +93,7 @@ def log_prob_if_trees(
 
 def _as_core_integers(heads: NDArray[np.integer]) -> NDArray[np.int32]:
     """Convert to int32 in C order; what does not fit becomes -2, which is no head either."""
-    wide = heads.astype(np.intp, copy=False)  # the -1 of the root comes back from unsigned integers
+    wide = heads.astype(np.intp)  # the -1 of the root comes back from unsigned integers
     narrow = np.ascontiguousarray(wide, dtype=np.int32)
     if wide.size and (narrow != wide).any():
         narrow[narrow != wide] = -2

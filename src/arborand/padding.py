@@ -46,6 +46,8 @@ def pad(matrices: Iterable[ArrayLike]) -> tuple[NDArray[np.float64], NDArray[np.
     >>> DependencyTrees(array, lengths=lengths)
     DependencyTrees(batch of shape (2,), 1 to 2 words, 5 arcs)
     """
+    if isinstance(matrices, memoryview):  # which cannot be iterated over
+        matrices = np.asarray(matrices)
     checked = [_matrix(matrix, i) for i, matrix in enumerate(matrices)]
     sizes = [len(matrix) for matrix in checked]
     most = max(sizes, default=2)

@@ -388,7 +388,7 @@ def _as_trees(heads: ArrayLike) -> NDArray[np.intp]:
 def _words(array: NDArray[np.intp], lengths: ArrayLike | None) -> NDArray[np.bool_]:
     """Mark the entries of words, as opposed to the root and padding."""
     node, most = np.arange(array.shape[-1]), array.shape[-1] - 1
-    last = np.asarray(most if lengths is None else lengths)
+    last = np.array(most if lengths is None else lengths)  # a copy: another thread may write to it
     if last.dtype.kind not in "iu":
         raise TypeError(f"lengths must be integers, but their dtype is {last.dtype}")
     if ((last < 1) | (last > most)).any():

@@ -299,7 +299,7 @@ def _check(given: Given, lengths: ArrayLike | None, kind: TreeKind) -> tuple[Gra
 def _check_lengths(lengths: ArrayLike, shape: tuple[int, ...]) -> NDArray[np.int32]:
     """Return the number of words of each graph, in one row."""
     batch_shape, size = shape[:-2], shape[-1]
-    array: NDArray[Any] = np.asarray(lengths)
+    array: NDArray[Any] = np.array(lengths)  # a copy, since another thread may write to it
     if array.size == 0 and array.dtype.kind == "f":  # an empty list
         array = array.astype(np.int32)
     if array.dtype.kind == "b":

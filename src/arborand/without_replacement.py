@@ -102,7 +102,7 @@ def sample_without_replacement(
     """
     num_graphs = len(graphs)
     num_drawn = np.zeros(num_graphs, dtype=np.int64)
-    room = room_for(k, graphs)
+    room = room_for(k, graphs, 3, "iterate_without_replacement")
     heads = np.empty((num_graphs, room, graphs.size), dtype=np.int32)
     numbers = np.empty((num_graphs, room, 3))
     _core.sample_distinct(

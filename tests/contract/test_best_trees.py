@@ -304,7 +304,7 @@ def test_the_arguments_are_not_modified():
 @pytest.mark.parametrize(
     "call",
     [
-        "d.best_trees(3 * 10**7)",
+        "d.best_trees(12 * 10**6)",
         "DependencyTrees(np.zeros((4000, 4000))).best_tree()",
         "[tree for tree in d.iterate_best_trees()]",
     ],

@@ -689,6 +689,21 @@ def test_zero_sentences_are_not_an_error(arborand, tmp_path):
     assert pyarrow.parquet.read_table(tmp_path / "t.parquet").num_rows == 0
 
 
+def test_a_link_in_the_place_of_an_output_is_replaced_and_one_to_a_folder_followed(
+    arborand, corpus, tmp_path
+):
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder" / "older.npz").write_bytes(b"older")
+    (tmp_path / "link.npz").symlink_to(tmp_path / "folder" / "older.npz")
+    (tmp_path / "linked").symlink_to(tmp_path / "folder")
+    for name in ("link.npz", "linked/new.npz"):
+        result = arborand("sample", tmp_path / "scores.npz", "-o", tmp_path / name, "--seed", 1)
+        assert result.status == 0
+    assert not (tmp_path / "link.npz").is_symlink()
+    assert (tmp_path / "folder" / "older.npz").read_bytes() == b"older"
+    assert (tmp_path / "link.npz").read_bytes() == (tmp_path / "folder/new.npz").read_bytes()
+
+
 def test_an_output_in_no_folder_or_on_a_folder_is_refused_at_once(arborand, corpus, tmp_path):
     (tmp_path / "folder.npz").mkdir()
     for name, message in (("nowhere/t.npz", "does not exist"), ("folder.npz", "is a folder")):

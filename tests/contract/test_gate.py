@@ -19,6 +19,7 @@ from arborand import (
     NoTreeError,
     SpanningTrees,
     SupportExhaustedError,
+    pad,
 )
 from arborand.enumeration import count_trees
 from tests.kinds import KINDS, is_single_root
@@ -783,3 +784,21 @@ def test_what_numpy_cannot_read_is_named():
         DependencyTrees(Tensor())
     with pytest.raises(TypeError, match=r"log_weights cannot be read.*one length"):
         DependencyTrees([[0.0, 1.0], [0.0]])
+
+
+def test_memoryviews_of_several_dimensions_are_read_as_arrays():
+    scores = dense_scores(0, 3)
+    trees, arcs = DependencyTrees(scores), np.array([[2, 1]])
+    assert np.array_equal(DependencyTrees(memoryview(scores)).log_weights, trees.log_weights)
+    several = np.stack([scores, 2 * scores])
+    for matrices in (memoryview(several), [memoryview(one) for one in several]):
+        assert np.array_equal(pad(matrices)[0], several)
+    for name in ("include", "exclude"):
+        given, listed = {name: memoryview(arcs)}, {name: [(2, 1)]}
+        assert trees.log_evidence(**given) == trees.log_evidence(**listed)
+        answer, expected = trees.condition(**given), trees.condition(**listed)
+        assert np.array_equal(answer.log_weights, expected.log_weights)
+    with pytest.raises(TypeError, match="include must be a list of"):
+        trees.condition(include=memoryview(np.array(1)))
+    with pytest.raises(InvalidWeightsError, match=r"^matrices\[0\] has shape \(4,\)"):
+        pad(memoryview(scores))

@@ -383,7 +383,7 @@ def test_no_draws_of_too_many(kind):
             kind(np.zeros((3, 3))).sample(size)
     large, small = kind(np.zeros((61, 61))), kind(np.zeros((3, 3)))
     for name in ("best_trees", "sample_without_replacement"):
-        with pytest.raises(ValueError, match=r"^k is 10+: too many .*; iterate over them instead"):
+        with pytest.raises(ValueError, match=r"^k is 10+: the answer would take .* GiB"):
             getattr(large, name)(10**30)
         assert len(getattr(small, name)(10**30)) == (3 if kind is SpanningTrees else 2)
 

@@ -16,6 +16,7 @@ from arborand import (
     _core,
     without_replacement,
 )
+from arborand.distinct import room_for
 from arborand.enumeration import tree_law
 from arborand.paper import reference
 from arborand.randomness import stream_key
@@ -78,6 +79,26 @@ def test_an_enormous_k_takes_no_memory_of_its_own(kind, method):
         assert_same_draws(draws, expected)
         # Neither the answer nor what it is a view of has room for more.
         assert draws.heads.base is None or draws.heads.base.size < 1000
+
+
+@pytest.mark.parametrize(
+    ("method", "bytes_per_tree"), [("best_trees", 8), ("sample_without_replacement", 24)]
+)
+def test_answers_above_two_gibibytes_are_refused_before_memory_is_taken(method, bytes_per_tree):
+    most = 2**31 // (4 * 41 + bytes_per_tree)
+    iterator = "iterate_" + method.removeprefix("sample_")
+    for k in (most + 1, 2**32, 10**30, 10**400):
+        for scores in (np.zeros((41, 41)), np.zeros((201, 201))):
+            with pytest.raises(ValueError, match=rf"^k is {k}: .* GiB; .* from {iterator}\(\)$"):
+                getattr(DependencyTrees(scores), method)(k)
+    # A batch counts with all its graphs.
+    with pytest.raises(ValueError, match=rf"^k is 900: the answer would take .* {iterator}\(\)$"):
+        getattr(DependencyTrees(np.zeros((20_000, 41, 41))), method)(900)
+    # What there is decides, and not what is asked for.
+    graphs = DependencyTrees(np.zeros((41, 41)))._graphs
+    assert room_for(most, graphs, bytes_per_tree // 8, iterator) == most
+    few = getattr(DependencyTrees(np.zeros((2, 4, 4))), method)(10**400)
+    assert len(few) == 9
 
 
 @KINDS

@@ -253,7 +253,8 @@ class TreeDistribution(Distribution):
         num_draw_axes = len(shape) - len(self.batch_shape)
         draws, batch_shape = shape[:num_draw_axes], shape[num_draw_axes:]
         trees = self if batch_shape == self.batch_shape else self.expand(batch_shape)
-        heads = value.to(torch.int64).expand(*shape, value.shape[-1])
+        # A copy: the heads that are checked must be those that the gradient reads.
+        heads = value.to(torch.int64, copy=True).expand(*shape, value.shape[-1])
         flat = heads.reshape(draws.numel(), *batch_shape, value.shape[-1]).movedim(0, -2)
         answer = operations.log_prob(trees.log_weights, flat, *trees._arguments)
         return answer.movedim(-1, 0).reshape(shape)
@@ -732,12 +733,9 @@ def _check_tensor(given: Tensor, name: str) -> None:
 def _check_lengths(lengths: Tensor | Sequence[int] | int, log_weights: Tensor) -> Tensor:
     batch_shape = log_weights.shape[:-2]
     device = log_weights.device
-    if isinstance(lengths, Tensor):
-        tensor = lengths if lengths.device == device else lengths.to(device)
-    else:
-        tensor = torch.as_tensor(lengths, device=device)
-        if not tensor.numel():
-            tensor = tensor.to(torch.int64)  # torch takes what is empty for floats
+    tensor = torch.as_tensor(lengths, device=device).clone()  # to which nobody else can write
+    if not (isinstance(lengths, Tensor) or tensor.numel()):
+        tensor = tensor.to(torch.int64)  # torch takes what is empty for floats
     if tensor.is_floating_point() or tensor.is_complex() or tensor.dtype == torch.bool:
         raise TypeError(
             f"lengths must be integers, but their dtype is {tensor.dtype}; of a mask of words "
