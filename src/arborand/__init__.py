@@ -2,6 +2,8 @@
 
 import typing
 
+# First, before NumPy: in a sub-interpreter, both refuse, and this one says why.
+from arborand import _core as _core
 from arborand.best import BestTree, BestTrees
 from arborand.distributions import DependencyTrees, SpanningTrees
 from arborand.errors import (

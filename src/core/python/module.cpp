@@ -2,6 +2,11 @@
 #include "python/registration.hpp"
 
 NB_MODULE(_core, m) {
+    // Python 3.11 does not ask modules, nor do later ones in interpreters that share one lock.
+    if (PyInterpreterState_GetID(PyInterpreterState_Get()) != 0) {
+        throw nanobind::import_error(
+            "arborand does not support sub-interpreters: import it in the main interpreter");
+    }
     m.doc() =
         "The compiled core of arborand.  Scores enter as a Batch; validation.py is their gate.";
     arborand::register_instruction_set(m);
