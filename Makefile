@@ -13,14 +13,18 @@ CPP := src/core/*/*.?pp verification/hardening/*.?pp tests/core/*.cpp
 BUILD_TOOLS := "scikit-build-core>=1.0" "nanobind>=3.0" "cmake>=3.18" "ninja>=1.11"
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 # The part of the tests that shows that a wheel is whole; not a second run of the suite.
-WHEEL_TESTS := tests/unit/test_trees.py tests/contract/test_public_names.py tests/oracle/test_enumeration.py
+WHEEL_TESTS := tests/unit/test_trees.py tests/contract/test_public_names.py tests/contract/test_sub_interpreters.py \
+  tests/oracle/test_enumeration.py
 WHEEL_PYTHON ?= build/wheel-environment/bin/python
 WHEEL_PIP := build/wheel-environment/bin/python -m pip --disable-pip-version-check --quiet
+WHEEL_MADE := --no-deps --no-index --find-links build/wheels/manylinux --only-binary=:all: arborand
+# The stable ABI begins with Python 3.12.
+WHEEL_PYTHONS ?= $(PYTHON) python3.12 python3.13
 # Tests and benchmarks speak of one core a process: keep NumPy's own threads out of the way.
 export OPENBLAS_NUM_THREADS ?= 1
 
-.PHONY: help run test test-long test-fronts lint docs workflows format stubs build wheel wheel-tests bench verify golden mutants \
-  sanitize portability instruction-sets fuzz-files clean
+.PHONY: help run test test-long test-fronts lint docs workflows format stubs build wheel wheel-for wheel-tests bench \
+  verify golden mutants sanitize portability core-portability instruction-sets fuzz-files clean
 
 help:
 	@echo "make run     build arborand and draw trees from a bundled example"
@@ -34,11 +38,11 @@ help:
 	@echo "make bench   measure speed against floors and peers; results in benchmarks/results"
 	@echo "make mutants break the code in many small ways and see whether the tests notice"
 	@echo "make sanitize     run the core's tests and a fuzz loop under ASan, UBSan and TSan; FUZZ_SECONDS=60"
-	@echo "make portability  build the core for other machines; compare its answers bit for bit"
+	@echo "make portability  compare the core's answers on other machines bit for bit; test the package on ARM"
 	@echo "make instruction-sets  measure the core without AVX2, and count its instructions on ARM"
 	@echo "make golden  accept changed golden draws and numbers, under a new version"
 	@echo "make build   make a source distribution and a wheel in dist/"
-	@echo "make wheel   make a manylinux wheel in dist/ and test it in a fresh environment (Linux)"
+	@echo "make wheel   make manylinux wheels in dist/ and test them in fresh environments (Linux)"
 	@echo "make workflows  check the workflows, dependabot's settings, pre-commit's hooks and the citation file"
 	@echo "make clean   remove everything that was built"
 
@@ -97,17 +101,31 @@ stubs: $(VENV)/installed
 build: $(VENV)/built
 	$(BIN)/python -m build --outdir dist
 
-# The wheel is made from the source distribution, as an installer without a wheel would make it.
+# The wheels are made from the source distribution, as an installer without a wheel would make them.
 wheel: $(VENV)/wheeled
-	rm -rf build/unrepaired build/wheel-environment
-	$(BIN)/python -m build --no-isolation --outdir build/unrepaired
-	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m auditwheel repair --wheel-dir build/unrepaired/manylinux build/unrepaired/*.whl
-	$(PYTHON) -m venv build/wheel-environment
-	$(WHEEL_PIP) install --upgrade "pip>=25.1"
-	$(WHEEL_PIP) install --group test build/unrepaired/manylinux/*.whl
-	$(MAKE) wheel-tests
+	rm -rf build/wheels
+	$(BIN)/python -m build --no-isolation --sdist --outdir build/wheels
+	@for python in $(WHEEL_PYTHONS); do \
+	  if $$python -c "import ensurepip, venv" 2>/dev/null; then $(MAKE) wheel-for FOR=$$python || exit 1; \
+	  else echo "LEFT OUT: the wheel with $$python, which was not found or has no venv (make wheel WHEEL_PYTHONS=/path/to/python3.12)"; fi; \
+	done
 	mkdir -p dist
-	cp build/unrepaired/*.tar.gz build/unrepaired/manylinux/*.whl dist
+	cp build/wheels/*.tar.gz build/wheels/manylinux/*.whl dist
+
+# In an environment of its own.  A wheel is made only if pip finds none that fits: the one with the
+# stable ABI, made with Python 3.12, must fit the Pythons after it.
+wheel-for:
+	rm -rf build/wheel-environment
+	$(FOR) -m venv build/wheel-environment
+	$(WHEEL_PIP) install --upgrade "pip>=25.1"
+	mkdir -p build/wheels/manylinux
+	$(WHEEL_PIP) install $(WHEEL_MADE) 2>/dev/null || { rm -rf build/wheels/unrepaired && \
+	  $(WHEEL_PIP) wheel --no-deps --wheel-dir build/wheels/unrepaired build/wheels/*.tar.gz && \
+	  PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m auditwheel repair --wheel-dir build/wheels/manylinux build/wheels/unrepaired/*.whl && \
+	  $(WHEEL_PIP) install $(WHEEL_MADE); }
+	@grep --with-filename ^Tag build/wheel-environment/lib/*/site-packages/arborand-*/WHEEL
+	$(WHEEL_PIP) install --group test arborand
+	$(MAKE) wheel-tests
 
 # The source tree has no arborand to import (it is in src): what is tested is what is installed.
 wheel-tests:
