@@ -723,7 +723,7 @@ def test_words_come_from_one_file(arborand, corpus, tmp_path):
     for words in (several, several / "*.conllu"):
         result = arborand("logz", scores, "--conllu", words)
         assert (result.status, result.out) == (1, b"")
-        assert f"{words} stands for 2 files: put all words into one file" in result.err
+        assert f"{words} matches 2 files: put all words into one file" in result.err
     result = arborand("logz", scores, "--conllu", none)
     assert (result.status, result.out) == (1, b"")
     assert f"{none} holds no files that end in .conllu" in result.err
