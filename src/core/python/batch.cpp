@@ -13,9 +13,7 @@
 namespace arborand {
 namespace {
 
-TreeKind tree_kind(const nb::int_& kind) {
-    return static_cast<TreeKind>(PyLong_AsLong(kind.ptr()));
-}
+TreeKind kind_of(const nb::int_& kind) { return static_cast<TreeKind>(PyLong_AsLong(kind.ptr())); }
 
 template <class Number>
 void copy_matrix(const Number* from, Index row_stride, Index column_stride, Index num_nodes,
@@ -91,6 +89,35 @@ void Matrices::copy(Index first, Index num_nodes, double* to, Index width) const
     }
 }
 
+namespace {
+
+// Write the clean log-weights of a graph, whose scores or weights begin at number `first`, in rows
+// of `width`.
+Inspection copy_and_clean(const Matrices& values, Index first, Index n, bool are_weights,
+                          Scratch& memory, double* to, Index width) {
+    const Index area = width * width;
+    if (!are_weights) {
+        values.copy(first, n + 1, to, width);
+        clear_unread(to, width, n, -HUGE_VAL);
+        return kernels->all_below_infinity(to, area) ? Inspection{} : find_bad_score(to, width);
+    }
+    if (!memory.reserve(static_cast<std::size_t>(area) * sizeof(double))) throw std::bad_alloc();
+    double* weights = reinterpret_cast<double*>(memory.memory());
+    values.copy(first, n + 1, weights, width);
+    clear_unread(weights, width, n, 1.0);  // whose logarithm is as quick as any
+    if (!kernels->logarithms_of_weights(weights, to, area)) {
+        // Some weight is bad, or nearly 0.
+        const Inspection found = find_bad_weight(weights, width);
+        if (found.finding != Finding::none) return found;
+        std::memcpy(to, weights, static_cast<std::size_t>(area) * sizeof(double));
+        kernels->logarithms(to, area);
+    }
+    clear_unread(to, width, n, -HUGE_VAL);
+    return {};
+}
+
+}  // namespace
+
 void Batch::set_lengths(const std::optional<Lengths>& lengths, Index count) {
     lengths_.reserve(static_cast<std::size_t>(count) + 1);  // memory even if there are none
     if (!lengths) {
@@ -113,7 +140,7 @@ void Batch::set_lengths(const std::optional<Lengths>& lengths, Index count) {
 }
 
 Batch::Batch(AnyArray scores, std::optional<Lengths> lengths, nb::int_ kind, bool refuses_odd)
-    : kind_(tree_kind(kind)), given_(std::move(scores)), refuses_odd_(refuses_odd) {
+    : kind_(kind_of(kind)), given_(std::move(scores)), refuses_odd_(refuses_odd) {
     if (!find_matrices(given_, scores_, graph_stride_)) throw RefusedScores();
     if (given_.ndim() > 1) {
         size_ = static_cast<Index>(given_.shape(given_.ndim() - 1));
@@ -128,32 +155,10 @@ Batch::Batch(AnyArray scores, std::optional<Lengths> lengths, nb::int_ kind, boo
         beginnings_.push_back(next);
         next.row += length + 1;
         next.entry += (length + 1) * (length + 1);
+        if (next.entry > static_cast<Index>(given_.size())) break;  // before it overflows
     }
     beginnings_.push_back(next);
-    expect_size(given_, num_entries());
-}
-
-// The clean log-weights of a graph, in rows of its width.
-Inspection Batch::copy_and_clean(const Matrices& values, Index g, Index first, bool are_weights,
-                                 Scratch& memory, double* to) const {
-    const Index n = num_words(g), width = checked_ ? size_ : n + 1, area = width * width;
-    if (!are_weights) {
-        values.copy(first, n + 1, to, width);
-        clear_unread(to, width, n, -HUGE_VAL);
-        return kernels->all_below_infinity(to, area) ? Inspection{} : find_bad_score(to, width);
-    }
-    if (!memory.reserve(static_cast<std::size_t>(area) * sizeof(double))) throw std::bad_alloc();
-    double* weights = reinterpret_cast<double*>(memory.memory());
-    values.copy(first, n + 1, weights, width);
-    clear_unread(weights, width, n, 1.0);                      // whose logarithm is as quick as any
-    if (!kernels->logarithms_of_weights(weights, to, area)) {  // one is bad, or nearly 0
-        const Inspection found = find_bad_weight(weights, width);
-        if (found.finding != Finding::none) return found;
-        std::memcpy(to, weights, static_cast<std::size_t>(area) * sizeof(double));
-        kernels->logarithms(to, area);
-    }
-    clear_unread(to, width, n, -HUGE_VAL);
-    return {};
+    expect_size(given_, next.entry);
 }
 
 nb::tuple Batch::check(nb::handle values, std::optional<Lengths> lengths, nb::int_ kind,
@@ -165,7 +170,7 @@ nb::tuple Batch::check(nb::handle values, std::optional<Lengths> lengths, nb::in
     if (!nb::try_cast(values, given, false)) return neither;
     if (given.ndim() < 2 || !find_matrices(given, matrices, graph_stride)) return neither;
     Batch batch;
-    batch.kind_ = tree_kind(kind);
+    batch.kind_ = kind_of(kind);
     batch.size_ = static_cast<Index>(given.shape(given.ndim() - 1));
     batch.set_lengths(lengths, num_matrices(given));
     const Index size = batch.size_;
@@ -177,8 +182,8 @@ nb::tuple Batch::check(nb::handle values, std::optional<Lengths> lengths, nb::in
     run(batch.count(), 1, [&](Index g, Workspace& workspace, const Interrupt&) {
         if (is_wrong) return Status::ok;
         double* to = batch.checked_.get() + g * size * size;
-        entry =
-            batch.copy_and_clean(matrices, g, g * graph_stride, are_weights, workspace.scores, to);
+        entry = copy_and_clean(matrices, g * graph_stride, batch.num_words(g), are_weights,
+                               workspace.scores, to, size);
         int found = static_cast<int>(entry.finding);
         if (found == 0) {
             const bool reports_odd = code == 0 && !are_weights;
@@ -230,7 +235,7 @@ void Batch::load(const Group& group, Scratch& memory, Graph* graphs) const {
         if (is_ragged()) matrix.row_stride = width * matrix.column_stride;
         const Index first = is_ragged() ? first_entry(g) * matrix.column_stride : g * graph_stride_;
         graphs[k] = {copy, width, n, kind_};
-        const Inspection found = copy_and_clean(matrix, g, first, false, memory, copy);
+        const Inspection found = copy_and_clean(matrix, first, n, false, memory, copy, width);
         if (found.finding != Finding::none || judge(graphs[k], refuses_odd_) != 0) {
             throw RefusedScores();
         }

@@ -123,8 +123,6 @@ class Batch {
     bool is_ragged() const { return !beginnings_.empty(); }
     Beginning first(Index g) const { return beginnings_[static_cast<std::size_t>(g)]; }
     void set_lengths(const std::optional<Lengths>& lengths, Index count);
-    Inspection copy_and_clean(const Matrices& values, Index g, Index first, bool are_weights,
-                              Scratch& memory, double* to) const;
 
     TreeKind kind_ = TreeKind::spanning;
     Index size_ = 0;
