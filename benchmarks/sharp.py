@@ -31,6 +31,7 @@ SCALES = (8.0, 4.0, 2.0, 1.0)
 ALL = "all sentences"
 _MASK = -1e9
 _WILSON = 0
+_DEPENDENCY = 1
 
 
 def run(settings: Settings) -> Report:
@@ -321,5 +322,8 @@ def _draw_all(core: Any, groups: list[Floats], num_draws: int) -> None:
     for group in groups:
         count, size = group.shape[:2]
         heads = np.empty((num_draws, count, size), dtype=np.int32)
-        lengths = np.full(count, size - 1, dtype=np.int32)
-        core.sample(group, lengths, True, 1, _WILSON, *stream_key(1), 0, 0, -1, heads)
+        if hasattr(core, "Batch"):
+            graphs_of_group = (core.Batch.check(group, None, _DEPENDENCY)[0],)
+        else:  # of 0.1
+            graphs_of_group = (group, np.full(count, size - 1, dtype=np.int32), True)
+        core.sample(*graphs_of_group, 1, _WILSON, *stream_key(1), 0, 0, -1, heads)
