@@ -322,8 +322,7 @@ def _draw_all(core: Any, groups: list[Floats], num_draws: int) -> None:
     for group in groups:
         count, size = group.shape[:2]
         heads = np.empty((num_draws, count, size), dtype=np.int32)
-        if hasattr(core, "Batch"):
-            graphs_of_group = (core.Batch.check(group, None, _DEPENDENCY)[0],)
-        else:  # of 0.1
-            graphs_of_group = (group, np.full(count, size - 1, dtype=np.int32), True)
-        core.sample(*graphs_of_group, 1, _WILSON, *stream_key(1), 0, 0, -1, heads)
+        entrance: tuple[Any, ...] = (group, np.full(count, size - 1, dtype=np.int32), True)
+        if hasattr(core, "Batch"):  # not yet in 0.1
+            entrance = (core.Batch.check(group, None, _DEPENDENCY)[0],)
+        core.sample(*entrance, 1, _WILSON, *stream_key(1), 0, 0, -1, heads)

@@ -57,7 +57,7 @@ QUIET_4 = _graph(
         for head, weight in (((word + 2) % 5, 16.0), ((word + 3) % 5, 1.0), ((word + 4) % 5, 2.0))
         if head != word
     },
-    "most words take their heaviest step, and each of them may surprise",
+    "most words take their heaviest step, and each of them may deviate",
 )
 
 TWO_PAIRS_4 = _graph(

@@ -84,8 +84,8 @@ def _from_scores(graphs: Graphs, other: Graphs) -> tuple[float, float]:
     masked arcs that q has not masked.  The one with the smaller terms is used.
     """
     heads = np.empty((1, graphs.size), dtype=np.int32)
-    surprise = inference.tree_surprise(graphs, heads, is_given=False)
-    other_surprise = inference.tree_surprise(other, heads, is_given=True)
+    surprisal = inference.tree_surprisal(graphs, heads, is_given=False)
+    other_surprisal = inference.tree_surprisal(other, heads, is_given=True)
     entropy = float(inference.entropy(graphs)[0])
     word = np.arange(1, int(graphs.lengths[0]) + 1)
     own, others = (
@@ -94,9 +94,9 @@ def _from_scores(graphs: Graphs, other: Graphs) -> tuple[float, float]:
     )
     chances = inference.arc_marginals(graphs)[0][:, word]
     candidates = []
-    for taken, values in ((surprise, [-own, others]), (entropy, [others])):
+    for taken, values in ((surprisal, [-own, others]), (entropy, [others])):
         terms = _terms(chances, values, heads[0, word], single_root=graphs.kind.has_single_root)
-        parts = [*terms, _SCALE * other_surprise, -_SCALE * taken]
+        parts = [*terms, _SCALE * other_surprisal, -_SCALE * taken]
         candidates.append((math.fsum(map(abs, parts)), math.fsum(parts)))
     magnitude, total = min(candidates)
     return max(total, 0.0) / _SCALE, magnitude / _SCALE

@@ -100,13 +100,13 @@ def _as_core_integers(heads: NDArray[np.integer]) -> NDArray[np.int32]:
     return narrow
 
 
-def tree_surprise(graphs: Graphs, heads: NDArray[np.int32], *, is_given: bool) -> float:
+def tree_surprisal(graphs: Graphs, heads: NDArray[np.int32], *, is_given: bool) -> float:
     """Compute -log P of a tree of a single graph to full relative accuracy, however small it is.
 
     If the tree is not given, it is the greedy tree, and its heads are written.
     """
     answer = np.empty(1)
-    _core.tree_surprise(graphs.batch, 1, is_given, heads, answer)
+    _core.tree_surprisal(graphs.batch, 1, is_given, heads, answer)
     return float(answer[0])
 
 

@@ -245,7 +245,7 @@ void matrix_product(double* c, const double* d, const double* a, const double* b
 // The shifts of a dependency tree's graph: (root, root_rest), and one per column.
 void shift_of(const double* log_weights, Index num_words, bool single_root, double* columns,
               double* root_and_rest) {
-    const Graph graph{log_weights, num_words + 1, num_words, tree_kind(single_root)};
+    const Graph graph{log_weights, num_words + 1, num_words, static_cast<TreeKind>(single_root)};
     Shift shift{columns};
     compute_shift(graph, shift);
     root_and_rest[0] = shift.root;
@@ -314,7 +314,7 @@ bool solve_four(const double* scores, Index num_words, bool single_root, bool wa
     PartitionOutput outputs[graphs_at_once];
     double* of_graphs[graphs_at_once];
     for (Index g = 0; g < graphs_at_once; ++g) {
-        graphs[g] = {scores + g * size * size, size, num_words, tree_kind(single_root)};
+        graphs[g] = {scores + g * size * size, size, num_words, static_cast<TreeKind>(single_root)};
         outputs[g].column_shift = numbers + g * (4 + size) + 4;
         of_graphs[g] = marginals + g * size * size;
     }
@@ -331,7 +331,7 @@ bool solve_four(const double* scores, Index num_words, bool single_root, bool wa
 bool solve_one(const double* scores, Index num_words, bool single_root, bool wants_marginals,
                double* numbers, double* marginals) {
     const Index size = num_words + 1;
-    const Graph graph{scores, size, num_words, tree_kind(single_root)};
+    const Graph graph{scores, size, num_words, static_cast<TreeKind>(single_root)};
     PartitionOutput output{0, 0, 0, 0, numbers + 4};
     LogPartitionAndMarginals both{{output}, {marginals, size}};
     const FloatingPointGuard guard;

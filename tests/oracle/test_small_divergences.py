@@ -129,13 +129,13 @@ def test_log_probabilities_of_trees_have_all_their_digits(kind, seed, num_words,
     law = BallLaw(scores, single_root=is_single_root(kind), bits=2 * BITS)
     graphs = kind(scores)._graphs
     heads = np.empty((1, num_words + 1), dtype=np.int32)
-    found = inference.tree_surprise(graphs, heads, is_given=False)
+    found = inference.tree_surprisal(graphs, heads, is_given=False)
     exact = -law.log_prob(heads[0])
     assert abs(flint.arb(found) - exact) <= 1e-13 * exact
     # A tree that is most improbable: every word hangs on the one before, or the other way round.
     for order in (np.arange(num_words + 1), np.r_[0, num_words:0:-1]):
         heads[0, 0], heads[0, order[1:]] = -1, order[:-1]
-        found = inference.tree_surprise(graphs, heads, is_given=True)
+        found = inference.tree_surprisal(graphs, heads, is_given=True)
         exact = -law.log_prob(heads[0])
         assert abs(flint.arb(found) - exact) <= 1e-13 * exact
 

@@ -38,7 +38,7 @@ int main(int count, char** arguments) {
                 const bool single_root = kind % 2 == 1;
                 const OwnedGraph owned =
                     random_graph(random, static_cast<Scores>(scores), num_words,
-                                 tree_kind(single_root), kind < 2 ? 0 : 3);
+                                 static_cast<TreeKind>(single_root), kind < 2 ? 0 : 3);
                 const Graph graph = owned.view();
                 const std::string name = "scores " + std::to_string(scores) + ", " +
                                          std::to_string(num_words) + " words, kind " +

@@ -70,7 +70,8 @@ int main(int count, char** arguments) {
         std::vector<OwnedGraph> owned;
         Asked asked{*kernels, {}, num_words + 1, {}, {}};
         for (Index g = 0; g < num_graphs; ++g) {
-            owned.push_back(random_graph(random, Scores::ordinary, num_words, tree_kind(true), 0));
+            owned.push_back(
+                random_graph(random, Scores::ordinary, num_words, static_cast<TreeKind>(true), 0));
         }
         for (const OwnedGraph& graph : owned) asked.graphs.push_back(graph.view());
         const std::clock_t begin = std::clock();

@@ -3,7 +3,7 @@
 //
 // Dependency trees: the best of all spanning trees is looked for first, because it mostly has one
 // root arc, and then it is the best dependency tree too.  A word whose best head is the root keeps
-// it in the best spanning tree, so with two such words one need not look.
+// it in the best spanning tree, so two such words settle that it has several.
 #pragma once
 
 #include "best_trees/certified_rows.hpp"

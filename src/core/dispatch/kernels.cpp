@@ -130,11 +130,11 @@ Status renyi_entropy(const Graph& graph, Scratch& scratch, const Interrupt& inte
     return status;
 }
 
-Status tree_surprise(const Graph& graph, Scratch& scratch, const Interrupt& interrupt,
-                     bool is_given, std::int32_t* heads, double* surprise) {
+Status tree_surprisal(const Graph& graph, Scratch& scratch, const Interrupt& interrupt,
+                      bool is_given, std::int32_t* heads, double* surprisal) {
     TreeSurprise work{heads, is_given, 0.0};
     const Status status = run(graph, scratch, interrupt, work);
-    *surprise = work.surprise;
+    *surprisal = work.surprisal;
     return status;
 }
 
@@ -254,7 +254,7 @@ const Kernels& kernels() {
                                   root_marginals,
                                   entropy,
                                   renyi_entropy,
-                                  tree_surprise,
+                                  tree_surprisal,
                                   divergence,
                                   arc_covariances,
                                   arc_cumulants,

@@ -55,8 +55,8 @@ struct Kernels {
                             double* entropy);
     // -log P of a tree to full relative accuracy.  If it is not given, it is the greedy tree, and
     // its heads are written.
-    Status (*tree_surprise)(const Graph&, Scratch&, const Interrupt&, bool is_given,
-                            std::int32_t* heads, double* surprise);
+    Status (*tree_surprisal)(const Graph&, Scratch&, const Interrupt&, bool is_given,
+                             std::int32_t* heads, double* surprisal);
     // divergence[0]: KL(graph || other), where `other` must allow every arc that `graph` does;
     // divergence[1]: the magnitude of the terms that it is the sum of.
     Status (*divergence)(const Graph& graph, const Graph& other, Scratch&, const Interrupt&,

@@ -16,8 +16,7 @@
 //
 // Why it is right, zero pivots included.
 //
-// (1) Spanning trees.  The Laplacian of the walk has off-diagonal entries -(row j, entry i), and
-// its
+// (1) Spanning trees.  The Laplacian of the walk has off-diagonal entries -(row j, entry i).  Its
 //     rows sum to a_j.  Elimination preserves both properties, with the updates above, so its
 //     pivots are the s_k and Z = det = product of the s_k by the matrix-tree theorem.  Arcs are
 //     only created along existing walks, so s_k = 0 says that from k nothing is left to walk to: k

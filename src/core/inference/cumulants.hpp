@@ -11,7 +11,7 @@
 // where E and Cov are over the heads i.  Its error is a few units in the last place of
 // n^2 max|f| max|g|, times P(e).
 //
-// The gradient of the entropy is the covariance of an arc with the surprise -log P(t), which
+// The gradient of the entropy is the covariance of an arc with the surprisal -log P(t), which
 // depends on the scores itself: its derivative has one more term, -P_i (f_i - E f).
 #pragma once
 
@@ -24,9 +24,9 @@
 namespace arborand {
 namespace ARBORAND_ISA {
 
-template <class Value, bool of_surprise>
+template <class Value, bool of_surprisal>
 struct CumulantLeaf : ReadingLeaf {
-    using Number = WithCumulants<Value, of_surprise>;
+    using Number = WithCumulants<Value, of_surprisal>;
 
     Index n;
     Number* weight;     // n + 1
@@ -43,7 +43,7 @@ struct CumulantLeaf : ReadingLeaf {
         for (Index i = 0; i <= n; ++i) {
             const Value share = weight[i].value / total;
             chance[i] = is_positive(weight[i]) ? to_double(share) : 0.0;
-            if (of_surprise && chance[i] > 0) weight[i].second -= log_of(share);
+            if (of_surprisal && chance[i] > 0) weight[i].second -= log_of(share);
             if (chance[i] > chance[best]) best = i;
         }
         // Relative to the most probable head, as in covariances.hpp.
@@ -64,7 +64,7 @@ struct CumulantLeaf : ReadingLeaf {
         }
         for (Index i = 0; i <= n; ++i) {
             const double excess = weight[i].first - first;
-            const double explicit_term = of_surprise ? excess : 0.0;
+            const double explicit_term = of_surprisal ? excess : 0.0;
             cumulants[j * stride + i] =
                 chance[i] > 0 ? chance[i] * (excess * (weight[i].second - second) +
                                              (weight[i].joint - joint) - covariance - explicit_term)
@@ -73,12 +73,12 @@ struct CumulantLeaf : ReadingLeaf {
     }
 };
 
-template <bool of_surprise>
+template <bool of_surprisal>
 struct CumulantPass {
     template <class Scalar>
-    using Number = WithCumulants<Scalar, of_surprise>;
+    using Number = WithCumulants<Scalar, of_surprisal>;
     template <class Scalar>
-    using Leaf = CumulantLeaf<Scalar, of_surprise>;
+    using Leaf = CumulantLeaf<Scalar, of_surprisal>;
 
     template <class Scalar>
     static std::size_t workspace(Index n) {

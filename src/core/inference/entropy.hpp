@@ -70,8 +70,8 @@ struct EntropyFromScores {
         GreedyTree tree;
         if (!tree.find(problem)) return false;
         CompensatedSum total;
-        total.add(tree.surprise);
-        magnitude = tree.surprise;
+        total.add(tree.surprisal);
+        magnitude = tree.surprisal;
         for (Index j = 0; j < n; ++j) {
             for (Index i = 0; i <= n; ++i) {
                 const double chance = marginals[j * (n + 1) + i];

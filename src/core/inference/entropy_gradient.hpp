@@ -27,7 +27,7 @@ struct EntropyGradientLeaf : ReadingLeaf {
     Index n;
     WithEntropy<Value>* weight;  // n + 1
     double* chance;              // n + 1
-    double* surprise;            // n + 1: entropies minus log-probabilities, up to a constant
+    double* surprisal;           // n + 1: entropies minus log-probabilities, up to a constant
     double* gradient;            // row j: the heads of node j
     Index stride;
 
@@ -40,18 +40,18 @@ struct EntropyGradientLeaf : ReadingLeaf {
         for (Index i = 0; i <= n; ++i) {
             const Value share = weight[i].value / total;
             chance[i] = is_positive(weight[i]) ? to_double(share) : 0.0;
-            surprise[i] = chance[i] > 0 ? weight[i].entropy - log_of(share) : 0.0;
+            surprisal[i] = chance[i] > 0 ? weight[i].entropy - log_of(share) : 0.0;
             if (chance[i] > chance[best]) best = i;
         }
         // Relative to the most probable head, as in covariances.hpp.
-        const double base = surprise[best];
+        const double base = surprisal[best];
         double mean = 0.0;
         for (Index i = 0; i <= n; ++i) {
-            if (chance[i] > 0) mean += chance[i] * (surprise[i] - base);
+            if (chance[i] > 0) mean += chance[i] * (surprisal[i] - base);
         }
         for (Index i = 0; i <= n; ++i) {
             gradient[j * stride + i] =
-                chance[i] > 0 ? chance[i] * ((surprise[i] - base) - mean) : 0.0;
+                chance[i] > 0 ? chance[i] * ((surprisal[i] - base) - mean) : 0.0;
         }
     }
 };
@@ -82,9 +82,9 @@ struct CarriedEntropyGradient {
         for (Index j = 0; j < n; ++j) walk[j * walk_stride(n) + j] = Number<Scalar>();
         Number<Scalar>* weight = problem.arena.template take<Number<Scalar>>(n + 1);
         double* chance = problem.arena.template take<double>(n + 1);
-        double* surprise = problem.arena.template take<double>(n + 1);
+        double* surprisal = problem.arena.template take<double>(n + 1);
         double* by_dependent = problem.arena.template take<double>(n * (n + 1));
-        Leaf<Scalar> leaf{{}, n, weight, chance, surprise, by_dependent, n + 1};
+        Leaf<Scalar> leaf{{}, n, weight, chance, surprisal, by_dependent, n + 1};
         if (!recurse(walk, leaf, problem)) return false;
         write_by_head(by_dependent, n, gradient, stride);
         return true;

@@ -19,7 +19,7 @@ struct TreeLeaf : DecidingLeaf {
     Index n;
     Scalar* chance;             // n + 1
     const std::int32_t* given;  // the heads to take, after that of the root; null: the greedy ones
-    double surprise = 0.0;      // -log of the chance of the heads chosen so far
+    double surprisal = 0.0;     // -log of the chance of the heads chosen so far
 
     void visit(Index j, const LeafView<Scalar>& leaf) {
         head_chances(n, leaf, chance);
@@ -28,7 +28,7 @@ struct TreeLeaf : DecidingLeaf {
         chance[head] = Scalar(0.0);
         const double others = to_double(sum(chance, n + 1));
         // Where the choice is nearly certain, what speaks against it is what is known accurately.
-        surprise += others < 0.5 ? -log1p_of(-others) : -log_of(kept);
+        surprisal += others < 0.5 ? -log1p_of(-others) : -log_of(kept);
         heads[j] = head - 1;
     }
 
@@ -46,7 +46,7 @@ struct TreeLeaf : DecidingLeaf {
 struct GreedyTree {
     const std::int32_t* given = nullptr;
     Index* heads = nullptr;  // of nodes 0 .. n - 1
-    double surprise = 0.0;   // minus its log-probability, to full relative accuracy
+    double surprisal = 0.0;  // minus its log-probability, to full relative accuracy
 
     template <class Scalar>
     static std::size_t workspace(Index n) {
@@ -61,7 +61,7 @@ struct GreedyTree {
         for (Index j = 0; j < n; ++j) heads[j] = undecided;
         TreeLeaf<Scalar> leaf{{heads}, n, problem.arena.template take<Scalar>(n + 1), given};
         const bool found = recurse(problem.walk, leaf, problem);
-        surprise = leaf.surprise;
+        surprisal = leaf.surprisal;
         return found;
     }
 };
@@ -70,7 +70,7 @@ struct GreedyTree {
 struct TreeSurprise {
     std::int32_t* heads;  // n + 1, with that of the root
     bool is_given;
-    double surprise;
+    double surprisal;
 
     template <class Scalar>
     static std::size_t workspace(Index n) {
@@ -83,7 +83,7 @@ struct TreeSurprise {
         if (is_given && problem.highest_lost > none_lost) return false;
         GreedyTree tree{is_given ? heads : nullptr};
         if (!tree.find(problem)) return false;
-        surprise = tree.surprise;
+        surprisal = tree.surprisal;
         heads[0] = -1;
         for (Index j = 0; j < problem.graph.num_words; ++j) {
             heads[j + 1] = static_cast<std::int32_t>(tree.heads[j] + 1);

@@ -100,7 +100,7 @@ struct LogPartition {
             output.column_shift[j + 1] = problem.graph.score(tree.heads[j] + 1, j + 1);
         }
         output.root_shift = 0.0;
-        output.reduced = tree.surprise;
+        output.reduced = tree.surprisal;
         output.reduced_error = 0.0;
         output.log_partition = log_partition_of(output, n);
         return true;

@@ -30,7 +30,7 @@ class TreeCheck {
         return 3 * Arena::rounded<std::int32_t>(static_cast<std::size_t>(graph.num_words + 1));
     }
 
-    // Take a tree, or return false if it is none.
+    // Take a tree; false if the heads are not one.
     bool take(const std::int32_t* given) {
         const std::int32_t n = static_cast<std::int32_t>(num_words_);
         int bad = given[0] != -1;

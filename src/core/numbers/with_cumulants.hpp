@@ -9,7 +9,7 @@
 // a quotient they subtract, and of a sum they follow the law of total covariance: so every
 // operation is as accurate as in dual.hpp, with n^2 max|u| max|v| for n max|direction|.
 //
-// With `of_surprise` the second function is minus the logarithm of the forest's probability: its
+// With `of_surprisal` the second function is minus the logarithm of the forest's probability: its
 // mean is the entropy (see with_entropy.hpp), and the covariance is the derivative of the entropy
 // in the direction u.
 #pragma once
@@ -21,7 +21,7 @@
 namespace arborand {
 namespace ARBORAND_ISA {
 
-template <class Value, bool of_surprise>
+template <class Value, bool of_surprisal>
 struct WithCumulants {
     Value value;
     double first, second, joint;
@@ -32,20 +32,20 @@ struct WithCumulants {
         : value(v), first(f), second(s), joint(j) {}
 };
 
-template <class Value, bool of_surprise>
-inline WithCumulants<Value, of_surprise>& operator+=(WithCumulants<Value, of_surprise>& x,
-                                                     const WithCumulants<Value, of_surprise>& y) {
+template <class Value, bool of_surprisal>
+inline WithCumulants<Value, of_surprisal>& operator+=(WithCumulants<Value, of_surprisal>& x,
+                                                      const WithCumulants<Value, of_surprisal>& y) {
     if (!is_positive(y.value)) return x;
     if (!is_positive(x.value)) return x = y;
     const Value total = x.value + y.value;
     const double share_x = to_double(x.value / total);
     const bool x_is_small = share_x < 0.5;
-    const WithCumulants<Value, of_surprise>& small = x_is_small ? x : y;
-    const WithCumulants<Value, of_surprise>& large = x_is_small ? y : x;
+    const WithCumulants<Value, of_surprisal>& small = x_is_small ? x : y;
+    const WithCumulants<Value, of_surprisal>& large = x_is_small ? y : x;
     const double p = x_is_small ? share_x : to_double(y.value / total);
     const double first = small.first - large.first;
     double second = small.second - large.second, mean_second = large.second + p * second;
-    if (of_surprise && p > 0) {
+    if (of_surprisal && p > 0) {
         second += log1p_of(-p) - log_of(p);
         mean_second += binary_entropy(p);
     }
@@ -53,24 +53,24 @@ inline WithCumulants<Value, of_surprise>& operator+=(WithCumulants<Value, of_sur
          large.joint + p * (small.joint - large.joint) + p * (1.0 - p) * first * second};
     return x;
 }
-template <class Value, bool of_surprise>
-inline WithCumulants<Value, of_surprise> operator*(const WithCumulants<Value, of_surprise>& x,
-                                                   const WithCumulants<Value, of_surprise>& y) {
+template <class Value, bool of_surprisal>
+inline WithCumulants<Value, of_surprisal> operator*(const WithCumulants<Value, of_surprisal>& x,
+                                                    const WithCumulants<Value, of_surprisal>& y) {
     if (!is_positive(x.value) || !is_positive(y.value)) return {};
     return {x.value * y.value, x.first + y.first, x.second + y.second, x.joint + y.joint};
 }
-template <class Value, bool of_surprise>
-inline WithCumulants<Value, of_surprise> operator/(const WithCumulants<Value, of_surprise>& x,
-                                                   const WithCumulants<Value, of_surprise>& y) {
+template <class Value, bool of_surprisal>
+inline WithCumulants<Value, of_surprisal> operator/(const WithCumulants<Value, of_surprisal>& x,
+                                                    const WithCumulants<Value, of_surprisal>& y) {
     if (!is_positive(x.value)) return {};
     return {x.value / y.value, x.first - y.first, x.second - y.second, x.joint - y.joint};
 }
-template <class Value, bool of_surprise>
-inline bool is_positive(const WithCumulants<Value, of_surprise>& x) {
+template <class Value, bool of_surprisal>
+inline bool is_positive(const WithCumulants<Value, of_surprisal>& x) {
     return is_positive(x.value);
 }
-template <class Value, bool of_surprise>
-inline UnboundedDouble to_unbounded(const WithCumulants<Value, of_surprise>& x) {
+template <class Value, bool of_surprisal>
+inline UnboundedDouble to_unbounded(const WithCumulants<Value, of_surprisal>& x) {
     return to_unbounded(x.value);
 }
 

@@ -245,15 +245,15 @@ void renyi_entropy(const Batch& batch, int workers, double order, Answer out) {
 }
 
 // -log P of the greedy tree of each graph, or of a tree that is given.
-void tree_surprise(const Batch& batch, int workers, bool is_given, Contiguous<std::int32_t> heads,
-                   Answer out) {
+void tree_surprisal(const Batch& batch, int workers, bool is_given, Contiguous<std::int32_t> heads,
+                    Answer out) {
     expect_size(heads, batch.num_rows());
     expect_size(out, batch.count());
     for_each_graph(
         batch, workers,
         [&](Index g, const Graph& graph, Workspace& workspace, const Interrupt& interrupt) {
-            return kernels->tree_surprise(graph, workspace.scratch, interrupt, is_given,
-                                          heads.data() + batch.first_row(g), out.data() + g);
+            return kernels->tree_surprisal(graph, workspace.scratch, interrupt, is_given,
+                                           heads.data() + batch.first_row(g), out.data() + g);
         });
 }
 
@@ -349,7 +349,7 @@ void register_inference(nb::module_& m) {
           nb::arg("expected_steps"));
     m.def("renyi_entropy", &renyi_entropy, nb::arg("batch"), nb::arg("workers"), nb::arg("order"),
           nb::arg("out"));
-    m.def("tree_surprise", &tree_surprise, nb::arg("batch"), nb::arg("workers"),
+    m.def("tree_surprisal", &tree_surprisal, nb::arg("batch"), nb::arg("workers"),
           nb::arg("is_given"), nb::arg("heads"), nb::arg("out"));
     m.def("divergence", &divergence, nb::arg("batch"), nb::arg("other"), nb::arg("workers"),
           nb::arg("out"));

@@ -11,11 +11,6 @@ enum class TreeKind {
     dependency,  // those with one arc from the root
 };
 
-// The kind of trees that have a single arc from the root, or need not.
-ARBORAND_INLINE constexpr TreeKind tree_kind(bool single_root) {
-    return single_root ? TreeKind::dependency : TreeKind::spanning;
-}
-
 // One graph that passed the inspection: log_weights[head * stride + dependent], node 0 the root;
 // column 0 and the diagonal are -inf.
 struct Graph {
