@@ -854,6 +854,9 @@ class TreeDistribution:
         ------
         SupportExhaustedError
             If there are fewer than k trees and `on_exhausted` is ``"raise"``.
+        ValueError
+            If the answer would take more than 2 GiB: `iterate_without_replacement` gives the trees
+            one after the other.
 
         Notes
         -----
@@ -952,6 +955,9 @@ class TreeDistribution:
         ------
         SupportExhaustedError
             If there are fewer than k trees and `on_exhausted` is ``"raise"``.
+        ValueError
+            If the answer would take more than 2 GiB: `iterate_best_trees` gives the trees one after
+            the other.
 
         Notes
         -----
