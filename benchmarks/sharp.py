@@ -253,8 +253,8 @@ def _made_up_graphs(report: Report, settings: Settings, other: Any) -> None:
     families: dict[str, tuple[list[Floats], int, float]] = {}
     for n in (20, 60):
         for bond in (20.0, 40.0, 60.0):
-            families[f"pairs bound by e^{bond:g}, {n}"] = (list(bound(n, 2, bond)), 400, 20.0)
-    families["cycles of three, 60"] = (list(bound(60, 3, 30.0)), 400, 40.0)
+            families[f"pairs bound by e^{bond:g}, {n}"] = (list(bound(n, 2, bond)), 400, 10.0)
+    families["cycles of three, 60"] = (list(bound(60, 3, 30.0)), 400, 20.0)
     families["nested traps, 32"] = (list(nested(32, 30.0)), 400, 2.0)
     families["cliques, 60"] = (list(cliques(60, 5, 30.0)), 200, 2.0)
     for n in (10, 20, 60, 150):
