@@ -221,117 +221,98 @@ Index log_prob(const Batch& batch, Contiguous<const double> parts, Answer column
     return first_bad;
 }
 
-// P(root -> dependent), and the expected steps of Wilson's walk.
-void root_marginals(const Batch& batch, int workers, Answer out, Answer expected_steps) {
-    expect_size(out, batch.num_rows());
-    expect_size(expected_steps, batch.count());
+// kernel(graph, scratch, interrupt, arguments(g)...) for every graph g.
+template <class Kernel, class... Arguments>
+void solve_each(const Batch& batch, int workers, Kernel kernel, const Arguments&... arguments) {
     for_each_graph(
         batch, workers,
         [&](Index g, const Graph& graph, Workspace& workspace, const Interrupt& interrupt) {
-            return kernels->root_marginals(graph, workspace.scratch, interrupt,
-                                           out.data() + batch.first_row(g),
-                                           expected_steps.data() + g);
+            return kernel(graph, workspace.scratch, interrupt, arguments(g)...);
         });
 }
 
+// Such arguments: where the numbers of a graph begin in an array that has `count` of them per
+// graph, one per node, or one per arc; and the length of its rows in the last two.
+template <class SomeArray>
+auto per_graph(const Batch& batch, const SomeArray& array, Index count = 1) {
+    expect_size(array, batch.count() * count);
+    return [=, data = array.data()](Index g) { return data + g * count; };
+}
+template <class SomeArray>
+auto per_node(const Batch& batch, const SomeArray& array) {
+    expect_size(array, batch.num_rows());
+    return [&batch, data = array.data()](Index g) { return data + batch.first_row(g); };
+}
+template <class SomeArray>
+auto per_arc(const Batch& batch, const SomeArray& array) {
+    expect_size(array, batch.num_entries());
+    return [&batch, data = array.data()](Index g) { return data + batch.first_entry(g); };
+}
+auto widths(const Batch& batch) {
+    return [&batch](Index g) { return batch.width(g); };
+}
+
+// P(root -> dependent), and the expected steps of Wilson's walk.
+void root_marginals(const Batch& batch, int workers, Answer out, Answer expected_steps) {
+    solve_each(batch, workers, kernels->root_marginals, per_node(batch, out),
+               per_graph(batch, expected_steps));
+}
+
 void renyi_entropy(const Batch& batch, int workers, double order, Answer out) {
-    expect_size(out, batch.count());
-    for_each_graph(
-        batch, workers,
-        [&](Index g, const Graph& graph, Workspace& workspace, const Interrupt& interrupt) {
-            return kernels->renyi_entropy(graph, workspace.scratch, interrupt, order,
-                                          out.data() + g);
-        });
+    solve_each(
+        batch, workers, kernels->renyi_entropy, [=](Index) { return order; },
+        per_graph(batch, out));
 }
 
 // -log P of the greedy tree of each graph, or of a tree that is given.
 void tree_surprisal(const Batch& batch, int workers, bool is_given, Contiguous<std::int32_t> heads,
                     Answer out) {
-    expect_size(heads, batch.num_rows());
-    expect_size(out, batch.count());
-    for_each_graph(
-        batch, workers,
-        [&](Index g, const Graph& graph, Workspace& workspace, const Interrupt& interrupt) {
-            return kernels->tree_surprisal(graph, workspace.scratch, interrupt, is_given,
-                                           heads.data() + batch.first_row(g), out.data() + g);
-        });
+    solve_each(
+        batch, workers, kernels->tree_surprisal, [=](Index) { return is_given; },
+        per_node(batch, heads), per_graph(batch, out));
 }
 
 // KL(graph || other) for pairs of graphs of the same lengths, and the magnitude of its terms.
 void divergence(const Batch& batch, const Batch& other, int workers, Answer out) {
-    expect_size(out, 2 * batch.count());
     if (batch.lengths() != other.lengths()) {
         throw std::invalid_argument("the graphs of a pair do not have the same length");
     }
+    const auto pair = per_graph(batch, out, 2);
     for_each_graph(
         batch, workers,
         [&](Index g, const Graph& graph, Workspace& workspace, const Interrupt& interrupt) {
-            const Graph other_graph = other.load(g, workspace.answers);
-            return kernels->divergence(graph, other_graph, workspace.scratch, interrupt,
-                                       out.data() + 2 * g);
+            return kernels->divergence(graph, other.load(g, workspace.answers), workspace.scratch,
+                                       interrupt, pair(g));
         });
 }
 
 void arc_covariances(const Batch& batch, int workers, Contiguous<const double> direction,
                      Answer out) {
-    expect_size(direction, batch.num_entries());
-    expect_size(out, batch.num_entries());
-    for_each_graph(
-        batch, workers,
-        [&](Index g, const Graph& graph, Workspace& workspace, const Interrupt& interrupt) {
-            const Index first = batch.first_entry(g);
-            return kernels->arc_covariances(graph, workspace.scratch, interrupt,
-                                            direction.data() + first, out.data() + first,
-                                            batch.width(g));
-        });
+    solve_each(batch, workers, kernels->arc_covariances, per_arc(batch, direction),
+               per_arc(batch, out), widths(batch));
 }
 
 void arc_cumulants(const Batch& batch, int workers, Contiguous<const double> direction,
                    Contiguous<const double> other, Answer out) {
-    expect_size(direction, batch.num_entries());
-    expect_size(other, batch.num_entries());
-    expect_size(out, batch.num_entries());
-    for_each_graph(
-        batch, workers,
-        [&](Index g, const Graph& graph, Workspace& workspace, const Interrupt& interrupt) {
-            const Index first = batch.first_entry(g);
-            return kernels->arc_cumulants(graph, workspace.scratch, interrupt,
-                                          direction.data() + first, other.data() + first,
-                                          out.data() + first, batch.width(g));
-        });
+    solve_each(batch, workers, kernels->arc_cumulants, per_arc(batch, direction),
+               per_arc(batch, other), per_arc(batch, out), widths(batch));
 }
 
 void entropy_gradient_tangents(const Batch& batch, int workers, Contiguous<const double> direction,
                                Answer out) {
-    expect_size(direction, batch.num_entries());
-    expect_size(out, batch.num_entries());
-    for_each_graph(
-        batch, workers,
-        [&](Index g, const Graph& graph, Workspace& workspace, const Interrupt& interrupt) {
-            const Index first = batch.first_entry(g);
-            return kernels->entropy_gradient_tangents(graph, workspace.scratch, interrupt,
-                                                      direction.data() + first, out.data() + first,
-                                                      batch.width(g));
-        });
+    solve_each(batch, workers, kernels->entropy_gradient_tangents, per_arc(batch, direction),
+               per_arc(batch, out), widths(batch));
 }
 
 // Of a single graph: out[i, j, k, l], zeros on entry.
 void joint_marginals(const Batch& batch, Array<double, 4> out) {
     const Index size = batch.width(0);
-    expect_size(out, size * size * size * size);
-    for_each_graph(
-        batch, 1, [&](Index, const Graph& graph, Workspace& workspace, const Interrupt& interrupt) {
-            return kernels->joint_marginals(graph, workspace.scratch, interrupt, out.data(), size);
-        });
+    solve_each(batch, 1, kernels->joint_marginals, per_graph(batch, out, size * size * size * size),
+               widths(batch));
 }
 
 void mean_hitting_time(const Batch& batch, int workers, Answer out) {
-    expect_size(out, batch.count());
-    for_each_graph(
-        batch, workers,
-        [&](Index g, const Graph& graph, Workspace& workspace, const Interrupt& interrupt) {
-            return kernels->mean_hitting_time(graph, workspace.scratch, interrupt, out.data() + g);
-        });
+    solve_each(batch, workers, kernels->mean_hitting_time, per_graph(batch, out));
 }
 
 }  // namespace
