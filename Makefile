@@ -173,7 +173,11 @@ sanitize: $(VENV)/installed $(VENV)/tested
 	$(ASAN)/fuzz $(FUZZ_SECONDS) $(FUZZ_SEED)
 	$(TSAN)/fuzz $(FUZZ_SECONDS) $(FUZZ_SEED)
 
-portability: $(VENV)/created $(VENV)/crossed
+portability: core-portability
+	$(BIN)/python -m verification.hardening.package_on_arm
+
+core-portability: $(VENV)/created $(VENV)/crossed
+	@echo "the core; make portability also tests the package on ARM"
 	$(BIN)/python -m verification.hardening.portability
 
 # The same answers on other processors: how much longer do they take?

@@ -1,9 +1,9 @@
 """Is it true that a seed gives the same trees on every machine?  `make portability` finds out.
 
-The core and `digest.cpp` are compiled for this machine by its own compiler, and for ARM by zig's,
-and run here, ARM by QEMU's user mode. Every answer of the core on a few hundred graphs must have
-the same bits everywhere, with each instruction set. For macOS and Windows, which cannot be run
-here, the core is compiled, and not linked.
+The core and `digest.cpp` are compiled for this machine by its own compiler, and for ARM and Windows
+by zig's, and run here: ARM by QEMU's user mode, Windows by Wine. Every answer of the core on a few
+hundred graphs must have the same bits everywhere, with each instruction set. For macOS, which
+cannot be run here, the core is compiled, and not linked.
 """
 
 from __future__ import annotations
@@ -21,19 +21,33 @@ BUILD = ROOT / "build" / "portability"
 SHOWN = 20  # differences, at most
 
 
-# zig's names of other machines, and what runs their programs here.
+# zig's names of other machines, and what runs their programs here, with its package in Debian.
 TARGETS = {
-    "aarch64-linux-musl": "qemu-aarch64",
+    "aarch64-linux-musl": ("qemu-aarch64", "qemu-user"),
+    "x86_64-windows-gnu": ("wine", "wine"),
     "aarch64-macos": None,
     "x86_64-macos": None,
-    "x86_64-windows-gnu": None,
 }
+# Wine keeps its Windows in a folder; the one in the user's home is left alone.
+WINE = {"WINEPREFIX": str(BUILD / "wine"), "WINEDEBUG": "-all"}
 
 
-def run(command: list[str]) -> str:
+def missing(tool: str, package: str) -> str | None:
+    """Say that a program is not installed, and how to install it."""
+    if shutil.which(tool) is not None:
+        return None
+    return f"{tool} is not installed (Debian, Ubuntu: apt-get install {package})"
+
+
+def run(command: list[str], environment: dict[str, str] | None = None) -> str:
     """Run a compiler; what it says matters only if it fails."""
     finished = subprocess.run(
-        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+        env=os.environ | (environment or {}),
     )
     if finished.returncode != 0:
         sys.exit(f"{finished.stdout}\n{' '.join(command)} failed")
@@ -58,8 +72,8 @@ def build_here() -> Path:
     return folder
 
 
-def build_for(target: str, native: Path) -> Path:
-    """Compile for another machine with the options used here; link where the result can be run."""
+def build_for(target: str, native: Path, link: bool) -> Path:
+    """Compile for another machine with the options used here; link what can be run."""
     import ziglang  # part of the dependency group `cross`, and needed for nothing else
 
     compiler = [str(Path(ziglang.__file__).parent / "zig"), "c++", "-target", target]
@@ -70,7 +84,7 @@ def build_for(target: str, native: Path) -> Path:
         options = shlex.split(entry["command"])[1:]
         if "tests/core" in entry["file"] or "fuzz" in entry["file"]:
             continue
-        if not target.startswith("x86_64"):
+        if target != "x86_64-macos":  # ARM has no AVX2, and zig's Windows cannot ask for it
             if "-mavx2" in options:
                 continue
             options = [option for option in options if option != "-DARBORAND_HAS_AVX2"]
@@ -78,14 +92,17 @@ def build_for(target: str, native: Path) -> Path:
         options[output] = str(folder / Path(options[output]).as_posix().replace("/", "_"))
         objects.append(options[output])
         run([*compiler, *options])
-    if TARGETS[target]:
-        run([*compiler, "-static", *objects, "-o", str(folder / "digest")])
-    return folder
+    program = folder / "digest.exe"  # as Windows wants it
+    if link:
+        run([*compiler, "-static", *objects, "-o", str(program)])
+    return program
 
 
 def answers(command: list[str]) -> dict[str, str] | None:
     """Run the program: from question to digest, or None where there are no such kernels."""
-    finished = subprocess.run(command, capture_output=True, text=True, check=False)
+    finished = subprocess.run(
+        command, capture_output=True, text=True, check=False, env=os.environ | WINE
+    )
     if finished.returncode == 2:
         return None
     if finished.returncode != 0:
@@ -96,20 +113,21 @@ def answers(command: list[str]) -> dict[str, str] | None:
 
 def main() -> None:
     """Compile, run, compare; exit with an error if anything differs."""
-    missing = [name for name in TARGETS.values() if name and shutil.which(name) is None]
-    if missing:
-        sys.exit(f"{missing[0]} is not installed (Debian, Ubuntu: apt-get install qemu-user)")
     native = build_here()
+    programs = {"this machine": [str(native / "digest")]}
+    for target, emulator in TARGETS.items():
+        absent = missing(*emulator) if emulator else "nothing here runs it"
+        program = build_for(target, native, link=absent is None)
+        print(f"{target}: compiled", flush=True)
+        if emulator and absent is None:
+            programs[target] = [emulator[0], str(program)]
+        else:
+            print(f"LEFT OUT: the answers on {target}, because {absent}", flush=True)
     found = {
-        f"this machine, {name}": answers([str(native / "digest"), name])
+        f"{machine}, {name}": answers([*program, name])
+        for machine, program in programs.items()
         for name in ("baseline", "avx2")
     }
-    for target, emulator in TARGETS.items():
-        folder = build_for(target, native)
-        if emulator is None:
-            print(f"{target}: compiled", flush=True)
-        else:
-            found[target] = answers([emulator, str(folder / "digest"), "baseline"])
 
     expected = found["this machine, baseline"]
     assert expected is not None
