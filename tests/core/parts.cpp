@@ -7,7 +7,8 @@
 
 #include "elimination/censoring.hpp"
 #include "elimination/small_sets.hpp"
-#include "inference/four_graphs.hpp"
+#include "inference/covariances.hpp"
+#include "inference/entropy_gradient.hpp"
 #include "inference/log_partition.hpp"
 #include "numbers/exact_arithmetic.hpp"
 #include "numbers/exactly_scaled.hpp"
@@ -304,43 +305,68 @@ void absorb_rows(double* rows, Index count, Index others, Index end, Index strid
 
 // ---- four graphs at once
 
-// Of scores[4, m, m], without anything where there are no arcs: log Z and what it is made of,
-// numbers[4, 4 + m], and marginals[4, m, m] if they are wanted.  False: the graphs have to be
-// solved one by one.
-bool solve_four(const double* scores, Index num_words, bool single_root, bool wants_marginals,
-                double* numbers, double* marginals) {
-    const Index size = num_words + 1;
+// What is asked of one graph or of four: tests/core/parts.py has the same list.
+enum class Question { log_partition, marginals, covariances, entropy, entropy_gradient };
+
+// Of scores[count, m, m], without anything where there are no arcs, and of directions of the same
+// shape: numbers[count, 4 + m], log Z and what it is made of, or the entropy; and
+// matrices[count, m, m].  Of four graphs at once, false says that they have to be solved one by
+// one.
+bool answer(Question question, const double* scores, const double* directions, Index count,
+            Index num_words, bool single_root, double* numbers, double* matrices) {
+    const Index size = num_words + 1, area = size * size;
     Graph graphs[graphs_at_once];
-    PartitionOutput outputs[graphs_at_once];
-    double* of_graphs[graphs_at_once];
-    for (Index g = 0; g < graphs_at_once; ++g) {
-        graphs[g] = {scores + g * size * size, size, num_words, static_cast<TreeKind>(single_root)};
+    PartitionOutput outputs[graphs_at_once] = {};
+    const double* of_directions[graphs_at_once];
+    double* of_matrices[graphs_at_once];
+    double entropies[graphs_at_once] = {};
+    for (Index g = 0; g < count; ++g) {
+        graphs[g] = {scores + g * area, size, num_words, static_cast<TreeKind>(single_root)};
         outputs[g].column_shift = numbers + g * (4 + size) + 4;
-        of_graphs[g] = marginals + g * size * size;
+        of_directions[g] = directions + g * area;
+        of_matrices[g] = matrices + g * area;
     }
     const FloatingPointGuard guard;
+    const Interrupt interrupt;
     Scratch scratch;
     Arena arena(scratch);
-    const Status status = FourGraphs(graphs, arena, Interrupt{})
-                              .solve(outputs, wants_marginals ? of_graphs : nullptr, size);
-    for (Index g = 0; g < graphs_at_once; ++g) store_output(outputs[g], numbers + g * (4 + size));
-    return status == Status::ok;
-}
-
-// The same of one graph.
-bool solve_one(const double* scores, Index num_words, bool single_root, bool wants_marginals,
-               double* numbers, double* marginals) {
-    const Index size = num_words + 1;
-    const Graph graph{scores, size, num_words, static_cast<TreeKind>(single_root)};
-    PartitionOutput output{0, 0, 0, 0, numbers + 4};
-    LogPartitionAndMarginals both{{output}, {marginals, size}};
-    const FloatingPointGuard guard;
-    Scratch scratch;
-    Arena arena(scratch);
-    const Status status = wants_marginals
-                              ? solve(graph, both, arena, Interrupt{})
-                              : solve_as_a_whole(graph, both.log_partition, arena, Interrupt{});
-    store_output(output, numbers);
+    const bool at_once = count == graphs_at_once;
+    const auto solved = [&](auto work) {
+        return at_once ? attempt_four(graphs, work, arena, interrupt)
+                       : solve(graphs[0], work, arena, interrupt);
+    };
+    Status status = Status::ok;
+    if (question == Question::log_partition) {
+        LogPartition work{outputs};
+        status = at_once ? attempt_four_as_a_whole(graphs, work, arena, interrupt)
+                         : solve_as_a_whole(graphs[0], work, arena, interrupt);
+    } else if (question == Question::marginals) {
+        status = solved(LogPartitionAndMarginals{{outputs}, {of_matrices, size}});
+    } else if (question == Question::covariances) {
+        status = solved(ArcCovariances{of_directions, size, of_matrices, size});
+    } else if (question == Question::entropy && at_once) {
+        EntropiesFromPartitions work{entropies};
+        status = attempt_four(graphs, work, arena, interrupt);
+        if (status == Status::ok) status = work.find_others(graphs, count, arena, interrupt);
+    } else if (question == Question::entropy) {
+        status = find_entropy(graphs[0], entropies[0], arena, interrupt);
+    } else if (at_once) {
+        const double* of_scores[graphs_at_once];
+        for (Index g = 0; g < count; ++g) of_scores[g] = graphs[g].log_weights;
+        CovariancesWithScores work{{of_scores, size, of_matrices, size, -1.0}, {entropies}};
+        status = attempt_four(graphs, work, arena, interrupt);
+        if (status == Status::ok) {
+            status = work.entropies.find_others(graphs, count, arena, interrupt);
+        }
+    } else {
+        status = find_entropy_gradients(graphs, 1, of_matrices, size, entropies, arena, interrupt);
+    }
+    for (Index g = 0; g < count; ++g) {
+        const bool is_entropy =
+            question == Question::entropy || question == Question::entropy_gradient;
+        if (is_entropy) outputs[g].log_partition = entropies[g];
+        store_output(outputs[g], numbers + g * (4 + size));
+    }
     return status == Status::ok;
 }
 

@@ -61,10 +61,11 @@ _SIGNATURES = {
     "lost_share": (ctypes.c_double, "d", "p", "i"),
     "survivors": (ctypes.c_bool, "p", "i", "b", "p", "p", "p"),
     "absorb_rows": (None, "p", "i", "i", "i", "i", "p", "p", "p"),
-    "solve_four": (ctypes.c_bool, "p", "i", "b", "b", "p", "p"),
-    "solve_one": (ctypes.c_bool, "p", "i", "b", "b", "p", "p"),
+    "answer": (ctypes.c_bool, "i", "p", "p", "i", "i", "b", "p", "p"),
     "groups_of": (_INDEX, "p", "i", "i", "p", "p"),
 }
+# What can be asked of four graphs at once: the list of parts.cpp.
+QUESTIONS = ("log_partition", "marginals", "covariances", "entropy", "entropy_gradient")
 _TYPES = {
     "p": ctypes.c_void_p,
     "h": ctypes.c_void_p,
@@ -276,23 +277,30 @@ class Parts:
 
     # ---- four graphs at once
 
-    def four_at_once(self, scores, *, single_root, marginals):
-        """Return log Z with its parts and the marginals, or None if they are for one by one."""
-        scores = np.ascontiguousarray(scores, float)
+    def four_at_once(self, question, scores, directions, *, single_root):
+        """Return numbers and a matrix of each graph, or None if they are for one by one."""
+        scores, directions = (np.ascontiguousarray(x, float) for x in (scores, directions))
         count, size, _ = scores.shape
-        numbers, chances = np.zeros((count, 4 + size)), np.zeros(scores.shape)
-        solved = self("solve_four", scores, size - 1, single_root, marginals, numbers, chances)
-        return (numbers, chances) if solved else None
+        numbers, matrices = np.zeros((count, 4 + size)), np.zeros(scores.shape)
+        solved = self(
+            "answer",
+            QUESTIONS.index(question),
+            scores,
+            directions,
+            count,
+            size - 1,
+            single_root,
+            numbers,
+            matrices,
+        )
+        return (numbers, matrices) if solved else None
 
-    def one_by_one(self, scores, *, single_root, marginals):
-        scores = np.ascontiguousarray(scores, float)
-        count, size, _ = scores.shape
-        numbers, chances = np.zeros((count, 4 + size)), np.zeros(scores.shape)
-        for g in range(count):
-            assert self(
-                "solve_one", scores[g], size - 1, single_root, marginals, numbers[g], chances[g]
-            )
-        return numbers, chances
+    def one_by_one(self, question, scores, directions, *, single_root):
+        alone = [
+            self.four_at_once(question, one[None], direction[None], single_root=single_root)
+            for one, direction in zip(scores, directions, strict=True)
+        ]
+        return tuple(np.concatenate(parts) for parts in zip(*alone, strict=True))
 
     def groups(self, lengths, workers):
         """List the groups of graphs that are solved at once."""

@@ -149,8 +149,8 @@ class Interview {
     void ask_partition() {
         column_shift_.assign(size_, 0.0);
         partition_ = {0, 0, 0, 0, column_shift_.data()};
-        const Status status =
-            kernels_.log_partition(graph_, workspace_.scratch, interrupt_, partition_, nullptr, 0);
+        const Status status = kernels_.log_partition(&graph_, 1, workspace_.scratch, interrupt_,
+                                                     &partition_, nullptr, 0);
         has_partition_ = status == Status::ok;
         Digest digest;
         if (has_partition_) {
@@ -167,8 +167,9 @@ class Interview {
     void ask_marginals() {
         const Index stride = graph_.stride;
         std::vector<double> marginals(static_cast<std::size_t>(stride * stride), 0.0);
-        Status status = kernels_.arc_marginals(graph_, workspace_.scratch, interrupt_,
-                                               marginals.data(), stride);
+        double* const of_graph = marginals.data();
+        Status status =
+            kernels_.arc_marginals(&graph_, 1, workspace_.scratch, interrupt_, &of_graph, stride);
         Digest arcs;
         if (status == Status::ok) {
             for (Index j = 1; j <= graph_.num_words; ++j) {
@@ -204,49 +205,90 @@ class Interview {
         record("root marginals", status, root);
     }
 
-    // This graph beside others of its size that have the same trees: what is answered at all must
-    // be what each is answered alone.
+    // This graph beside others of its size that have the same trees: each is answered what it is
+    // answered alone.
     void ask_four_at_once() {
         const Index n = graph_.num_words, stride = graph_.stride;
         if (n < fewest_words_at_once || n > most_words_at_once) return;
-        std::vector<double> scores[graphs_at_once], shifts[graphs_at_once], chances[graphs_at_once];
+        std::vector<double> scores[graphs_at_once];
         Graph graphs[graphs_at_once];
-        PartitionOutput outputs[graphs_at_once];
-        double* marginals[graphs_at_once];
         for (std::size_t g = 0; g < graphs_at_once; ++g) {
             for (Index i = 0; i <= n; ++i) {
                 for (Index j = 0; j < stride; ++j) {
                     scores[g].push_back(graph_.score(i, j) / static_cast<double>(1 + g));
                 }
             }
-            shifts[g].assign(size_, 0.0);
-            chances[g].assign(scores[g].size(), 0.0);
             graphs[g] = {scores[g].data(), stride, n, graph_.kind};
-            outputs[g] = {0, 0, 0, 0, shifts[g].data()};
-            marginals[g] = chances[g].data();
         }
-        const Status at_once =
-            kernels_.solve_four(graphs, workspace_.scratch, interrupt_, outputs, marginals, stride);
-        Digest digest;
-        Status status = at_once == Status::left_range ? Status::ok : at_once;
-        for (std::size_t g = 0; g < graphs_at_once && status == Status::ok; ++g) {
-            std::vector<double> shift(size_, 0.0), alone(scores[g].size(), 0.0);
-            PartitionOutput output{0, 0, 0, 0, shift.data()};
-            status = kernels_.log_partition(graphs[g], workspace_.scratch, interrupt_, output,
-                                            alone.data(), stride);
-            if (status != Status::ok) break;
-            digest.add(output.log_partition);
-            digest.add(alone);
-            expect(at_once != Status::ok || (outputs[g].log_partition == output.log_partition &&
-                                             chances[g] == alone && shifts[g] == shift),
-                   "four graphs at once do not have the answers of one");
-        }
-        record("four graphs at once", status, digest);
+        // From graph g on: a row of numbers and a matrix of each.
+        using Numbers = std::vector<double>;
+        const auto ask = [&](const std::string& question, const auto& answer) {
+            const std::size_t area = scores[0].size();
+            Numbers together(graphs_at_once * area, 0.0), of_all(graphs_at_once * size_, 0.0);
+            Status status = answer(0, graphs_at_once, of_all.data(), together.data());
+            Digest digest;
+            for (std::size_t g = 0; g < graphs_at_once && status == Status::ok; ++g) {
+                Numbers alone(area, 0.0), of_one(size_, 0.0);
+                status = answer(static_cast<Index>(g), 1, of_one.data(), alone.data());
+                if (status != Status::ok) break;
+                digest.add(of_one);
+                digest.add(alone);
+                expect(std::equal(alone.begin(), alone.end(), &together[g * area]) &&
+                           std::equal(of_one.begin(), of_one.end(), &of_all[g * size_]),
+                       "four graphs at once do not have the answers of one");
+            }
+            record("four graphs at once: " + question, status, digest);
+        };
+        struct Matrices {
+            double* of[graphs_at_once];
+        };
+        const auto matrices = [&](double* all) {
+            Matrices begin;
+            for (std::size_t g = 0; g < graphs_at_once; ++g)
+                begin.of[g] = all + g * scores[0].size();
+            return begin;
+        };
+        const double* directions[graphs_at_once];
+        for (std::size_t g = 0; g < graphs_at_once; ++g) directions[g] = scores[3 - g].data();
+        Scratch& scratch = workspace_.scratch;
+        ask("log Z", [&](Index g, Index count, double* numbers, double*) {
+            PartitionOutput outputs[graphs_at_once] = {};
+            for (Index k = 0; k < count; ++k) {
+                outputs[k].column_shift = numbers + k * static_cast<Index>(size_);
+            }
+            const Status status =
+                kernels_.log_partition(graphs + g, count, scratch, interrupt_, outputs, nullptr, 0);
+            // There is no shift of the root.
+            for (Index k = 0; k < count; ++k) outputs[k].column_shift[0] = outputs[k].log_partition;
+            return status;
+        });
+        ask("marginals", [&](Index g, Index count, double*, double* all) {
+            return kernels_.arc_marginals(graphs + g, count, scratch, interrupt_, matrices(all).of,
+                                          stride);
+        });
+        ask("covariances", [&](Index g, Index count, double*, double* all) {
+            return kernels_.arc_covariances(graphs + g, count, scratch, interrupt_, directions + g,
+                                            matrices(all).of, stride);
+        });
+        ask("entropy", [&](Index g, Index count, double* numbers, double*) {
+            double entropies[graphs_at_once] = {};
+            const Status status =
+                kernels_.entropy(graphs + g, count, scratch, interrupt_, entropies);
+            for (Index k = 0; k < count; ++k) numbers[k * static_cast<Index>(size_)] = entropies[k];
+            return status;
+        });
+        ask("entropy gradient", [&](Index g, Index count, double* numbers, double* all) {
+            double entropies[graphs_at_once] = {};
+            const Status status = kernels_.entropy_gradient(graphs + g, count, scratch, interrupt_,
+                                                            matrices(all).of, stride, entropies);
+            for (Index k = 0; k < count; ++k) numbers[k * static_cast<Index>(size_)] = entropies[k];
+            return status;
+        });
     }
 
     void ask_numbers() {
         double entropy = 0.0, mean = 0.0;
-        Status status = kernels_.entropy(graph_, workspace_.scratch, interrupt_, &entropy);
+        Status status = kernels_.entropy(&graph_, 1, workspace_.scratch, interrupt_, &entropy);
         Digest digest;
         if (status == Status::ok) {
             expect(entropy >= 0, "the entropy is negative or not a number");

@@ -694,6 +694,22 @@ PARTS = (
         FOUR_GRAPHS,
     ),
     Mutant(
+        "tangents of four graphs are added in another order",
+        "src/core/numbers/dual.hpp",
+        "                tangent[i][j] += factor.value.values * row[j].tangent.values;\n"
+        "                tangent[i][j] += factor.tangent.values * row[j].value.values;\n",
+        "                tangent[i][j] += factor.tangent.values * row[j].value.values;\n"
+        "                tangent[i][j] += factor.value.values * row[j].tangent.values;\n",
+        FOUR_GRAPHS,
+    ),
+    Mutant(
+        "of equal results of four graphs the last is the highest",
+        "src/core/numbers/of_four_graphs.hpp",
+        "const FourIntegers is_higher = x[i].values > highest;",
+        "const FourIntegers is_higher = x[i].values >= highest;",
+        FOUR_GRAPHS,
+    ),
+    Mutant(
         "graphs that differ in the leading order go straight to the root alike",
         "src/core/elimination/recursion.hpp",
         "if (is_zero(at_once)) return of_root + landing_stride_;",

@@ -11,7 +11,6 @@
 #include "inference/divergence.hpp"
 #include "inference/entropy.hpp"
 #include "inference/entropy_gradient.hpp"
-#include "inference/four_graphs.hpp"
 #include "inference/greedy_tree.hpp"
 #include "inference/hitting_times.hpp"
 #include "inference/joint_marginals.hpp"
@@ -22,6 +21,7 @@
 #include "numbers/logarithm.hpp"
 #include "sampling/with_replacement.hpp"
 #include "sampling/without_replacement.hpp"
+#include "walk/problem_of_four_graphs.hpp"
 
 namespace arborand {
 namespace ARBORAND_ISA {
@@ -64,20 +64,43 @@ Status run(const Graph& graph, Scratch& scratch, const Interrupt& interrupt, Wor
     return solve(graph, work, arena, interrupt);
 }
 
-Status log_partition(const Graph& graph, Scratch& scratch, const Interrupt& interrupt,
-                     PartitionOutput& output, double* marginals, Index stride) {
-    LogPartitionAndMarginals both{{output}, {marginals, stride}};
-    if (marginals != nullptr) return run(graph, scratch, interrupt, both);
+// On one graph or on four; work_from(g) makes the work on the graphs from g on.
+template <class WorkFrom>
+Status run_all(const Graph* graphs, Index count, Scratch& scratch, const Interrupt& interrupt,
+               const WorkFrom& work_from) {
     const FloatingPointGuard guard;
     Arena arena(scratch);
-    return solve_as_a_whole(graph, both.log_partition, arena, interrupt);
+    return solve_all(
+        count,
+        [&] {
+            auto work = work_from(0);
+            return attempt_four(graphs, work, arena, interrupt);
+        },
+        [&](Index g) {
+            auto work = work_from(g);
+            return solve(graphs[g], work, arena, interrupt);
+        });
 }
 
-Status solve_four(const Graph* graphs, Scratch& scratch, const Interrupt& interrupt,
-                  PartitionOutput* outputs, double* const* marginals, Index stride) {
+Status log_partition(const Graph* graphs, Index count, Scratch& scratch, const Interrupt& interrupt,
+                     PartitionOutput* outputs, double* const* marginals, Index stride) {
+    if (marginals != nullptr) {
+        return run_all(graphs, count, scratch, interrupt, [&](Index g) {
+            return LogPartitionAndMarginals{{outputs + g}, {marginals + g, stride}};
+        });
+    }
     const FloatingPointGuard guard;
     Arena arena(scratch);
-    return FourGraphs(graphs, arena, interrupt).solve(outputs, marginals, stride);
+    return solve_all(
+        count,
+        [&] {
+            LogPartition work{outputs};
+            return attempt_four_as_a_whole(graphs, work, arena, interrupt);
+        },
+        [&](Index g) {
+            LogPartition work{outputs + g};
+            return solve_as_a_whole(graphs[g], work, arena, interrupt);
+        });
 }
 
 Status log_prob(const Graph& graph, const PartitionOutput& partition, Scratch& scratch,
@@ -96,10 +119,10 @@ Status log_prob(const Graph& graph, const PartitionOutput& partition, Scratch& s
     return Status::ok;
 }
 
-Status arc_marginals(const Graph& graph, Scratch& scratch, const Interrupt& interrupt,
-                     double* marginals, Index stride) {
-    ArcMarginals work{marginals, stride};
-    return run(graph, scratch, interrupt, work);
+Status arc_marginals(const Graph* graphs, Index count, Scratch& scratch, const Interrupt& interrupt,
+                     double* const* marginals, Index stride) {
+    return run_all(graphs, count, scratch, interrupt,
+                   [&](Index g) { return ArcMarginals{marginals + g, stride}; });
 }
 
 Status root_marginals(const Graph& graph, Scratch& scratch, const Interrupt& interrupt,
@@ -114,10 +137,11 @@ Status root_marginals(const Graph& graph, Scratch& scratch, const Interrupt& int
     return status;
 }
 
-Status entropy(const Graph& graph, Scratch& scratch, const Interrupt& interrupt, double* entropy) {
+Status entropy(const Graph* graphs, Index count, Scratch& scratch, const Interrupt& interrupt,
+               double* entropies) {
     const FloatingPointGuard guard;
     Arena arena(scratch);
-    return find_entropy(graph, *entropy, arena, interrupt);
+    return find_entropies(graphs, count, entropies, arena, interrupt);
 }
 
 Status renyi_entropy(const Graph& graph, Scratch& scratch, const Interrupt& interrupt, double order,
@@ -149,30 +173,33 @@ Status divergence(const Graph& graph, const Graph& other, Scratch& scratch,
     return status;
 }
 
-Status arc_covariances(const Graph& graph, Scratch& scratch, const Interrupt& interrupt,
-                       const double* direction, double* covariances, Index stride) {
-    ArcCovariances work{{direction, stride}, covariances, stride};
-    return run(graph, scratch, interrupt, work);
+Status arc_covariances(const Graph* graphs, Index count, Scratch& scratch,
+                       const Interrupt& interrupt, const double* const* directions,
+                       double* const* covariances, Index stride) {
+    return run_all(graphs, count, scratch, interrupt, [&](Index g) {
+        return ArcCovariances{directions + g, stride, covariances + g, stride};
+    });
 }
 
 Status arc_cumulants(const Graph& graph, Scratch& scratch, const Interrupt& interrupt,
                      const double* direction, const double* other, double* cumulants,
                      Index stride) {
-    ArcCumulants work{{direction, stride}, {other, stride}, cumulants, stride};
+    ArcCumulants work{direction, other, cumulants, stride};
     return run(graph, scratch, interrupt, work);
 }
 
-Status entropy_gradient(const Graph& graph, Scratch& scratch, const Interrupt& interrupt,
-                        double* gradient, Index stride, double* entropy) {
+Status entropy_gradient(const Graph* graphs, Index count, Scratch& scratch,
+                        const Interrupt& interrupt, double* const* gradients, Index stride,
+                        double* entropies) {
     const FloatingPointGuard guard;
     Arena arena(scratch);
-    return find_entropy_gradient(graph, gradient, stride, entropy, arena, interrupt);
+    return find_entropy_gradients(graphs, count, gradients, stride, entropies, arena, interrupt);
 }
 
 Status entropy_gradient_tangents(const Graph& graph, Scratch& scratch, const Interrupt& interrupt,
                                  const double* direction, double* tangents, Index stride) {
     const FloatingPointGuard guard;
-    EntropyGradientTangents work{{direction, stride}, tangents, stride};
+    EntropyGradientTangents work{direction, tangents, stride};
     Arena arena(scratch);
     return solve_beyond_double(graph, work, arena, interrupt);
 }
@@ -248,7 +275,6 @@ const Kernels& kernels() {
                                   has_zero_or_low,
                                   all_below_infinity,
                                   log_partition,
-                                  solve_four,
                                   log_prob,
                                   arc_marginals,
                                   root_marginals,

@@ -31,25 +31,25 @@ struct Kernels {
     bool (*has_zero_or_low)(const double* x, Index count, double low);
     // Whether all numbers are below +inf, and none is NaN.
     bool (*all_below_infinity)(const double* x, Index count);
+    // Functions that take a list of graphs take one, or four of the same kind, number of words and
+    // stride (types/graph.hpp), which are solved at once where that can be, with the bits
+    // that each has alone.  Whatever else belongs to one graph is then a list, too.
+    //
     // marginals[head * stride + dependent] as well, unless null
-    Status (*log_partition)(const Graph&, Scratch&, const Interrupt&, PartitionOutput&,
-                            double* marginals, Index stride);
-    // The same for four graphs of one kind and one number of words (types/graph.hpp), with the
-    // same bits; log Z, too, unless null.  left_range: they have to be solved one by one.
-    Status (*solve_four)(const Graph*, Scratch&, const Interrupt&, PartitionOutput*,
-                         double* const* marginals, Index stride);
+    Status (*log_partition)(const Graph*, Index count, Scratch&, const Interrupt&, PartitionOutput*,
+                            double* const* marginals, Index stride);
     // The log-probabilities of `count` trees with heads[tree * stride + node], out[tree *
     // out_stride]; -inf for one outside the support.  Stops at the first that is not a tree, and
     // sets num_trees to the number before it.
     Status (*log_prob)(const Graph&, const PartitionOutput&, Scratch&, const std::int32_t* heads,
                        Index stride, Index count, double* out, Index out_stride, Index& num_trees);
     // marginals[head * stride + dependent]
-    Status (*arc_marginals)(const Graph&, Scratch&, const Interrupt&, double* marginals,
-                            Index stride);
+    Status (*arc_marginals)(const Graph*, Index count, Scratch&, const Interrupt&,
+                            double* const* marginals, Index stride);
     // marginals[dependent]; expected_steps is written for spanning trees only
     Status (*root_marginals)(const Graph&, Scratch&, const Interrupt&, double* marginals,
                              double* expected_steps);
-    Status (*entropy)(const Graph&, Scratch&, const Interrupt&, double* entropy);
+    Status (*entropy)(const Graph*, Index count, Scratch&, const Interrupt&, double* entropies);
     // The Renyi entropy of an order that is neither negative nor infinite.
     Status (*renyi_entropy)(const Graph&, Scratch&, const Interrupt&, double order,
                             double* entropy);
@@ -62,15 +62,16 @@ struct Kernels {
     Status (*divergence)(const Graph& graph, const Graph& other, Scratch&, const Interrupt&,
                          double* divergence);
     // covariances[head * stride + dependent] with the sum of direction[head * stride + dependent]
-    Status (*arc_covariances)(const Graph&, Scratch&, const Interrupt&, const double* direction,
-                              double* covariances, Index stride);
+    Status (*arc_covariances)(const Graph*, Index count, Scratch&, const Interrupt&,
+                              const double* const* directions, double* const* covariances,
+                              Index stride);
     // cumulants[head * stride + dependent]: the derivative of the covariances with the sum of
     // `direction` in the direction `other` of the scores
     Status (*arc_cumulants)(const Graph&, Scratch&, const Interrupt&, const double* direction,
                             const double* other, double* cumulants, Index stride);
-    // gradient[head * stride + dependent], whatever the scores; and the entropy, unless null
-    Status (*entropy_gradient)(const Graph&, Scratch&, const Interrupt&, double* gradient,
-                               Index stride, double* entropy);
+    // gradient[head * stride + dependent], whatever the scores; and the entropies, unless null
+    Status (*entropy_gradient)(const Graph*, Index count, Scratch&, const Interrupt&,
+                               double* const* gradients, Index stride, double* entropies);
     // tangents[head * stride + dependent]: the derivative of that gradient in a direction
     Status (*entropy_gradient_tangents)(const Graph&, Scratch&, const Interrupt&,
                                         const double* direction, double* tangents, Index stride);

@@ -421,7 +421,7 @@ bool recurse(const Number* walk, Leaf& leaf, Problem<Scalar>& problem) {
     Recursion<Number, Leaf> recursion(walk, problem.graph.num_words, leaf, problem.arena,
                                       problem.interrupt);
     const bool finished = recursion.run();
-    problem.partition = recursion.partition();
+    set_partition(problem, recursion.partition());
     return finished;
 }
 

@@ -19,15 +19,9 @@
 namespace arborand {
 namespace ARBORAND_ISA {
 
-// The plain number in a number with a tangent.
-inline double value_of(Dual x) { return x.value; }
-template <class Number>
-inline const auto& value_of(const Number& x) {
-    return x.value;
-}
-
 // P (y - base), for a number x with the chance P = x * inverse and the logarithmic derivative y.
-inline double excess(Dual x, double base, double inverse, double) {
+template <class Real>
+inline Real excess(const Dual<Real>& x, Real base, Real inverse, Real) {
     return (x.tangent - base * x.value) * inverse;
 }
 template <class Value>
@@ -38,66 +32,79 @@ inline double excess(const WithRate<Value>& x, double base, const Value&, double
 // With P_i proportional to x_i, the derivative of P_i is P_i (y_i - sum over k of P_k y_k), where y
 // are the logarithmic derivatives.  They are taken relative to that of the most probable head: its
 // own is then 0, so that where it has nearly all the mass the mean is a sum of small terms.
-template <class Number>
+template <class Number, class Real>  // Real: double or OfFourGraphs
 struct CovarianceLeaf : ReadingLeaf {
     Index n;
-    Number* weight;       // n + 1
-    double* chance;       // row j: the heads of node j
-    double* covariances;  // likewise
+    Number* weight;     // n + 1
+    Real* chance;       // row j: the heads of node j
+    Real* covariances;  // likewise
     Index stride;
 
     void visit(Index j, const LeafView<Number>& leaf) {
         weight[0] = leaf.root_weight;
         for (Index i = 0; i < n; ++i) weight[i + 1] = leaf.row[i] * leaf.h[i];
-        auto total = value_of(weight[0]);
-        for (Index i = 1; i <= n; ++i) total += value_of(weight[i]);
+        auto total = weight[0].value;
+        for (Index i = 1; i <= n; ++i) total += weight[i].value;
         const auto inverse = decltype(total)(1.0) / total;
-        double* chances = chance + j * stride;
-        Index best = 0;
-        for (Index i = 0; i <= n; ++i) {
-            chances[i] = to_double(value_of(weight[i]) * inverse);
-            if (chances[i] > chances[best]) best = i;
+        Real* chances = chance + j * stride;
+        for (Index i = 0; i <= n; ++i) chances[i] = to_double(weight[i].value * inverse);
+        Index best[num_graphs<Real>];
+        find_highest(chances, n + 1, best);
+        Real base(0.0);
+        for (Index g = 0; g < num_graphs<Real>; ++g) {
+            of_graph(base, g) = rate_of(weight[best[g]], g);
         }
-        const double base = rate_of(weight[best]);
-        double* excesses = covariances + j * stride;
+        Real* excesses = covariances + j * stride;
         for (Index i = 0; i <= n; ++i) excesses[i] = excess(weight[i], base, inverse, chances[i]);
-        excesses[best] = 0.0;
-        const double mean = sum(excesses, n + 1);
+        for (Index g = 0; g < num_graphs<Real>; ++g) of_graph(excesses[best[g]], g) = 0.0;
+        const Real mean = sum(excesses, n + 1);
         for (Index i = 0; i <= n; ++i) excesses[i] -= chances[i] * mean;
     }
 };
 
+// Everything per graph is a list, with an entry for each graph of the problem.
 struct ArcCovariances {
-    Direction direction;
-    double* covariances;  // [head * stride + dependent]; all other entries are left alone
+    const double* const* directions;  // [head * stride + dependent], finite on every arc
+    Index direction_stride;
+    double* const* covariances;  // [head * stride + dependent]; all other entries are left alone
     Index stride;
-    double* marginals = nullptr;  // a row of n + 1 heads per node, found on the way
+    double sign = 1.0;  // with which they are written
 
     template <class Scalar>
     using Number = typename TangentOf<Scalar>::Number;
+    template <class Scalar>
+    using Leaf = CovarianceLeaf<Number<Scalar>, Result<Scalar>>;
 
     template <class Scalar>
     static std::size_t workspace(Index n) {
         return Arena::rounded<Number<Scalar>>(n * walk_stride(n)) +
-               Arena::rounded<Number<Scalar>>(n + 1) + Arena::rounded<double>(n + 1) +
-               2 * Arena::rounded<double>(n * (n + 1)) +
-               Recursion<Number<Scalar>, CovarianceLeaf<Number<Scalar>>>::workspace(n);
+               Arena::rounded<Number<Scalar>>(n + 1) + Direction<Result<Scalar>>::workspace(n) +
+               2 * Arena::rounded<Result<Scalar>>(n * (n + 1)) +
+               Recursion<Number<Scalar>, Leaf<Scalar>>::workspace(n);
     }
 
     template <class Scalar>
-    bool operator()(Problem<Scalar>& problem) {
+    bool operator()(Problem<Scalar>& problem) const {
+        const Index n = problem.graph.num_words;
+        return find(problem, problem.arena.template take<Result<Scalar>>(n * (n + 1)));
+    }
+
+    // The marginals are found on the way: a row of n + 1 heads per node.
+    template <class Scalar>
+    bool find(Problem<Scalar>& problem, Result<Scalar>* marginals) const {
         const Index n = problem.graph.num_words, width = walk_stride(n);
         Number<Scalar>* walk = problem.arena.template take<Number<Scalar>>(n * width);
-        direction.prepare(problem.graph, problem.arena.template take<double>(n + 1));
+        const Direction<Result<Scalar>> direction(problem, directions, direction_stride);
         fill_carrying(problem.walk, n, width, walk, [&](const Scalar& weight, Index i, Index j) {
-            return TangentOf<Scalar>::make(weight, direction(i, j));
+            return TangentOf<Scalar>::make(weight, direction(weight, i, j));
         });
         Number<Scalar>* weight = problem.arena.template take<Number<Scalar>>(n + 1);
-        marginals = problem.arena.template take<double>(n * (n + 1));
-        double* by_dependent = problem.arena.template take<double>(n * (n + 1));
-        CovarianceLeaf<Number<Scalar>> leaf{{}, n, weight, marginals, by_dependent, n + 1};
+        Result<Scalar>* by_dependent = problem.arena.template take<Result<Scalar>>(n * (n + 1));
+        Leaf<Scalar> leaf{{}, n, weight, marginals, by_dependent, n + 1};
         if (!recurse(walk, leaf, problem)) return false;
-        for (Index i = 0; i < n * (n + 1); ++i) by_dependent[i] *= direction.scale();
+        const Result<Scalar> scale = direction.scale * Result<Scalar>(sign), zero(0.0);
+        // Added to 0, so that arcs of no tree get 0 and not -0.
+        for (Index i = 0; i < n * (n + 1); ++i) by_dependent[i] = zero + by_dependent[i] * scale;
         write_by_head(by_dependent, n, covariances, stride);
         return true;
     }

@@ -83,8 +83,8 @@ struct CumulantPass {
     template <class Scalar>
     static std::size_t workspace(Index n) {
         return Arena::rounded<Number<Scalar>>(n * walk_stride(n)) +
-               Arena::rounded<Number<Scalar>>(n + 1) + 3 * Arena::rounded<double>(n + 1) +
-               Arena::rounded<double>(n * (n + 1)) +
+               Arena::rounded<Number<Scalar>>(n + 1) + 2 * Direction<double>::workspace(n) +
+               Arena::rounded<double>(n + 1) + Arena::rounded<double>(n * (n + 1)) +
                Recursion<Number<Scalar>, Leaf<Scalar>>::workspace(n);
     }
 
@@ -103,13 +103,13 @@ struct CumulantPass {
         for (Index i = 0; i < n * (n + 1); ++i) {
             by_dependent[i] = by_dependent[i] * scales[0] * scales[1];
         }
-        write_by_head(by_dependent, n, out, stride);
+        write_by_head(by_dependent, n, &out, stride);
         return true;
     }
 };
 
 struct ArcCumulants {
-    Direction direction, other;
+    const double *direction, *other;  // [head * stride + dependent], finite on every arc
     double* cumulants;  // [head * stride + dependent]; all other entries are left alone
     Index stride;
 
@@ -120,21 +120,21 @@ struct ArcCumulants {
 
     template <class Scalar>
     bool operator()(Problem<Scalar>& problem) {
-        const Index n = problem.graph.num_words;
-        direction.prepare(problem.graph, problem.arena.template take<double>(n + 1));
-        other.prepare(problem.graph, problem.arena.template take<double>(n + 1));
+        const Direction<double> first(problem, &direction, stride);
+        const Direction<double> second(problem, &other, stride);
         const auto make = [&](const Scalar& weight, Index i, Index j) {
-            return WithCumulants<Scalar, false>{weight, direction(i, j), other(i, j), 0.0};
+            return WithCumulants<Scalar, false>{weight, first(weight, i, j), second(weight, i, j),
+                                                0.0};
         };
-        return CumulantPass<false>::run(problem, make, {direction.scale(), other.scale()},
-                                        cumulants, stride);
+        return CumulantPass<false>::run(problem, make, {first.scale, second.scale}, cumulants,
+                                        stride);
     }
 };
 
 // For UnboundedDouble and ExactlyScaled.
 struct EntropyGradientTangents {
-    Direction direction;
-    double* tangents;  // [head * stride + dependent]; all other entries are left alone
+    const double* direction;  // [head * stride + dependent], finite on every arc
+    double* tangents;         // [head * stride + dependent]; all other entries are left alone
     Index stride;
 
     template <class Scalar>
@@ -144,12 +144,11 @@ struct EntropyGradientTangents {
 
     template <class Scalar>
     bool operator()(Problem<Scalar>& problem) {
-        const Index n = problem.graph.num_words;
-        direction.prepare(problem.graph, problem.arena.template take<double>(n + 1));
+        const Direction<double> first(problem, &direction, stride);
         const auto make = [&](const Scalar& weight, Index i, Index j) {
-            return WithCumulants<Scalar, true>{weight, direction(i, j), 0.0, 0.0};
+            return WithCumulants<Scalar, true>{weight, first(weight, i, j), 0.0, 0.0};
         };
-        return CumulantPass<true>::run(problem, make, {direction.scale(), 1.0}, tangents, stride);
+        return CumulantPass<true>::run(problem, make, {first.scale, 1.0}, tangents, stride);
     }
 };
 

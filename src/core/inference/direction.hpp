@@ -4,60 +4,99 @@
 #include <cmath>
 
 #include "numbers/bits.hpp"
+#include "numbers/of_four_graphs.hpp"
+#include "numbers/row_copies.hpp"
 #include "types/graph.hpp"
 #include "types/index.hpp"
+#include "walk/problem_of_four_graphs.hpp"
 
 namespace arborand {
 namespace ARBORAND_ISA {
 
+namespace direction_detail {
+
+// Directions are divided by a power of two, so that neither huge nor tiny ones leave the range.
+inline int exponent_of(const Graph& graph, const double* values, Index stride) {
+    FourDoubles largest = broadcast(0.0);
+    const auto note = [&](FourDoubles score, FourDoubles value) {
+        // Where there is no arc, it may be anything, and to compare it may raise a flag.
+        const FourDoubles zero = broadcast(0.0);
+        const FourDoubles of_arc = select(score > broadcast(-HUGE_VAL), value, zero);
+        const FourDoubles size = select(of_arc > zero, of_arc, -of_arc);
+        largest = select(size > largest, size, largest);
+    };
+    for (Index i = 0; i <= graph.num_words; ++i) {
+        const double* scores = graph.log_weights + i * graph.stride + 1;
+        const double* of_head = values + i * stride + 1;
+        in_vectors(
+            graph.num_words, [&](Index j) { note(load(scores + j), load(of_head + j)); },
+            [&](Index j) { note(broadcast(scores[j]), broadcast(of_head[j])); });
+    }
+    const double size = highest_of(largest);
+    const int exponent = size > 0 ? std::ilogb(size) : 0;
+    return exponent < -1000 ? -1000 : exponent > 1000 ? 1000 : exponent;
+}
+
+// All trees have one arc into a node, so that a constant may be subtracted from a column.  That of
+// the heaviest arc makes the tangents of a nearly certain tree vanish.  gauge[dependent - 1].
+inline void find_gauge(const Graph& graph, const double* values, Index stride, double* gauge) {
+    const auto heaviest = [&](const auto& at, Index j) {
+        FourDoubles highest = at(graph.log_weights + j + 1), value = at(values + j + 1);
+        for (Index i = 1; i <= graph.num_words; ++i) {
+            const FourDoubles score = at(graph.log_weights + i * graph.stride + j + 1);
+            const FourIntegers is_higher = score > highest;
+            highest = select(is_higher, score, highest);
+            value = select(is_higher, at(values + i * stride + j + 1), value);
+        }
+        return value;
+    };
+    in_vectors(
+        graph.num_words, [&](Index j) { store(gauge + j, heaviest(load, j)); },
+        [&](Index j) {
+            gauge[j] = heaviest([](const double* from) { return broadcast(*from); }, j)[0];
+        });
+}
+
+}  // namespace direction_detail
+
+template <class Real>  // double or OfFourGraphs
 struct Direction {
-    const double* values;  // [head * stride + dependent], finite on every arc
+    const double* const* values;  // [head * stride + dependent] of each graph, finite on every arc
     Index stride;
-    double* gauge = nullptr;  // n + 1
-    int exponent = 0;
+    Real* gauge;  // n + 1
+    Real scale;   // covariances are in proportion to this
+    Real unscale;
 
-    // With room for n + 1 numbers.
-    void prepare(const Graph& graph, double* room) {
-        gauge = room;
-        find_exponent(graph);
-        find_gauge(graph);
+    static std::size_t workspace(Index n) {
+        return Arena::rounded<Real>(n + 1) + Arena::rounded<double>(n);
     }
 
-    // Covariances are in proportion to this.
-    double scale() const { return power_of_two(exponent); }
-
-    double operator()(Index head, Index dependent) const {
-        const double unscale = power_of_two(-exponent);
-        return at(head, dependent) * unscale - gauge[dependent] * unscale;
-    }
-
-  private:
-    double at(Index head, Index dependent) const { return values[head * stride + dependent]; }
-
-    // Directions are divided by a power of two, so that neither huge nor tiny ones leave the range.
-    void find_exponent(const Graph& graph) {
-        double largest = 0.0;
-        for (Index i = 0; i <= graph.num_words; ++i) {
-            for (Index j = 1; j <= graph.num_words; ++j) {
-                if (graph.score(i, j) == -HUGE_VAL) continue;
-                const double x = std::fabs(at(i, j));
-                largest = x > largest ? x : largest;
+    template <class Scalar>
+    Direction(Problem<Scalar>& problem, const double* const* values, Index stride)
+        : values(values), stride(stride) {
+        using namespace direction_detail;
+        const Index n = problem.graph.num_words;
+        gauge = problem.arena.template take<Real>(n + 1);
+        double* of_heaviest = problem.arena.template take<double>(n);
+        for (Index g = 0; g < num_graphs<Real>; ++g) {
+            const Graph& graph = of_graph(problem, g).graph;
+            const int exponent = exponent_of(graph, values[g], stride);
+            of_graph(scale, g) = power_of_two(exponent);
+            of_graph(unscale, g) = power_of_two(-exponent);
+            find_gauge(graph, values[g], stride, of_heaviest);
+            for (Index j = 0; j < n; ++j) {
+                of_graph(gauge[j + 1], g) = of_heaviest[j] * power_of_two(-exponent);
             }
         }
-        exponent = largest > 0 ? std::ilogb(largest) : 0;
-        exponent = exponent < -1000 ? -1000 : exponent > 1000 ? 1000 : exponent;
     }
 
-    // All trees have one arc into a node, so that a constant may be subtracted from a column.  That
-    // of the heaviest arc makes the tangents of a nearly certain tree vanish.
-    void find_gauge(const Graph& graph) {
-        for (Index j = 1; j <= graph.num_words; ++j) {
-            Index heaviest = 0;
-            for (Index i = 1; i <= graph.num_words; ++i) {
-                if (graph.score(i, j) > graph.score(heaviest, j)) heaviest = i;
-            }
-            gauge[j] = at(heaviest, j);
-        }
+    // Of an arc; 0 in graphs in which its weight is 0.
+    template <class Scalar>
+    Real operator()(const Scalar& weight, Index head, Index dependent) const {
+        const Real value = entry_of<Real>(values, head * stride + dependent);
+        const auto is_arc = are_positive(weight);
+        const Real zero(0.0);
+        return choose(is_arc, value, zero) * unscale - choose(is_arc, gauge[dependent], zero);
     }
 };
 
@@ -68,7 +107,7 @@ void fill_carrying(const Scalar* walk, Index n, Index width, Number* to, const M
     for (Index j = 0; j < n; ++j, walk += width, to += width) {
         for (Index i = 0; i < width; ++i) {
             const Index head = i < n ? i + 1 : 0;
-            const bool is_arc = head != j + 1 && is_positive(walk[i]);
+            const bool is_arc = head != j + 1 && !is_zero(walk[i]);
             to[i] = is_arc ? make(walk[i], head, j + 1) : Number();
         }
     }

@@ -15,33 +15,36 @@ namespace ARBORAND_ISA {
 
 // Without any tree: with Z' the summed weights of the shifted graph, which the marginals came with,
 // H is log Z' minus the mean of a tree's shifted score.  The quickest way, and good unless one tree
-// has much of the mass: log Z' is right to 2^-50 n.  False: not good enough, or not in double.
-// marginals[dependent * (n + 1) + head]; `magnitude` is as below.
-inline bool entropy_from_partition(const Problem<double>& problem, const double* marginals,
-                                   double& entropy, double& magnitude) {
+// has much of the mass: log Z' is right to 2^-50 n.  marginals[dependent * (n + 1) + head];
+// `magnitude` is as below.
+template <class Real>  // double or OfFourGraphs
+void find_entropy_from_partition(Problem<Real>& problem, const Real* marginals, Real& entropy,
+                                 Real& magnitude) {
     const Index n = problem.graph.num_words;
-    CompensatedSum total;
-    const Logarithm log_partition = log_parts(problem.partition);
-    total.add(log_partition.high);
-    total.add(log_partition.low);
-    magnitude = std::fabs(log_partition.high) + static_cast<double>(n);
+    CompensatedSumOf<Real> total;
+    Real high(0.0), low(0.0);
+    for (Index g = 0; g < num_graphs<Real>; ++g) {
+        const Logarithm log_partition = log_parts(of_graph(problem, g).partition);
+        of_graph(high, g) = log_partition.high;
+        of_graph(low, g) = log_partition.low;
+    }
+    total.add(high);
+    total.add(low);
+    const Real zero(0.0);
+    magnitude = choose(high > zero, high, zero - high) + Real(static_cast<double>(n));
     for (Index j = 0; j < n; ++j) {
         for (Index i = 0; i <= n; ++i) {
-            const double chance = marginals[j * (n + 1) + i];
-            if (!(chance > 0)) continue;
-            const double term = -chance * log_entry(problem.graph, problem.shift, i, j + 1);
-            total.add(term);
-            magnitude += std::fabs(term);
+            const Real chance = marginals[j * (n + 1) + i];
+            const Real term = chance * log_entry(problem, i, j + 1);
+            const Real counted = choose(chance > zero, zero - term, zero);
+            total.add(counted);
+            magnitude += choose(counted > zero, counted, zero - counted);
         }
     }
-    entropy = total.value();
-    return magnitude <= 64.0 * entropy;
+    entropy = total.finite_value();
 }
 
-template <class Scalar>
-bool entropy_from_partition(const Problem<Scalar>&, const double*, double&, double&) {
-    return false;
-}
+inline bool is_good(double entropy, double magnitude) { return magnitude <= 64.0 * entropy; }
 
 // With t the greedy tree, H = -log p(t) + sum over arcs of P(i -> j) * (score of t's arc - score).
 // Subtracting nothing from 1, it keeps its digits when t has nearly all the mass: then both terms
@@ -66,7 +69,10 @@ struct EntropyFromScores {
         const std::size_t mark = problem.arena.mark();
         if (!marginals_by_dependent(problem, marginals, n + 1)) return false;
         problem.arena.release(mark);
-        if (entropy_from_partition(problem, marginals, entropy, magnitude)) return true;
+        if constexpr (std::is_same<Scalar, double>::value) {
+            find_entropy_from_partition(problem, marginals, entropy, magnitude);
+            if (is_good(entropy, magnitude)) return true;
+        }
         GreedyTree tree;
         if (!tree.find(problem)) return false;
         CompensatedSum total;
@@ -90,7 +96,7 @@ struct EntropyFromScores {
     // elimination instead has an absolute error of a few units in the last place of n log(n + 1).
     bool is_accurate(Index n) const {
         const double unit = static_cast<double>(n) * log_of(static_cast<double>(n) + 1.0);
-        return magnitude <= 64.0 * entropy || magnitude <= 2.0 * unit;
+        return is_good(entropy, magnitude) || magnitude <= 2.0 * unit;
     }
 
   private:
@@ -123,6 +129,60 @@ inline Status find_entropy(const Graph& graph, double& entropy, Arena& arena,
     status = solve_beyond_double(graph, carried, arena, interrupt);
     entropy = carried.entropy;
     return status;
+}
+
+// The same of one graph or of four at once, where that is good enough.
+struct EntropiesFromPartitions {
+    double* entropies;
+    bool are_good[graphs_at_once] = {};
+
+    template <class Scalar>
+    static std::size_t workspace(Index n) {
+        return ArcMarginals::workspace<Scalar>(n);
+    }
+
+    template <class Scalar>
+    bool operator()(Problem<Scalar>& problem) {
+        const Index n = problem.graph.num_words;
+        Scalar* marginals = problem.arena.template take<Scalar>(n * (n + 1));
+        if (!marginals_by_dependent(problem, marginals, n + 1)) return false;
+        find(problem, marginals);
+        return true;
+    }
+
+    template <class Real>
+    void find(Problem<Real>& problem, const Real* marginals) {
+        Real entropy(0.0), magnitude(0.0);
+        find_entropy_from_partition(problem, marginals, entropy, magnitude);
+        for (Index g = 0; g < num_graphs<Real>; ++g) {
+            entropies[g] = of_graph(entropy, g);
+            are_good[g] = is_good(entropies[g], of_graph(magnitude, g));
+        }
+    }
+
+    // Find those of the graphs that are not good in other ways.
+    Status find_others(const Graph* graphs, Index count, Arena& arena,
+                       const Interrupt& interrupt) const {
+        Status status = Status::ok;
+        for (Index g = 0; g < count && status == Status::ok; ++g) {
+            if (!are_good[g]) status = find_entropy(graphs[g], entropies[g], arena, interrupt);
+        }
+        return status;
+    }
+};
+
+// Of one graph or of four.
+inline Status find_entropies(const Graph* graphs, Index count, double* entropies, Arena& arena,
+                             const Interrupt& interrupt) {
+    return solve_all(
+        count,
+        [&] {
+            EntropiesFromPartitions work{entropies};
+            const Status status = attempt_four(graphs, work, arena, interrupt);
+            return status == Status::ok ? work.find_others(graphs, count, arena, interrupt)
+                                        : status;
+        },
+        [&](Index g) { return find_entropy(graphs[g], entropies[g], arena, interrupt); });
 }
 
 }  // namespace ARBORAND_ISA

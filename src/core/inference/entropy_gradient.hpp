@@ -86,7 +86,7 @@ struct CarriedEntropyGradient {
         double* by_dependent = problem.arena.template take<double>(n * (n + 1));
         Leaf<Scalar> leaf{{}, n, weight, chance, surprisal, by_dependent, n + 1};
         if (!recurse(walk, leaf, problem)) return false;
-        write_by_head(by_dependent, n, gradient, stride);
+        write_by_head(by_dependent, n, &gradient, stride);
         return true;
     }
 };
@@ -94,25 +94,27 @@ struct CarriedEntropyGradient {
 // Whether every score is within 300 of the best of its column.  The error of a covariance with the
 // scores, a few 2^-53 times n times that gap, is then below 1e-12 n.
 inline bool has_moderate_scores(const Graph& graph) {
-    constexpr double largest_gap = 300.0;
-    for (Index j = 1; j <= graph.num_words; ++j) {
-        double highest = -HUGE_VAL;
+    const FourDoubles absent = broadcast(-HUGE_VAL), largest_gap = broadcast(300.0);
+    FourIntegers are_moderate = {-1, -1, -1, -1};
+    const auto look_at = [&](const auto& at, Index j) {
+        FourDoubles highest = absent, lowest = broadcast(HUGE_VAL);
         for (Index i = 0; i <= graph.num_words; ++i) {
-            highest = graph.score(i, j) > highest ? graph.score(i, j) : highest;
+            const FourDoubles score = at(graph.log_weights + i * graph.stride + j + 1);
+            highest = select(score > highest, score, highest);
+            lowest = select((score > absent) & (score < lowest), score, lowest);
         }
-        for (Index i = 0; i <= graph.num_words; ++i) {
-            const double score = graph.score(i, j);
-            if (score > -HUGE_VAL && !(highest - score <= largest_gap)) return false;
-        }
-    }
-    return true;
+        are_moderate &= highest - lowest <= largest_gap;
+    };
+    in_vectors(
+        graph.num_words, [&](Index j) { look_at(load, j); },
+        [&](Index j) { look_at([](const double* from) { return broadcast(*from); }, j); });
+    return all(are_moderate);
 }
 
-// The covariances come with the marginals, and these with the entropy where they are enough for it.
+// The covariances come with the marginals, and these with the entropies where they are enough.
 struct CovariancesWithScores {
     ArcCovariances covariances;
-    double entropy = 0.0;
-    bool has_entropy = false;
+    EntropiesFromPartitions entropies;
 
     template <class Scalar>
     static std::size_t workspace(Index n) {
@@ -121,35 +123,52 @@ struct CovariancesWithScores {
 
     template <class Scalar>
     bool operator()(Problem<Scalar>& problem) {
-        if (!covariances(problem)) return false;
-        double magnitude;
-        has_entropy = entropy_from_partition(problem, covariances.marginals, entropy, magnitude);
+        const Index n = problem.graph.num_words;
+        Result<Scalar>* marginals = problem.arena.template take<Result<Scalar>>(n * (n + 1));
+        if (!covariances.find(problem, marginals)) return false;
+        if constexpr (std::is_same<Scalar, Result<Scalar>>::value) {
+            if (entropies.entropies != nullptr) entropies.find(problem, marginals);
+        }
         return true;
     }
 };
 
-// The gradient, and the entropy itself unless null.
-inline Status find_entropy_gradient(const Graph& graph, double* gradient, Index stride,
-                                    double* entropy, Arena& arena, const Interrupt& interrupt) {
-    if (!has_moderate_scores(graph)) {
-        CarriedEntropyGradient carried{gradient, stride};
-        const Status status = solve_beyond_double(graph, carried, arena, interrupt);
-        if (status != Status::ok || entropy == nullptr) return status;
-        return find_entropy(graph, *entropy, arena, interrupt);
-    }
-    CovariancesWithScores work{{{graph.log_weights, graph.stride}, gradient, stride}};
-    Status status = solve(graph, work, arena, interrupt);
-    if (status == Status::ok && entropy != nullptr) {
-        *entropy = work.entropy;
-        if (!work.has_entropy) status = find_entropy(graph, *entropy, arena, interrupt);
-    }
-    for (Index i = 0; i <= graph.num_words; ++i) {
-        for (Index j = 1; j <= graph.num_words; ++j) {
-            // Subtracted from 0, so that arcs of no tree get 0 and not -0.
-            gradient[i * stride + j] = 0.0 - gradient[i * stride + j];
-        }
-    }
-    return status;
+// The gradients of one graph or of four, and the entropies themselves unless null.
+inline Status find_entropy_gradients(const Graph* graphs, Index count, double* const* gradients,
+                                     Index stride, double* entropies, Arena& arena,
+                                     const Interrupt& interrupt) {
+    const double* scores[graphs_at_once] = {};
+    for (Index g = 0; g < count; ++g) scores[g] = graphs[g].log_weights;
+    // The gradient of graphs from `g` on, by `solve`.
+    const auto from_covariances = [&](Index g, Index some, const auto& solve) {
+        double* values = entropies == nullptr ? nullptr : entropies + g;
+        CovariancesWithScores work{{scores + g, graphs[g].stride, gradients + g, stride, -1.0},
+                                   {values}};
+        const Status status = solve(work);
+        if (status != Status::ok || values == nullptr) return status;
+        return work.entropies.find_others(graphs + g, some, arena, interrupt);
+    };
+    return solve_all(
+        count,
+        [&] {
+            for (Index g = 0; g < count; ++g) {
+                if (!has_moderate_scores(graphs[g])) return Status::left_range;
+            }
+            return from_covariances(0, count, [&](CovariancesWithScores& work) {
+                return attempt_four(graphs, work, arena, interrupt);
+            });
+        },
+        [&](Index g) {
+            if (has_moderate_scores(graphs[g])) {
+                return from_covariances(g, 1, [&](CovariancesWithScores& work) {
+                    return solve(graphs[g], work, arena, interrupt);
+                });
+            }
+            CarriedEntropyGradient carried{gradients[g], stride};
+            const Status status = solve_beyond_double(graphs[g], carried, arena, interrupt);
+            if (status != Status::ok || entropies == nullptr) return status;
+            return find_entropy(graphs[g], entropies[g], arena, interrupt);
+        });
 }
 
 }  // namespace ARBORAND_ISA

@@ -51,14 +51,14 @@ struct Partition {
         Pivots<Scalar> pivots;
         censor(Rows<Scalar>{problem.walk, n, n, n + num_root_columns, walk_stride(n)}, pivots,
                problem.interrupt);
-        problem.partition = pivots.product;
+        set_partition(problem, pivots.product);
         if (problem.interrupt.requested(n)) return false;
         return !pivots.dead_end && pivots.first_order == (problem.graph.has_single_root() ? 1 : 0);
     }
 };
 
 struct LogPartition {
-    PartitionOutput& output;
+    PartitionOutput* outputs;  // of each graph
 
     template <class Scalar>
     static std::size_t workspace(Index n) {
@@ -76,8 +76,14 @@ struct LogPartition {
     // From Z of the walk.  If log Z itself is beyond the range of double, that is no reason to
     // compute the rest once more.
     template <class Scalar>
-    void report(const Problem<Scalar>& problem) {
+    void report(Problem<Scalar>& problem) const {
         const RangeFlags flags;
+        for (Index g = 0; g < num_graphs<Scalar>; ++g) report(of_graph(problem, g), outputs[g]);
+        flags.restore();
+    }
+
+    template <class Scalar>
+    static void report(const Problem<Scalar>& problem, PartitionOutput& output) {
         const Index n = problem.graph.num_words;
         const Logarithm reduced = log_parts(problem.partition);
         output.reduced = reduced.high;
@@ -86,7 +92,6 @@ struct LogPartition {
         output.root_shift = problem.shift.root;
         for (Index j = 0; j <= n; ++j) output.column_shift[j] = problem.shift.column[j];
         output.log_partition = log_partition_of(output, n);
-        flags.restore();
     }
 
     // Scores that are far apart are measured from those of one tree: log Z is its score minus its
@@ -95,6 +100,7 @@ struct LogPartition {
         const Index n = problem.graph.num_words;
         GreedyTree tree;
         if (!tree.find(problem)) return false;
+        PartitionOutput& output = outputs[0];
         output.column_shift[0] = 0.0;
         for (Index j = 0; j < n; ++j) {
             output.column_shift[j + 1] = problem.graph.score(tree.heads[j] + 1, j + 1);

@@ -5,9 +5,11 @@
 
 #include "elimination/censoring.hpp"
 #include "elimination/recursion.hpp"
+#include "numbers/of_four_graphs.hpp"
 #include "numbers/row_copies.hpp"
 #include "numbers/sums.hpp"
 #include "walk/problem.hpp"
+#include "walk/problem_of_four_graphs.hpp"
 
 namespace arborand {
 namespace ARBORAND_ISA {
@@ -45,13 +47,13 @@ inline void head_chances(Index n, const LeafView<double>& leaf, double* chance) 
 template <class Scalar>
 struct MarginalLeaf : ReadingLeaf {
     Index n;
-    Scalar* chance;     // n + 1
-    double* marginals;  // row j: the heads of node j
+    Scalar* chance;             // n + 1
+    Result<Scalar>* marginals;  // row j: the heads of node j
     Index stride;
 
     void visit(Index j, const LeafView<Scalar>& leaf) {
-        double* row = marginals + j * stride;
-        if constexpr (std::is_same<Scalar, double>::value) {
+        Result<Scalar>* row = marginals + j * stride;
+        if constexpr (std::is_same<Scalar, Result<Scalar>>::value) {
             head_chances(n, leaf, row);
         } else {
             head_chances(n, leaf, chance);
@@ -61,35 +63,50 @@ struct MarginalLeaf : ReadingLeaf {
 };
 
 template <class Scalar>
-bool marginals_by_dependent(Problem<Scalar>& problem, double* marginals, Index stride) {
+bool marginals_by_dependent(Problem<Scalar>& problem, Result<Scalar>* marginals, Index stride) {
     const Index n = problem.graph.num_words;
     MarginalLeaf<Scalar> leaf{{}, n, problem.arena.template take<Scalar>(n + 1), marginals, stride};
     return recurse(problem.walk, leaf, problem);
 }
 
-// From a row per dependent to [head * stride + dependent].
-inline void write_by_head(const double* by_dependent, Index n, double* by_head, Index stride) {
+// From a row per dependent to [head * stride + dependent] of each graph.
+inline void write_by_head(const double* by_dependent, Index n, double* const* by_head,
+                          Index stride) {
     constexpr Index at_once = 64;  // dependents, to write whole cache lines
     for (Index j = 0; j < n; j += at_once) {
-        copy_transposed(by_head + j + 1, stride, by_dependent + j * (n + 1), n + 1,
+        copy_transposed(by_head[0] + j + 1, stride, by_dependent + j * (n + 1), n + 1,
                         j + at_once < n ? at_once : n - j, n + 1);
     }
 }
+inline void write_by_head(const OfFourGraphs* by_dependent, Index n, double* const* by_head,
+                          Index stride) {
+    for_four_words(n, [&](Index j) {
+        for (Index i = 0; i <= n; ++i) {
+            FourDoubles of_graphs[vector_length];
+            for (Index k = 0; k < vector_length; ++k) {
+                of_graphs[k] = by_dependent[(j + k) * (n + 1) + i].values;
+            }
+            const Index place = i * stride + j + 1;
+            store_columns(by_head[0] + place, by_head[1] + place, by_head[2] + place,
+                          by_head[3] + place, of_graphs);
+        }
+    });
+}
 
 struct ArcMarginals {
-    double* marginals;  // [head * stride + dependent], all other entries left alone
+    double* const* marginals;  // [head * stride + dependent], all other entries left alone
     Index stride;
 
     template <class Scalar>
     static std::size_t workspace(Index n) {
-        return Arena::rounded<double>(n * (n + 1)) + Arena::rounded<Scalar>(n + 1) +
+        return Arena::rounded<Result<Scalar>>(n * (n + 1)) + Arena::rounded<Scalar>(n + 1) +
                Recursion<Scalar, MarginalLeaf<Scalar>>::workspace(n);
     }
 
     template <class Scalar>
     bool operator()(Problem<Scalar>& problem) {
         const Index n = problem.graph.num_words;
-        double* by_dependent = problem.arena.template take<double>(n * (n + 1));
+        Result<Scalar>* by_dependent = problem.arena.template take<Result<Scalar>>(n * (n + 1));
         if (!marginals_by_dependent(problem, by_dependent, n + 1)) return false;
         write_by_head(by_dependent, n, marginals, stride);
         return true;

@@ -13,31 +13,60 @@
 #include "numbers/exactly_scaled.hpp"
 #include "numbers/four_doubles.hpp"
 #include "numbers/matrix_product.hpp"
+#include "numbers/of_four_graphs.hpp"
 #include "numbers/unbounded_double.hpp"
 
 namespace arborand {
 namespace ARBORAND_ISA {
 
 // Within the range of double: the value and its derivative.
+template <class Real>  // double or OfFourGraphs
 struct Dual {
-    double value, tangent;
+    Real value, tangent;
 
     Dual() : value(0.0), tangent(0.0) {}
     explicit Dual(double v) : value(v), tangent(0.0) {}
-    Dual(double v, double t) : value(v), tangent(t) {}
+    Dual(Real v, Real t) : value(v), tangent(t) {}
 };
 
-inline Dual operator+(Dual x, Dual y) { return {x.value + y.value, x.tangent + y.tangent}; }
-inline Dual& operator+=(Dual& x, Dual y) { return x = x + y; }
-inline Dual operator*(Dual x, Dual y) {
+template <class Real>
+inline Dual<Real> operator+(const Dual<Real>& x, const Dual<Real>& y) {
+    return {x.value + y.value, x.tangent + y.tangent};
+}
+template <class Real>
+inline Dual<Real>& operator+=(Dual<Real>& x, const Dual<Real>& y) {
+    return x = x + y;
+}
+template <class Real>
+inline Dual<Real> operator*(const Dual<Real>& x, const Dual<Real>& y) {
     return {x.value * y.value, x.value * y.tangent + x.tangent * y.value};
 }
-inline Dual operator/(Dual x, Dual y) {
-    const double quotient = x.value / y.value;
+template <class Real>
+inline Dual<Real> operator/(const Dual<Real>& x, const Dual<Real>& y) {
+    const Real quotient = x.value / y.value;
     return {quotient, (x.tangent - quotient * y.tangent) / y.value};
 }
-inline bool is_positive(Dual x) { return x.value > 0; }
-inline UnboundedDouble to_unbounded(Dual x) { return to_unbounded(x.value); }
+template <class Real>
+inline bool is_positive(const Dual<Real>& x) {
+    return is_positive(x.value);
+}
+template <class Real>
+inline bool is_zero(const Dual<Real>& x) {
+    return is_zero(x.value);
+}
+template <class Real>
+inline auto order_of(const Dual<Real>& x) {
+    return order_of(x.value);
+}
+template <class Real>
+inline Dual<Real> where_positive(const Dual<Real>& x, const Dual<Real>& y, const Dual<Real>& z) {
+    return {where_positive(x.value, y.value, z.value),
+            where_positive(x.value, y.tangent, z.tangent)};
+}
+template <class Real>
+inline auto to_unbounded(const Dual<Real>& x) {
+    return to_unbounded(x.value);
+}
 
 // Beyond that range: the value and its logarithmic derivative, which never leaves it.
 template <class Value>
@@ -81,9 +110,13 @@ inline UnboundedDouble to_unbounded(const WithRate<Value>& x) {
     return to_unbounded(x.value);
 }
 
-inline double rate_of(Dual x) { return x.value > 0 ? x.tangent / x.value : 0.0; }
+// The logarithmic derivative of a positive number, in graph g.
+inline double rate_of(const Dual<double>& x, Index) { return x.tangent / x.value; }
+inline double rate_of(const Dual<OfFourGraphs>& x, Index g) {
+    return x.tangent.values[g] / x.value.values[g];
+}
 template <class Value>
-inline double rate_of(const WithRate<Value>& x) {
+inline double rate_of(const WithRate<Value>& x, Index) {
     return x.rate;
 }
 
@@ -96,13 +129,17 @@ struct TangentOf {
         return {weight, is_positive(weight) ? direction : 0.0};
     }
 };
-template <>
-struct TangentOf<double> {
-    using Number = Dual;
-    static Number make(double weight, double direction) {
-        return {weight, weight > 0 ? weight * direction : 0.0};
+template <class Real>
+struct TangentWithin {
+    using Number = Dual<Real>;
+    static Number make(Real weight, Real direction) {
+        return {weight, where_positive(weight, weight * direction, Real(0.0))};
     }
 };
+template <>
+struct TangentOf<double> : TangentWithin<double> {};
+template <>
+struct TangentOf<OfFourGraphs> : TangentWithin<OfFourGraphs> {};
 
 // ---- C = D + A * B -----------------------------------------------------------------------------
 //
@@ -115,7 +152,7 @@ constexpr Index depth_block = 128;           // two packed slivers of 8 columns:
 constexpr int tile_rows = running_sums / 4;  // of two vectors, with their tangents
 
 template <int Rows, int Vectors>
-inline void tile(Dual* c, Index c_stride, Strided<Dual> a, const double* values,
+inline void tile(Dual<double>* c, Index c_stride, Strided<Dual<double>> a, const double* values,
                  const double* tangents, Index depth) {
     FourDoubles value[Rows][Vectors], tangent[Rows][Vectors];
     for (int i = 0; i < Rows; ++i) {
@@ -133,7 +170,7 @@ inline void tile(Dual* c, Index c_stride, Strided<Dual> a, const double* values,
             b_tangent[v] = load(tangents + (k * Vectors + v) * vector_length);
         }
         for (int i = 0; i < Rows; ++i) {
-            const Dual factor = a.data[i * a.row + k * a.column];
+            const Dual<double> factor = a.data[i * a.row + k * a.column];
             for (int v = 0; v < Vectors; ++v) {
                 value[i][v] += factor.value * b[v];
                 tangent[i][v] += factor.value * b_tangent[v];
@@ -151,8 +188,8 @@ inline void tile(Dual* c, Index c_stride, Strided<Dual> a, const double* values,
 }
 
 template <int Vectors>
-inline void strip(Dual* c, Index c_stride, Strided<Dual> a, const Dual* b, Index b_stride,
-                  Index rows, Index depth) {
+inline void strip(Dual<double>* c, Index c_stride, Strided<Dual<double>> a, const Dual<double>* b,
+                  Index b_stride, Index rows, Index depth) {
     alignas(64) double values[depth_block * Vectors * vector_length];
     alignas(64) double tangents[depth_block * Vectors * vector_length];
     for (Index k = 0; k < depth; ++k) {
@@ -174,15 +211,16 @@ inline void strip(Dual* c, Index c_stride, Strided<Dual> a, const Dual* b, Index
 
 // Few rows are not worth taking B apart.  On values and tangents side by side a row is
 // c += a (b, b'), then c += a' (0, b): the same sums in the same order.
-inline void few_rows(Dual* c, Index c_stride, Strided<Dual> a, const Dual* b, Index b_stride,
-                     Index rows, Index depth, Index columns) {
+inline void few_rows(Dual<double>* c, Index c_stride, Strided<Dual<double>> a,
+                     const Dual<double>* b, Index b_stride, Index rows, Index depth,
+                     Index columns) {
     constexpr Index width = vector_length / 2;
     for (Index i = 0; i < rows; ++i) {
         for (Index j = 0; j < columns; j += 2 * width) {
             double* to = &c[i * c_stride + j].value;
             FourDoubles first = load(to), second = load(to + vector_length);
             for (Index k = 0; k < depth; ++k) {
-                const Dual factor = a.data[i * a.row + k * a.column];
+                const Dual<double> factor = a.data[i * a.row + k * a.column];
                 const FourDoubles tangent = {0.0, factor.tangent, 0.0, factor.tangent};
                 const double* from = &b[k * b_stride + j].value;
                 const FourDoubles x = load(from), y = load(from + vector_length);
@@ -199,21 +237,79 @@ inline void few_rows(Dual* c, Index c_stride, Strided<Dual> a, const Dual* b, In
 
 }  // namespace tangent_product_detail
 
-inline void set_to_product(Dual* c, Index c_stride, Addend<Dual> d, Strided<Dual> a, const Dual* b,
-                           Index b_stride, Index rows, Index depth, Index columns) {
+inline void set_to_product(Dual<double>* c, Index c_stride, Addend<Dual<double>> d,
+                           Strided<Dual<double>> a, const Dual<double>* b, Index b_stride,
+                           Index rows, Index depth, Index columns) {
     using namespace tangent_product_detail;
     set_to_addend(c, c_stride, d, rows, columns);
     constexpr Index few = 4;
     if (rows < few) return few_rows(c, c_stride, a, b, b_stride, rows, depth, columns);
     for (Index k = 0; k < depth; k += depth_block) {
         const Index block_depth = depth - k < depth_block ? depth - k : depth_block;
-        const Strided<Dual> from{a.data + k * a.column, a.row, a.column};
+        const Strided<Dual<double>> from{a.data + k * a.column, a.row, a.column};
         Index j = 0;
         for (; j + 2 * vector_length <= columns; j += 2 * vector_length) {
             strip<2>(c + j, c_stride, from, b + k * b_stride + j, b_stride, rows, block_depth);
         }
         if (j < columns) {
             strip<1>(c + j, c_stride, from, b + k * b_stride + j, b_stride, rows, block_depth);
+        }
+    }
+}
+
+// Of four graphs: nothing has to be taken apart, and the sums are the same in the same order.
+namespace tangent_product_detail {
+
+constexpr int rows_of_four_graphs = running_sums / 4;  // of two columns, with their tangents
+
+template <int Rows>
+inline void tile_of_four_graphs(Dual<OfFourGraphs>* c, Index c_stride, Addend<Dual<OfFourGraphs>> d,
+                                Strided<Dual<OfFourGraphs>> a, const Dual<OfFourGraphs>* b,
+                                Index b_stride, Index depth) {
+    constexpr int columns = 2;
+    FourDoubles value[Rows][columns], tangent[Rows][columns];
+    for (int i = 0; i < Rows; ++i) {
+        for (int j = 0; j < columns; ++j) {
+            value[i][j] = d.data[i * d.stride + j].value.values;
+            tangent[i][j] = d.data[i * d.stride + j].tangent.values;
+        }
+    }
+    for (Index k = 0; k < depth; ++k) {
+        const Dual<OfFourGraphs>* row = b + k * b_stride;
+        for (int i = 0; i < Rows; ++i) {
+            const Dual<OfFourGraphs>& factor = a.data[i * a.row + k * a.column];
+            for (int j = 0; j < columns; ++j) {
+                value[i][j] += factor.value.values * row[j].value.values;
+                tangent[i][j] += factor.value.values * row[j].tangent.values;
+                tangent[i][j] += factor.tangent.values * row[j].value.values;
+            }
+        }
+    }
+    for (int i = 0; i < Rows; ++i) {
+        for (int j = 0; j < columns; ++j) {
+            c[i * c_stride + j].value.values = value[i][j];
+            c[i * c_stride + j].tangent.values = tangent[i][j];
+        }
+    }
+}
+
+}  // namespace tangent_product_detail
+
+inline void set_to_product(Dual<OfFourGraphs>* c, Index c_stride, Addend<Dual<OfFourGraphs>> d,
+                           Strided<Dual<OfFourGraphs>> a, const Dual<OfFourGraphs>* b,
+                           Index b_stride, Index rows, Index depth, Index columns) {
+    using namespace tangent_product_detail;
+    constexpr Index at_once = rows_of_four_graphs;
+    for (Index i = 0; i < rows; i += at_once) {
+        const Strided<Dual<OfFourGraphs>> from{a.data + i * a.row, a.row, a.column};
+        for (Index j = 0; j < columns; j += 2) {
+            Dual<OfFourGraphs>* to = c + i * c_stride + j;
+            const Addend<Dual<OfFourGraphs>> addend{d.data + i * d.stride + j, d.stride};
+            if (i + at_once <= rows) {
+                tile_of_four_graphs<at_once>(to, c_stride, addend, from, b + j, b_stride, depth);
+            } else {
+                tile_of_four_graphs<1>(to, c_stride, addend, from, b + j, b_stride, depth);
+            }
         }
     }
 }

@@ -27,6 +27,10 @@ inline OfFourGraphs operator+(OfFourGraphs x, OfFourGraphs y) {
     return OfFourGraphs(x.values + y.values);
 }
 inline OfFourGraphs& operator+=(OfFourGraphs& x, OfFourGraphs y) { return x = x + y; }
+inline OfFourGraphs operator-(OfFourGraphs x, OfFourGraphs y) {
+    return OfFourGraphs(x.values - y.values);
+}
+inline OfFourGraphs& operator-=(OfFourGraphs& x, OfFourGraphs y) { return x = x - y; }
 inline OfFourGraphs operator*(OfFourGraphs x, OfFourGraphs y) {
     return OfFourGraphs(x.values * y.values);
 }
@@ -39,6 +43,72 @@ inline bool is_positive(OfFourGraphs x) { return all(x.values > broadcast(0.0));
 inline bool is_zero(OfFourGraphs x) { return all(x.values == broadcast(0.0)); }
 inline OfFourGraphs where_positive(OfFourGraphs x, OfFourGraphs y, OfFourGraphs z) {
     return OfFourGraphs(select(x.values > broadcast(0.0), y.values, z.values));
+}
+
+// In which graphs: a mask, or a truth value where there is one graph.
+inline FourIntegers operator>(OfFourGraphs x, OfFourGraphs y) { return x.values > y.values; }
+inline FourIntegers are_positive(OfFourGraphs x) { return x.values > broadcast(0.0); }
+template <class Scalar>
+inline bool are_positive(const Scalar& x) {
+    return is_positive(x);
+}
+// y where that is set, else z
+inline OfFourGraphs choose(FourIntegers holds, OfFourGraphs y, OfFourGraphs z) {
+    return OfFourGraphs(select(holds, y.values, z.values));
+}
+inline double choose(bool holds, double y, double z) { return holds ? y : z; }
+
+inline OfFourGraphs to_double(OfFourGraphs x) { return x; }
+
+// What results of a Scalar are: doubles, one of each graph.
+template <class Scalar>
+struct ResultOf {
+    using Type = double;
+};
+template <>
+struct ResultOf<OfFourGraphs> {
+    using Type = OfFourGraphs;
+};
+template <class Scalar>
+using Result = typename ResultOf<Scalar>::Type;
+template <class Scalar>
+constexpr Index num_graphs = 1;
+template <>
+constexpr Index num_graphs<OfFourGraphs> = graphs_at_once;
+
+// The result that belongs to graph g.
+inline double& of_graph(double& x, Index) { return x; }
+inline double& of_graph(OfFourGraphs& x, Index g) { return reinterpret_cast<double*>(&x)[g]; }
+
+// Where the highest of several results is, the first if there are several, in each graph.
+inline void find_highest(const double* x, Index count, Index* places) {
+    places[0] = 0;
+    for (Index i = 1; i < count; ++i) {
+        if (x[i] > x[places[0]]) places[0] = i;
+    }
+}
+inline void find_highest(const OfFourGraphs* x, Index count, Index* places) {
+    FourDoubles highest = x[0].values;
+    FourIntegers place = {0, 0, 0, 0};
+    for (Index i = 1; i < count; ++i) {
+        const FourIntegers is_higher = x[i].values > highest;
+        highest = select(is_higher, x[i].values, highest);
+        place = select(is_higher, FourIntegers{i, i, i, i}, place);
+    }
+    for (Index g = 0; g < graphs_at_once; ++g) places[g] = place[g];
+}
+
+// Entry `place` of the arrays of all graphs.
+template <class Real>
+inline Real entry_of(const double* const* arrays, Index place) {
+    Real entry;
+    for (Index g = 0; g < num_graphs<Real>; ++g) of_graph(entry, g) = arrays[g][place];
+    return entry;
+}
+template <>
+inline OfFourGraphs entry_of(const double* const* arrays, Index place) {
+    return OfFourGraphs(
+        FourDoubles{arrays[0][place], arrays[1][place], arrays[2][place], arrays[3][place]});
 }
 
 struct OrdersOfFourGraphs {
@@ -59,6 +129,7 @@ inline bool operator<=(OrdersOfFourGraphs x, int y) { return all(x.of <= y); }
 struct UnboundedOfFourGraphs {
     UnboundedDouble of[graphs_at_once];
 
+    UnboundedOfFourGraphs() = default;
     explicit UnboundedOfFourGraphs(FourDoubles x)
         : of{UnboundedDouble(x[0]), UnboundedDouble(x[1]), UnboundedDouble(x[2]),
              UnboundedDouble(x[3])} {}

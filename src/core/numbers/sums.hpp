@@ -50,21 +50,26 @@ inline void normalise(Scalar* x, Index count) {
 
 // A sum of doubles that keeps the rounding errors (Neumaier's, with the errors by Knuth's TwoSum:
 // the same numbers without a comparison, which the processor would often guess wrongly).
-class CompensatedSum {
+template <class Real>  // double or OfFourGraphs
+class CompensatedSumOf {
   public:
-    void add(double x) {
-        const double sum = high_ + x;
-        const double back = sum - high_;
+    void add(Real x) {
+        const Real sum = high_ + x;
+        const Real back = sum - high_;
         low_ += (high_ - (sum - back)) + (x - back);
         high_ = sum;
     }
     double value() const { return std::isinf(high_) ? high_ : high_ + low_; }
+    // Of numbers whose sum does not overflow.
+    Real finite_value() const { return high_ + low_; }
     // What rounding took from `value`.
     double rest() const { return std::isinf(high_) ? 0.0 : (high_ - value()) + low_; }
 
   private:
-    double high_ = 0.0, low_ = 0.0;
+    Real high_{0.0}, low_{0.0};
 };
+
+using CompensatedSum = CompensatedSumOf<double>;
 
 }  // namespace ARBORAND_ISA
 }  // namespace arborand

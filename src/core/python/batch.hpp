@@ -157,19 +157,6 @@ void for_each_graph(const Batch& batch, int workers, const Solve& solve) {
                    });
 }
 
-// Solve a group: all its graphs at once, if there are enough of them and double is, or alone(k) for
-// one after the other.
-template <class Together, class Alone>
-Status solve_group(const Group& group, const Together& together, const Alone& alone) {
-    if (group.count == graphs_at_once) {
-        const Status status = together();
-        if (status != Status::left_range) return status;
-    }
-    Status status = Status::ok;
-    for (Index k = 0; k < group.count && status == Status::ok; ++k) status = alone(k);
-    return status;
-}
-
 // Raise unless an array has the size that the batch asks for.
 template <class SomeArray>
 void expect_size(const SomeArray& array, Index size) {

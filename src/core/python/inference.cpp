@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <type_traits>
 
 #include "numbers/floating_point_guard.hpp"
 #include "python/batch.hpp"
@@ -100,21 +101,6 @@ class ArcAnswers {
     Index stride_ = 0;
 };
 
-// log Z of the graphs of a group and their marginals[head * stride + dependent], each unless null.
-Status solve(const Group& group, const Graph* graphs, Scratch& scratch, const Interrupt& interrupt,
-             PartitionOutput* outputs, double* const* marginals, Index stride) {
-    return solve_group(
-        group,
-        [&] { return kernels->solve_four(graphs, scratch, interrupt, outputs, marginals, stride); },
-        [&](Index k) {
-            double* out = marginals == nullptr ? nullptr : marginals[k];
-            return outputs == nullptr
-                       ? kernels->arc_marginals(graphs[k], scratch, interrupt, out, stride)
-                       : kernels->log_partition(graphs[k], scratch, interrupt, outputs[k], out,
-                                                stride);
-        });
-}
-
 // parts[graph]: log Z, and the numbers of PartitionOutput that log_prob needs.
 void normalise(const Batch& batch, int workers, Answer parts, Answer column_shift) {
     expect_size(parts, batch.count() * 4);
@@ -127,8 +113,8 @@ void normalise(const Batch& batch, int workers, Answer parts, Answer column_shif
                            outputs[k].column_shift =
                                column_shift.data() + batch.first_row(group.graphs[k]);
                        }
-                       const Status status =
-                           solve(group, graphs, workspace.scratch, interrupt, outputs, nullptr, 0);
+                       const Status status = kernels->log_partition(
+                           graphs, group.count, workspace.scratch, interrupt, outputs, nullptr, 0);
                        for (Index k = 0; k < group.count; ++k) {
                            double* part = parts.data() + group.graphs[k] * 4;
                            part[0] = outputs[k].log_partition;
@@ -145,50 +131,56 @@ void log_partition(const Batch& batch, int workers, AnyNumbers values, AnyNumber
                    bool one_by_one) {
     const Answers log_z(values, batch.count()), gradient(marginals, batch.num_entries());
     const Groups groups = one_by_one ? Groups(batch.count()) : batch.groups(workers);
-    for_each_group(batch, groups, workers,
-                   [&](const Group& group, const Graph* graphs, Workspace& workspace,
-                       const Interrupt& interrupt) {
-                       // Nobody asks for the shifts.
-                       Scratch& shifts = workspace.prepared.steps;
-                       const std::size_t bytes =
-                           static_cast<std::size_t>(graphs->stride) * sizeof(double);
-                       if (!shifts.reserve(bytes)) return Status::no_memory;
-                       PartitionOutput outputs[graphs_at_once] = {};
-                       for (PartitionOutput& output : outputs) {
-                           output.column_shift = reinterpret_cast<double*>(shifts.memory());
-                       }
-                       const ArcAnswers arcs(gradient, batch, group, workspace.answers);
-                       const Status status = solve(group, graphs, workspace.scratch, interrupt,
-                                                   log_z.are_wanted() ? outputs : nullptr,
-                                                   arcs.matrices(), arcs.stride());
-                       if (status != Status::ok) return status;
-                       for (Index k = 0; k < group.count && log_z.are_wanted(); ++k) {
-                           log_z.write(group.graphs[k], &outputs[k].log_partition, 1);
-                       }
-                       arcs.write();
-                       return Status::ok;
-                   });
+    for_each_group(
+        batch, groups, workers,
+        [&](const Group& group, const Graph* graphs, Workspace& workspace,
+            const Interrupt& interrupt) {
+            // Nobody asks for the shifts.
+            Scratch& shifts = workspace.prepared.steps;
+            const std::size_t bytes = static_cast<std::size_t>(graphs->stride) * sizeof(double);
+            if (!shifts.reserve(bytes)) return Status::no_memory;
+            PartitionOutput outputs[graphs_at_once] = {};
+            for (PartitionOutput& output : outputs) {
+                output.column_shift = reinterpret_cast<double*>(shifts.memory());
+            }
+            const ArcAnswers arcs(gradient, batch, group, workspace.answers);
+            const Status status =
+                log_z.are_wanted()
+                    ? kernels->log_partition(graphs, group.count, workspace.scratch, interrupt,
+                                             outputs, arcs.matrices(), arcs.stride())
+                    : kernels->arc_marginals(graphs, group.count, workspace.scratch, interrupt,
+                                             arcs.matrices(), arcs.stride());
+            if (status != Status::ok) return status;
+            for (Index k = 0; k < group.count && log_z.are_wanted(); ++k) {
+                log_z.write(group.graphs[k], &outputs[k].log_partition, 1);
+            }
+            arcs.write();
+            return Status::ok;
+        });
 }
 
 // The entropy and its gradient.
 void entropy(const Batch& batch, int workers, AnyNumbers values, AnyNumbers gradients) {
     const Answers entropies(values, batch.count()), gradient(gradients, batch.num_entries());
-    for_each_group(batch, Groups(batch.count()), workers,
-                   [&](const Group& group, const Graph* graphs, Workspace& workspace,
-                       const Interrupt& interrupt) {
-                       const ArcAnswers arcs(gradient, batch, group, workspace.answers);
-                       double value = 0.0;
-                       const Status status =
-                           gradient.are_wanted()
-                               ? kernels->entropy_gradient(
-                                     *graphs, workspace.scratch, interrupt, arcs.matrices()[0],
-                                     arcs.stride(), entropies.are_wanted() ? &value : nullptr)
-                               : kernels->entropy(*graphs, workspace.scratch, interrupt, &value);
-                       if (status != Status::ok) return status;
-                       if (entropies.are_wanted()) entropies.write(group.graphs[0], &value, 1);
-                       arcs.write();
-                       return Status::ok;
-                   });
+    for_each_group(
+        batch, batch.groups(workers), workers,
+        [&](const Group& group, const Graph* graphs, Workspace& workspace,
+            const Interrupt& interrupt) {
+            const ArcAnswers arcs(gradient, batch, group, workspace.answers);
+            double found[graphs_at_once] = {};
+            const Status status =
+                gradient.are_wanted()
+                    ? kernels->entropy_gradient(graphs, group.count, workspace.scratch, interrupt,
+                                                arcs.matrices(), arcs.stride(),
+                                                entropies.are_wanted() ? found : nullptr)
+                    : kernels->entropy(graphs, group.count, workspace.scratch, interrupt, found);
+            if (status != Status::ok) return status;
+            for (Index k = 0; k < group.count && entropies.are_wanted(); ++k) {
+                entropies.write(group.graphs[k], &found[k], 1);
+            }
+            arcs.write();
+            return Status::ok;
+        });
 }
 
 // out[tree, graph] for heads[tree, graph, node].  The index of the first entry of `out` whose heads
@@ -252,6 +244,20 @@ auto widths(const Batch& batch) {
     return [&batch](Index g) { return batch.width(g); };
 }
 
+// The same argument of all graphs of a group, as kernels take it that solve them at once.
+template <class Argument>
+class OfGroup {
+  public:
+    OfGroup(const Argument& argument, const Group& group) {
+        for (Index k = 0; k < group.count; ++k) list_[k] = argument(group.graphs[k]);
+    }
+    using Pointer = std::invoke_result_t<Argument, Index>;
+    operator const Pointer*() const { return list_; }
+
+  private:
+    Pointer list_[graphs_at_once] = {};
+};
+
 // P(root -> dependent), and the expected steps of Wilson's walk.
 void root_marginals(const Batch& batch, int workers, Answer out, Answer expected_steps) {
     solve_each(batch, workers, kernels->root_marginals, per_node(batch, out),
@@ -288,8 +294,16 @@ void divergence(const Batch& batch, const Batch& other, int workers, Answer out)
 
 void arc_covariances(const Batch& batch, int workers, Contiguous<const double> direction,
                      Answer out) {
-    solve_each(batch, workers, kernels->arc_covariances, per_arc(batch, direction),
-               per_arc(batch, out), widths(batch));
+    const auto directions = per_arc(batch, direction);
+    const auto covariances = per_arc(batch, out);
+    for_each_group(batch, batch.groups(workers), workers,
+                   [&](const Group& group, const Graph* graphs, Workspace& workspace,
+                       const Interrupt& interrupt) {
+                       return kernels->arc_covariances(graphs, group.count, workspace.scratch,
+                                                       interrupt, OfGroup(directions, group),
+                                                       OfGroup(covariances, group),
+                                                       batch.width(group.graphs[0]));
+                   });
 }
 
 void arc_cumulants(const Batch& batch, int workers, Contiguous<const double> direction,

@@ -136,8 +136,8 @@ void sample_with_log_prob(const Batch& batch, int workers, int method, std::uint
             double* const shifts = reinterpret_cast<double*>(memory.memory());
             std::int32_t* const drawn = reinterpret_cast<std::int32_t*>(shifts + width);
             PartitionOutput partition{0, 0, 0, 0, shifts};
-            Status status =
-                kernels->log_partition(graph, workspace.scratch, interrupt, partition, nullptr, 0);
+            Status status = kernels->log_partition(&graph, 1, workspace.scratch, interrupt,
+                                                   &partition, nullptr, 0);
             if (status != Status::ok) return status;
             status = draws.prepare(graph, workspace.prepared, workspace.scratch, interrupt);
             if (status != Status::ok) return status;

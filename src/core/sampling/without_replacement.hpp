@@ -98,7 +98,7 @@ class DistinctTrees : public TreeSequence {
     Status start(const Interrupt& interrupt) {
         if (!column_shift_.resize(num_nodes())) return Status::no_memory;
         partition_.column_shift = &column_shift_[0];
-        LogPartition log_partition{partition_};
+        LogPartition log_partition{&partition_};
         Arena arena(work_);
         Status status = solve_as_a_whole(graph_, log_partition, arena, interrupt);
         if (status != Status::ok) return status;

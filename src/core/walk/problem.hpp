@@ -28,6 +28,21 @@ struct Problem {
     UnboundedDouble partition{};
 };
 
+// Work may be on several graphs at once (problem_of_four_graphs.hpp): graph g by itself, and Z of
+// all of them.
+template <class Scalar>
+Problem<Scalar>& of_graph(Problem<Scalar>& problem, Index) {
+    return problem;
+}
+template <class Scalar>
+void set_partition(Problem<Scalar>& problem, const UnboundedDouble& partition) {
+    problem.partition = partition;
+}
+
+inline double log_entry(const Problem<double>& problem, Index head, Index dependent) {
+    return log_entry(problem.graph, problem.shift, head, dependent);
+}
+
 // Whether what the walk lacks changes nothing, once Z is known.
 template <class Scalar>
 bool is_complete(const Problem<Scalar>& problem) {
