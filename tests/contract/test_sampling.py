@@ -461,8 +461,10 @@ def test_instruction_sets_give_the_same_trees(kind, method, instruction_sets):
 
 
 def test_unknown_instruction_sets_are_refused():
+    usual = _core.instruction_set()
     with pytest.raises(ValueError, match='name is "mmx", which this machine does not have: use'):
         _core.use_instruction_set("mmx")
+    assert _core.instruction_set() == usual
 
 
 def imported_with(name):

@@ -436,13 +436,6 @@ def test_instruction_sets_give_the_same_bits(kind, num_words, baseline_kernels):
         assert_same_bits(everything(kind(scores)), expected)
 
 
-def test_unknown_instruction_sets_are_refused():
-    usual = _core.instruction_set()
-    with pytest.raises(ValueError, match="no kernels called abacus"):
-        _core.use_instruction_set("abacus")
-    assert _core.instruction_set() == usual
-
-
 @KINDS
 def test_threads_may_share_a_distribution(kind):
     scores, lengths = mixed_batch()
