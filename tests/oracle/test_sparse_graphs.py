@@ -2,12 +2,21 @@
 
 import itertools
 import math
+from fractions import Fraction
 
 import mpmath
+import networkx as nx
 import numpy as np
 import pytest
 
-from arborand import PrecisionError, SpanningTrees, SparseSpanningTrees, TooMuchWorkError
+from arborand import (
+    DependencyTrees,
+    NoTreeError,
+    PrecisionError,
+    SpanningTrees,
+    SparseSpanningTrees,
+    TooMuchWorkError,
+)
 
 
 def grid(rows, columns):
@@ -261,14 +270,333 @@ def test_parallel_edges_and_self_loops_have_marginals_of_their_own():
     assert trees.edge_marginals() == pytest.approx([0.25, 0.75, 0, 1, 0], rel=1e-13)
 
 
-def test_edge_marginals_without_digits_are_refused():
-    heads, dependents = grid(6, 6)
+def test_edge_marginals_without_digits_are_refused_in_large_graphs():
+    heads, dependents = grid(18, 18)
     log_weights = 30.0 * np.random.default_rng(2).standard_normal(len(heads))
     trees = SparseSpanningTrees.from_edges(
         heads, dependents, log_weights=log_weights, directed=False
     )
-    with pytest.raises(PrecisionError, match="dense class"):
-        trees.edge_marginals()
+    for ask in (trees.edge_marginals, trees.entropy):
+        with pytest.raises(PrecisionError, match=r"may be off by .* dense class"):
+            ask()
+
+
+def test_edge_marginals_of_small_graphs_are_never_refused():
+    # Five nodes with weights 1e9 beside 1e-6, in exact fractions.
+    heads, dependents = np.array([0, 0, 1, 2, 3, 1]), np.array([1, 2, 2, 3, 4, 4])
+    weights = [1e9, 1e-6, 1e9, 1e-6, 1e9, 1e-6]
+    trees = SparseSpanningTrees.from_edges(heads, dependents, weights, directed=False)
+    mpmath.mp.dps = 80
+    total, found = mpmath.mpf(0), [mpmath.mpf(0)] * 6
+    for chosen in itertools.combinations(range(6), 4):
+        if is_spanning([(heads[e], dependents[e]) for e in chosen], 5):
+            weight = mpmath.fprod(mpmath.mpf(weights[e]) for e in chosen)
+            total += weight
+            for e in chosen:
+                found[e] += weight
+    exact = [float(value / total) for value in found]
+    np.testing.assert_allclose(trees.edge_marginals(), exact, rtol=1e-12)
+
+
+def is_spanning(edges, num_nodes):
+    part = list(range(num_nodes))
+    for a, b in edges:
+        if part[a] == part[b]:
+            return False
+        part = [part[a] if x == part[b] else x for x in part]
+    return len(set(part)) == 1
+
+
+def without_dense(monkeypatch):
+    """Let nothing count as small."""
+    monkeypatch.setattr("arborand.sparse_graphs.rooted_graph.MOST_SMALL_NODES", 0)
+
+
+def directed_arcs(num_nodes, heads, dependents, log_weights, root=0):
+    """List the arcs of a graph whose root has no head, as `forests` takes them."""
+    ends = zip(heads.tolist(), dependents.tolist(), log_weights.tolist(), strict=True)
+    return [(-1, root, 0.0), *(arc for arc in ends if arc[1] != root)]
+
+
+@pytest.mark.parametrize("is_small", [True, False])
+@pytest.mark.parametrize("scale", [0.0, 1.0, 5.0])
+@pytest.mark.parametrize("seed", range(4))
+def test_edge_marginals_and_entropy_of_directed_graphs_equal_enumeration(
+    seed, scale, is_small, monkeypatch
+):
+    if not is_small:
+        without_dense(monkeypatch)
+    rng = np.random.default_rng([seed, int(scale), 7])
+    heads, dependents, log_weights = random_directed(rng, 6, 0.5, scale)
+    trees = SparseSpanningTrees.from_edges(
+        heads, dependents, log_weights=log_weights, num_nodes=6, root=0
+    )
+    listed = list(forests(6, directed_arcs(6, heads, dependents, log_weights)))
+    log_z = log_sum([w for _, w in listed])
+    exact = [
+        math.fsum(math.exp(w - log_z) for tree, w in listed if tree[dependent] == head)
+        if dependent
+        else 0.0
+        for head, dependent in zip(heads.tolist(), dependents.tolist(), strict=True)
+    ]
+    # The size of what is subtracted is below 1e6 here: at most e^5 per arc of a walk.
+    np.testing.assert_allclose(
+        trees.edge_marginals(), exact, rtol=1e-11 if is_small else 0, atol=0 if is_small else 1e-9
+    )
+    entropy = -math.fsum(math.exp(w - log_z) * (w - log_z) for _, w in listed)
+    assert trees.entropy() == pytest.approx(entropy, rel=1e-11, abs=1e-12 if is_small else 1e-9)
+
+
+@pytest.mark.parametrize("is_small", [True, False])
+@pytest.mark.parametrize("directed", [True, False])
+@pytest.mark.parametrize("seed", range(3))
+def test_edge_marginals_and_entropy_of_forests_equal_enumeration(
+    seed, directed, is_small, monkeypatch
+):
+    if not is_small:
+        without_dense(monkeypatch)
+    rng = np.random.default_rng([seed, directed])
+    heads, dependents = np.array([[0, 1], [1, 2], [2, 3], [3, 0], [0, 2], [0, 2]]).T
+    weights = np.exp(rng.standard_normal(6))
+    killing = np.array([0.0, 0.5, 0.0, 2.0])
+    trees = SparseSpanningTrees.from_edges(
+        heads, dependents, weights, directed=directed, killing=killing
+    )
+    merged = {}
+    for a, b, w in zip(heads.tolist(), dependents.tolist(), weights.tolist(), strict=True):
+        merged[a, b] = merged.get((a, b), 0.0) + w
+        if not directed:
+            merged[b, a] = merged.get((b, a), 0.0) + w
+    arcs = [(-1, node, math.log(k)) for node, k in enumerate(killing) if k > 0]
+    arcs += [(a, b, math.log(w)) for (a, b), w in merged.items()]
+    listed = list(forests(4, arcs))
+    log_z = log_sum([w for _, w in listed])
+
+    def probability(head, dependent):
+        return math.fsum(math.exp(w - log_z) for forest, w in listed if forest[dependent] == head)
+
+    exact = []
+    for a, b, w in zip(heads.tolist(), dependents.tolist(), weights.tolist(), strict=True):
+        both = probability(a, b) + (0.0 if directed else probability(b, a))
+        exact.append(both * w / merged[a, b])
+    np.testing.assert_allclose(trees.edge_marginals(), exact, rtol=1e-11)
+    entropy = -math.fsum(math.exp(w - log_z) * (w - log_z) for _, w in listed)
+    assert trees.entropy() == pytest.approx(entropy, rel=1e-12)
+    assert trees.edge_marginals().sum() + trees.root_marginals().sum() == pytest.approx(
+        4, rel=1e-12
+    )
+
+
+@pytest.mark.parametrize("scale", [0.0, 1.0, 3.0])
+@pytest.mark.parametrize("density", [0.05, 0.3])
+def test_marginals_and_entropy_of_directed_graphs_equal_the_dense_ones(scale, density, monkeypatch):
+    without_dense(monkeypatch)
+    rng = np.random.default_rng([int(scale), int(100 * density)])
+    heads, dependents, log_weights = random_directed(rng, 80, density, scale)
+    trees = SparseSpanningTrees.from_edges(
+        heads, dependents, log_weights=log_weights, num_nodes=80, root=0
+    )
+    dense, _ = trees.to_dense()
+    exact = np.where(dependents > 0, dense.arc_marginals()[heads, dependents], 0.0)
+    np.testing.assert_allclose(trees.edge_marginals(), exact, rtol=0, atol=1e-12)
+    assert trees.entropy() == pytest.approx(float(dense.entropy()), rel=1e-12)
+
+
+def test_marginals_and_entropy_of_a_large_directed_graph_keep_the_digits_they_promise():
+    # 18 x 18 nodes, both directions of every edge with weights of their own, in 60 digits.
+    a, b = grid(18, 18)
+    heads, dependents = np.concatenate([a, b]), np.concatenate([b, a])
+    log_weights = 2.0 * np.random.default_rng(3).standard_normal(len(heads))
+    trees = SparseSpanningTrees.from_edges(
+        heads, dependents, log_weights=log_weights, num_nodes=324, root=0
+    )
+    inverse, log_z = high_precision_inverse(324, heads, dependents, log_weights, 60)
+    exact, mean = [], mpmath.mpf(0)
+    for head, dependent, w in zip(heads, dependents, log_weights, strict=True):
+        if dependent == 0:
+            exact.append(0.0)
+            continue
+        entries = inverse[dependent, dependent] - (inverse[head, dependent] if head else 0)
+        probability = mpmath.exp(mpmath.mpf(w)) * entries
+        exact.append(float(probability))
+        mean += probability * mpmath.mpf(w)
+    np.testing.assert_allclose(trees.edge_marginals(), exact, rtol=0, atol=1e-11)
+    assert trees.entropy() == pytest.approx(float(log_z - mean), rel=1e-12)
+
+
+def high_precision_inverse(num_nodes, heads, dependents, log_weights, digits):
+    """Invert a directed Laplacian with root 0 by plain elimination: {(i, j): entry}, and log Z."""
+    import flint
+
+    flint.ctx.dps = digits + 30
+    size = num_nodes - 1
+    rows = [[flint.arb(0)] * size for _ in range(size)]
+    for head, dependent, w in zip(
+        heads.tolist(), dependents.tolist(), log_weights.tolist(), strict=True
+    ):
+        if dependent == 0:
+            continue
+        weight = flint.arb(w).exp()
+        rows[dependent - 1][dependent - 1] += weight
+        if head:
+            rows[dependent - 1][head - 1] -= weight
+    matrix = flint.arb_mat(rows)
+    inverse = matrix.inv()
+    mpmath.mp.dps = digits
+    ends = {(dependent, dependent) for dependent in dependents.tolist()}
+    ends |= set(zip(heads.tolist(), dependents.tolist(), strict=True))
+    found = {
+        (i, j): mpmath.mpf(inverse[i - 1, j - 1].mid().str(digits, radius=False))
+        for i, j in ends
+        if i and j
+    }
+    return found, mpmath.mpf(matrix.det().log().mid().str(digits, radius=False))
+
+
+def exact_weight(heads, weight_of):
+    return sum(
+        (Fraction(weight_of[head, node]) for node, head in enumerate(heads) if head >= 0),
+        Fraction(0),
+    )
+
+
+SCORES = {
+    "whole": lambda rng, size: rng.integers(0, 3, size).astype(float),
+    "normal": lambda rng, size: rng.standard_normal(size),
+    "nearly tied": lambda rng, size: 1.0 + rng.integers(0, 3, size) * 2.0**-50,
+    "far apart": lambda rng, size: (
+        rng.standard_normal(size) * 10.0 ** rng.integers(-200, 200, size)
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", SCORES)
+@pytest.mark.parametrize("seed", range(15))
+def test_the_best_tree_is_the_best_of_all(seed, kind, monkeypatch):
+    rng = np.random.default_rng([seed, 3])
+    num_nodes = int(rng.integers(2, 7))
+    heads, dependents, _ = random_directed(rng, num_nodes, rng.random(), 0.0)
+    scores = SCORES[kind](rng, len(heads))
+    trees = SparseSpanningTrees.from_edges(
+        heads, dependents, log_weights=scores, num_nodes=num_nodes, root=0
+    )
+    weight_of = dict(
+        zip(zip(heads.tolist(), dependents.tolist(), strict=True), scores.tolist(), strict=True)
+    )
+    listed = [tree for tree, _ in forests(num_nodes, directed_arcs(0, heads, dependents, scores))]
+    best = max(exact_weight(tree, weight_of) for tree in listed)
+    first = min(tree for tree in listed if exact_weight(tree, weight_of) == best)
+    assert trees.best_tree().tolist() == first
+    without_dense(monkeypatch)
+    found = trees.best_tree().tolist()
+    assert found in listed
+    assert exact_weight(found, weight_of) == best
+    # The same whatever the order of the arcs.
+    order = rng.permutation(len(heads))
+    again = SparseSpanningTrees.from_edges(
+        heads[order], dependents[order], log_weights=scores[order], num_nodes=num_nodes, root=0
+    )
+    assert again.best_tree().tolist() == found
+
+
+@pytest.mark.parametrize("kind", SCORES)
+@pytest.mark.parametrize("seed", range(10))
+def test_a_large_best_arborescence_equals_the_dense_one(seed, kind, monkeypatch):
+    rng = np.random.default_rng([seed, 4])
+    heads, dependents, _ = random_directed(rng, 60, [0.03, 0.1, 0.5][seed % 3], 0.0)
+    scores = SCORES[kind](rng, len(heads))
+    trees = SparseSpanningTrees.from_edges(
+        heads, dependents, log_weights=scores, num_nodes=60, root=0
+    )
+    weight_of = dict(
+        zip(zip(heads.tolist(), dependents.tolist(), strict=True), scores.tolist(), strict=True)
+    )
+    small = exact_weight(trees.best_tree().tolist(), weight_of)
+    without_dense(monkeypatch)
+    assert exact_weight(trees.best_tree().tolist(), weight_of) == small
+    single = single_root_tree(trees._graph)
+    dense, _ = trees.to_dense()
+    try:
+        expected = DependencyTrees(dense.log_weights).best_tree().tolist()
+    except NoTreeError:
+        assert single is None
+        return
+    assert single.count(0) == 1
+    assert exact_weight(single, weight_of) == exact_weight(expected, weight_of)
+
+
+def single_root_tree(graph):
+    try:
+        return graph.best_heads(single_root=True).tolist()
+    except NoTreeError:
+        return None
+
+
+@pytest.mark.parametrize("forest", [False, True])
+@pytest.mark.parametrize("seed", range(10))
+def test_maximum_spanning_trees_and_forests_equal_networkx(seed, forest, monkeypatch):
+    rng = np.random.default_rng([seed, forest])
+    num_nodes = 40
+    heads, dependents, _ = random_directed(rng, num_nodes, 0.1, 0.0)
+    scores = rng.integers(-3, 4, len(heads)).astype(float)
+    killing = rng.integers(-3, 4, num_nodes).astype(float) if forest else None
+    trees = SparseSpanningTrees.from_edges(
+        heads, dependents, log_weights=scores, directed=False, log_killing=killing
+    )
+    graph = nx.Graph()
+    merged = {}
+    for a, b, w in zip(heads.tolist(), dependents.tolist(), scores.tolist(), strict=True):
+        merged.setdefault((min(a, b), max(a, b)), []).append(w)
+    graph.add_weighted_edges_from((a, b, log_sum(w)) for (a, b), w in merged.items())
+    if forest:
+        graph.add_weighted_edges_from((node, -1, w) for node, w in enumerate(killing.tolist()))
+    expected = nx.maximum_spanning_tree(graph).size("weight")
+    for large in (False, True):
+        if large:
+            without_dense(monkeypatch)
+        found = trees.best_tree()
+        assert np.isfinite(trees.log_prob(found))
+        weight = sum(
+            graph.edges[node, int(head)]["weight"]
+            for node, head in enumerate(found)
+            if head >= 0 or forest
+        )
+        assert weight == pytest.approx(expected, rel=1e-12)
+        order = rng.permutation(len(heads))
+        again = SparseSpanningTrees.from_edges(
+            dependents[order],
+            heads[order],
+            log_weights=scores[order],
+            directed=False,
+            log_killing=killing,
+        )
+        if forest or again._graph.walk_root == trees._graph.walk_root:
+            np.testing.assert_array_equal(again.best_tree(), found)
+
+
+def test_parallel_edges_count_together_in_the_best_tree(monkeypatch):
+    # Three edges of weight 1 from node 0 outweigh one of 2.5 from node 1, in any order.
+    for order in itertools.permutations(range(5)):
+        heads, dependents = np.array([0, 0, 0, 1, 0]), np.array([2, 2, 2, 2, 1])
+        weights = np.array([1.0, 1.0, 1.0, 2.5, 1.0])
+        trees = SparseSpanningTrees.from_edges(
+            heads[list(order)], dependents[list(order)], weights[list(order)], root=0
+        )
+        assert trees.best_tree().tolist() == [-1, 0, 0]
+    without_dense(monkeypatch)
+    assert trees.best_tree().tolist() == [-1, 0, 0]
+
+
+def test_sums_of_parallel_edges_do_not_depend_on_their_order():
+    rng = np.random.default_rng(0)
+    log_weights = rng.standard_normal(50)
+    found = {
+        SparseSpanningTrees.from_edges(
+            np.zeros(50, int), np.ones(50, int), log_weights=rng.permutation(log_weights), root=0
+        ).log_partition()
+        for _ in range(20)
+    }
+    assert len(found) == 1
 
 
 def test_the_predicted_work_is_that_of_elimination():
@@ -283,16 +611,29 @@ def test_the_predicted_work_is_that_of_elimination():
     assert plan.work == sum(d * d for d in range(7))
 
 
+WORK = (
+    r"at least 1.0e\+06 updates \(less than 2 seconds\) and at most \d.\de\+0[89] updates \(.*\), "
+    r"where max_work is 1e\+06: .* allow more with max_work= \(it also needs \d MiB or more\)"
+)
+
+
 def test_a_graph_that_fills_up_is_refused_with_the_figure():
     rng = np.random.default_rng(0)
     first, second = rng.permutation(4000), rng.permutation(4000)
     heads = np.concatenate([first, second])
     dependents = np.concatenate([np.roll(first, 1), np.roll(second, 1)])
     trees = SparseSpanningTrees.from_edges(heads, dependents, directed=False)
-    with pytest.raises(TooMuchWorkError, match=r"e\+06 updates or more .* max_work") as caught:
+    with pytest.raises(TooMuchWorkError, match=WORK) as caught:
         trees.log_partition(max_work=1e6)
     assert caught.value.work > 1e6
-    assert trees.log_partition(max_work=1e10) > 0  # and with more, it is done
+    most = trees._graph.plan(1e6).most_work
+    assert trees.log_partition(max_work=most) > 0  # and with that, it is done
+    work = trees._graph.plan(1e6).work
+    assert work <= most <= 2 * work
+    with pytest.raises(
+        TooMuchWorkError, match=rf"would take {work:.1e} updates \(less".replace("+", r"\+")
+    ):
+        trees.log_partition(max_work=1e6)
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -335,10 +676,29 @@ def test_dense_trees_have_their_probabilities_here():
     np.testing.assert_allclose(sparse.log_prob(trees), dense.log_prob(trees), rtol=1e-14)
 
 
-def test_log_weights_beyond_all_exponentials_are_refused_by_elimination_and_not_by_walks():
+def test_log_weights_beyond_all_exponentials_are_refused_in_large_graphs_and_not_by_walks():
+    heads, dependents = grid(18, 18)
+    log_weights = np.zeros(len(heads))
+    log_weights[0] = 1.7e308
     trees = SparseSpanningTrees.from_edges(
-        [0, 1, 2], [1, 2, 0], log_weights=[1.7e308, 1.7e308, -1e308], directed=False
+        heads, dependents, log_weights=log_weights, directed=False
     )
     with pytest.raises(PrecisionError, match=r"size 1.7e\+308.*to_dense"):
         trees.log_partition()
-    assert trees.sample(rng=1).tolist() == [1, -1, 1]
+    assert (trees.sample(rng=1) >= -1).all()
+
+
+@pytest.mark.parametrize("settings", [{}, {"root": 1}, {"killing": [1.0, 0.0, 0.0]}])
+def test_log_weights_beyond_all_exponentials_keep_their_digits_in_small_graphs(settings):
+    trees = SparseSpanningTrees.from_edges(
+        [0, 1, 2], [1, 2, 0], log_weights=[1.7e300, 1.7e300, -1e300], directed=False, **settings
+    )
+    assert trees.log_partition() == 3.4e300
+    best = trees.best_tree()
+    assert trees.log_prob(best) == 0.0
+    assert trees.entropy() == 0.0
+    assert trees.edge_marginals().tolist() == [1.0, 1.0, 0.0]
+    assert trees.expected_walk_steps() >= 2.0
+    if settings:
+        expected = [1.0, 0.0, 1.0] if "root" in settings else [1.0, 0.0, 0.0]
+        assert trees.root_marginals().tolist() == expected

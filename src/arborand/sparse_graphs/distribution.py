@@ -17,7 +17,7 @@ from arborand.arguments import (
     explain_arguments,
 )
 from arborand.distributions import SpanningTrees, check_single_graph
-from arborand.errors import InvalidTreeError, InvalidWeightsError, PrecisionError
+from arborand.errors import InvalidTreeError, InvalidWeightsError
 from arborand.randomness import Seed, stream_key
 from arborand.sparse_graphs.edges import (
     Edges,
@@ -29,12 +29,12 @@ from arborand.sparse_graphs.rooted_graph import MAX_WORK, RootedGraph
 from arborand.sparse_graphs.sources import read_networkx, read_scipy
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Mapping, Sequence
+    from collections.abc import Callable, Hashable, Mapping, Sequence
 
     from numpy.typing import ArrayLike, NDArray
 
-# How far rounding may move an edge marginal before it is refused.
-_LARGEST_ERROR = 1e-6
+# The largest graph for which a message proposes a matrix of all pairs of nodes: 72 MB.
+_MOST_NODES_OF_A_MATRIX = 3000
 
 
 @explain_arguments
@@ -286,6 +286,18 @@ class SparseSpanningTrees:
     def __reduce__(self) -> tuple[Any, ...]:
         return _restore, (type(self), self._graph.edges, self._graph.root, self._source, self._keys)
 
+    def __getattr__(self, name: str) -> Any:
+        kind = type(self).__name__
+        if name.startswith("_") or not hasattr(SpanningTrees, name):
+            raise AttributeError(f"{kind} has no attribute {name!r}", name=name, obj=self)
+        instead = "trees, nodes = to_dense() makes SpanningTrees, which have it"
+        if self.num_nodes > _MOST_NODES_OF_A_MATRIX:
+            instead = (
+                "SpanningTrees have it (to_dense), but their matrix of all pairs of "
+                f"{self.num_nodes} nodes takes {8 * self.num_nodes**2 / 2**30:.1f} GiB"
+            )
+        raise AttributeError(f"{kind} has no {name}: {instead}", name=name, obj=self)
+
     # ---- what it knows
 
     def log_partition(self, *, max_work: float = MAX_WORK) -> float:
@@ -299,8 +311,8 @@ class SparseSpanningTrees:
         Raises
         ------
         TooMuchWorkError
-            If it would take more.  Grids and road networks of a million nodes are within reach,
-            random graphs of more than some thousand are not: they fill.
+            If it would take more.  By default grids and road networks of a million nodes are within
+            reach; random graphs of more than ten thousand or so are not, because they fill up.
 
         Notes
         -----
@@ -313,7 +325,7 @@ class SparseSpanningTrees:
         >>> round(square.log_partition(), 6)
         1.386294
         """
-        return self._graph.eliminate(check_work(max_work)).log_partition
+        return self._graph.log_partition(check_work(max_work))
 
     def log_prob(self, heads: ArrayLike, *, max_work: float = MAX_WORK) -> NDArray[np.float64]:
         """Compute the log-probability of trees.
@@ -351,17 +363,15 @@ class SparseSpanningTrees:
                 "node"
             )
         self._check_heads(array)
-        elimination = self._graph.eliminate(check_work(max_work))
+        limit = check_work(max_work)
         trees = np.ascontiguousarray(array.reshape(-1, self.num_nodes), dtype=np.int32)
         sums = np.empty((len(trees), 2))
         tree, node, finding = self._graph.core.tree_log_weights(
             trees, -1 if self._graph.root is None else self._graph.root, sums
         )
         if finding:
-            raise InvalidTreeError(self._not_a_tree(trees[tree], tree, node, finding))
-        answer: NDArray[np.float64] = (sums[:, 0] - elimination.log_partition) + (
-            sums[:, 1] - elimination.log_partition_rest
-        )
+            raise InvalidTreeError(self._not_a_tree(tree, node, finding))
+        answer = self._graph.log_probabilities(trees, sums, limit)
         shaped: NDArray[np.float64] = answer.reshape(array.shape[:-1])[()]
         return shaped
 
@@ -373,7 +383,7 @@ class SparseSpanningTrees:
                 f"{self.num_nodes - 1}, or -1 at a root"
             )
 
-    def _not_a_tree(self, heads: NDArray[np.int32], tree: int, node: int, finding: int) -> str:
+    def _not_a_tree(self, tree: int, node: int, finding: int) -> str:
         name = self._graph.edges.name(node)
         where = f"tree {tree} of heads: "
         if finding == 1:
@@ -398,7 +408,7 @@ class SparseSpanningTrees:
         >>> round(square.expected_walk_steps(), 6)
         5.0
         """
-        return float(self._graph.diagonal(check_work(max_work))[0].sum())
+        return self._graph.expected_walk_steps(check_work(max_work))
 
     def root_marginals(self, *, max_work: float = MAX_WORK) -> NDArray[np.float64]:
         """Compute, for each node, the probability that it hangs on the root.
@@ -416,68 +426,96 @@ class SparseSpanningTrees:
         """
         if self._graph.root is None and self._graph.edges.log_killing is None:
             raise ValueError("there is no root: pass root= or killing= when making the graph")
-        graph = self._graph
-        if graph.root not in (None, graph.walk_root):
-            graph = RootedGraph(graph.edges.as_directed(), graph.root)
-        marginals: NDArray[np.float64] = graph.diagonal(check_work(max_work))[1]
-        return marginals
+        return self._graph.root_marginals(check_work(max_work))
 
     def edge_marginals(self, *, max_work: float = MAX_WORK) -> NDArray[np.float64]:
-        """Compute the probability of each edge of an undirected graph.
+        """Compute the probability that each edge is in the tree.
 
-        That is its weight times the effective resistance between its ends.
+        For an undirected edge that is its weight times the effective resistance between its ends.
 
         Returns
         -------
         ndarray of float64, shape (num_edges,)
-            In the order of the input; 0 for self-loops and edges of weight 0.
+            In the order of the input; 0 for self-loops, for edges of weight 0 and for those that
+            lead to the root.
 
         Raises
         ------
         PrecisionError
-            If the weights are so far apart that some marginal may be off by more than 1e-6.
+            If a graph of more than 300 nodes has weights so far apart that some marginal may be off
+            by more than 1e-6.
 
         Notes
         -----
-        The one result here that is a difference.  The error of an edge is at most some 1e-15 times
-        the number of levels of the elimination times its weight times the resistance from its ends
-        to the root: below 1e-11 on graphs of moderate weights.  For full relative accuracy whatever
-        the weights use the dense class.  For trees they add up to the number of nodes less one.
+        Up to 300 nodes in a dense matrix: each is right to about 1e-12 relative, whatever the
+        weights.  Beyond, by entries of the inverse Laplacian (twice the work of `log_partition`).
+        These are differences, with an absolute error of some 1e-15 times the number of levels of
+        the elimination times the expected number of times that a walk takes the edge: below 1e-11
+        on graphs of moderate weights.  For trees they add up to the number of nodes less one, for
+        forests together with `root_marginals` to the number of nodes.
 
         Examples
         --------
         >>> square = SparseSpanningTrees.from_edges([0, 1, 2, 3], [1, 2, 3, 0], directed=False)
         >>> square.edge_marginals().round(6).tolist()
         [0.75, 0.75, 0.75, 0.75]
+        >>> trees = SparseSpanningTrees.from_edges([0, 0, 1], [1, 2, 2], [1.0, 1.0, 3.0], root=0)
+        >>> trees.edge_marginals().round(6).tolist()
+        [1.0, 0.25, 0.75]
         """
-        edges = self._graph.edges
-        if not edges.is_undirected:
-            raise TypeError(
-                "edge_marginals is for undirected graphs; arc_marginals of the dense class takes "
-                "directed ones"
-            )
-        log_weights = np.zeros(self.num_edges) if edges.log_weights is None else edges.log_weights
-        is_edge = (edges.heads != edges.dependents) & (log_weights > -np.inf)
-        marginals = np.empty(int(is_edge.sum()))
-        rounding = np.empty_like(marginals)
-        elimination = self._graph.eliminate(check_work(max_work))
-        elimination.edge_marginals(
-            edges.heads[is_edge],
-            edges.dependents[is_edge],
-            log_weights[is_edge],
-            marginals,
-            rounding,
-        )
-        # Errors of the entries add up along the levels of the elimination: some dozens in practice.
-        error = 64 * 2.0**-53 * rounding.max(initial=0.0)
-        if not error <= _LARGEST_ERROR:
-            raise PrecisionError(
-                f"edge marginals may be off by {error:.1e}, because weights are far apart; the "
-                "dense class has no such limit (to_dense), and draws are exact in any case"
-            )
-        answer = np.zeros(self.num_edges)
-        answer[is_edge] = np.clip(marginals, 0.0, 1.0)
-        return answer
+        return self._graph.edge_marginals(check_work(max_work))
+
+    def entropy(self, *, max_work: float = MAX_WORK) -> float:
+        """Compute the entropy of the trees, in nats.
+
+        Its exponential is the effective number of trees.  As in `log_prob`, trees that differ in
+        parallel edges only are one.
+
+        Raises
+        ------
+        PrecisionError
+            If a graph of more than 300 nodes has weights so far apart that the entropy may be off
+            by more than 1e-6, or 1e-6 of itself where it is larger than 1.
+
+        Notes
+        -----
+        Up to 300 nodes in a dense matrix, to about 1e-12 relative.  Beyond, by elimination: log Z
+        less the mean log-weight of a tree, to about 1e-12 of itself on graphs of moderate weights.
+
+        Examples
+        --------
+        >>> square = SparseSpanningTrees.from_edges([0, 1, 2, 3], [1, 2, 3, 0], directed=False)
+        >>> round(np.exp(square.entropy()), 6)
+        4.0
+        """
+        return self._graph.entropy(check_work(max_work))
+
+    def best_tree(self) -> NDArray[np.int32]:
+        """Find the most probable tree or forest: the maximum arborescence or spanning tree.
+
+        Returns
+        -------
+        ndarray of int32, shape (num_nodes,)
+            Its heads, as `sample` returns them.
+
+        Notes
+        -----
+        Best by the exact sum of log-weights.  Directed graphs: Edmonds' algorithm with mergeable
+        heaps, O(m log n).  Undirected ones: Kruskal's algorithm.  Parallel edges count together, as
+        in `log_prob`.
+
+        Of several best trees one is chosen, which does not depend on the order of the edges.  Up to
+        300 nodes it is the one whose heads come first, with the root before all other nodes.
+
+        Examples
+        --------
+        >>> trees = SparseSpanningTrees.from_edges(
+        ...     [0, 0, 1, 2], [1, 2, 2, 1], [1.0, 2.0, 4.0, 5.0], root=0
+        ... )
+        >>> trees.best_tree().tolist()
+        [-1, 2, 0]
+        """
+        return self._graph.best_heads()
 
     # ---- what it draws
 
@@ -588,19 +626,20 @@ class SparseSpanningTrees:
     # ---- where it goes
 
     def to_networkx(self, heads: ArrayLike | None = None, *, edges: ArrayLike | None = None) -> Any:
-        """Make a NetworkX graph of one tree, with the weights and attributes of its edges.
+        """Make a NetworkX graph of each tree, with the weights and attributes of its edges.
 
         Parameters
         ----------
-        heads : array_like of int, shape (num_nodes,), optional
-            A tree as `sample` returns it.
-        edges : array_like of int, shape (num_nodes,), optional
-            A tree as `sample_edges` returns it, which tells parallel edges apart.
+        heads : array_like of int, shape (num_nodes,) or (num_trees, num_nodes), optional
+            Trees as `sample` returns them.
+        edges : array_like of int, shape (num_nodes,) or (num_trees, num_nodes), optional
+            Trees as `sample_edges` returns them, which tells parallel edges apart.
 
         Returns
         -------
-        networkx.Graph, DiGraph, MultiGraph or MultiDiGraph
-            Of the kind that the distribution was made from.
+        networkx.Graph, DiGraph, MultiGraph or MultiDiGraph, or a list of them
+            Directed or not, and with parallel edges or not, like the graph that the distribution
+            was made from.
 
         Examples
         --------
@@ -608,39 +647,44 @@ class SparseSpanningTrees:
         >>> trees = SparseSpanningTrees.from_networkx(nx.cycle_graph(["a", "b", "c"]))
         >>> nx.is_tree(trees.to_networkx(trees.sample(rng=0)))
         True
+        >>> len(trees.to_networkx(trees.sample(5, rng=0)))
+        5
         """
+        return self._convert(heads, edges, self._networkx_tree)
+
+    def _networkx_tree(self, dependents: NDArray[np.intp], chosen: NDArray[np.integer[Any]]) -> Any:
         import networkx
 
-        _, chosen = self._edges_of_tree(heads, edges)
-        if self._source is not None:
-            tree = self._source.__class__()
+        del dependents
+        if self._source is not None and self._keys is not None:
+            # Not the class of the source, which may need arguments or forbid changes.
+            name = "Multi" if self._source.is_multigraph() else ""
+            name += "DiGraph" if self._source.is_directed() else "Graph"
+            tree = getattr(networkx, name)()
             tree.add_nodes_from(self._source.nodes(data=True))
-        else:
-            tree = networkx.Graph() if self._graph.edges.is_undirected else networkx.DiGraph()
-            tree.add_nodes_from(self.nodes)
-        for edge in chosen.tolist():
-            if self._source is not None and self._keys is not None:
+            for edge in chosen.tolist():
                 key = self._keys[edge]
                 tree.add_edge(*key, **self._source.edges[key])
-                continue
-            head, dependent = (
-                int(self._graph.edges.heads[edge]),
-                int(self._graph.edges.dependents[edge]),
-            )
+            return tree
+        tree = networkx.Graph() if self._graph.edges.is_undirected else networkx.DiGraph()
+        tree.add_nodes_from(self.nodes)
+        ends = self._graph.edges
+        for edge in chosen.tolist():
+            head, dependent = int(ends.heads[edge]), int(ends.dependents[edge])
             tree.add_edge(head, dependent, weight=self._weight(edge))
         return tree
 
     def to_scipy(self, heads: ArrayLike | None = None, *, edges: ArrayLike | None = None) -> Any:
-        """Make a sparse array of one tree: the weight of each arc at ``[head, dependent]``.
+        """Make a sparse array of each tree: the weight of each arc at ``[head, dependent]``.
 
         Parameters
         ----------
-        heads, edges : array_like of int, shape (num_nodes,), optional
+        heads, edges : array_like of int, shape (num_nodes,) or (num_trees, num_nodes), optional
             As in `to_networkx`.
 
         Returns
         -------
-        scipy.sparse.csr_array, shape (num_nodes, num_nodes)
+        scipy.sparse.csr_array, shape (num_nodes, num_nodes), or a list of them
 
         Examples
         --------
@@ -648,9 +692,11 @@ class SparseSpanningTrees:
         >>> path.to_scipy(path.sample(rng=0)).toarray().tolist()
         [[0.0, 2.0, 0.0], [0.0, 0.0, 3.0], [0.0, 0.0, 0.0]]
         """
+        return self._convert(heads, edges, self._scipy_tree)
+
+    def _scipy_tree(self, dependents: NDArray[np.intp], chosen: NDArray[np.integer[Any]]) -> Any:
         from scipy.sparse import csr_array
 
-        dependents, chosen = self._edges_of_tree(heads, edges)
         ends = self._graph.edges.heads[chosen], self._graph.edges.dependents[chosen]
         other = np.where(ends[0] == dependents, ends[1], ends[0])
         weights = np.array([self._weight(edge) for edge in chosen.tolist()], dtype=np.float64)
@@ -672,21 +718,9 @@ class SparseSpanningTrees:
         >>> trees, nodes
         (SpanningTrees(2 words, 2 arcs), [1, 0, 2])
         """
-        edges = self._graph.edges
         root = self._graph.walk_root if self._graph.root is None else self._graph.root
-        order = [root, *(i for i in range(self._graph.core.num_nodes) if i != root)]
-        place = np.empty(len(order), dtype=np.intp)
-        place[order] = np.arange(len(order))
-        scores = np.full((len(order), len(order)), -np.inf)
-        log_weights = np.zeros(self.num_edges) if edges.log_weights is None else edges.log_weights
-        pairs = [(edges.heads, edges.dependents)]
-        if edges.goes_both_ways:
-            pairs.append((edges.dependents, edges.heads))
-        for heads, dependents in pairs:
-            np.logaddexp.at(scores, (place[heads], place[dependents]), log_weights)
-        if edges.log_killing is not None:
-            scores[0, place[:-1]] = edges.log_killing
-        labels = [None if i == self.num_nodes else edges.nodes[i] for i in order]
+        scores, order = self._graph.matrix(root)
+        labels = [None if i == self.num_nodes else self.nodes[i] for i in order.tolist()]
         return SpanningTrees(scores), labels
 
     def _weight(self, edge: int) -> float:
@@ -695,40 +729,52 @@ class SparseSpanningTrees:
             return float(edges.weights[edge])
         return 1.0 if edges.log_weights is None else math.exp(edges.log_weights[edge])
 
-    def _edges_of_tree(
-        self, heads: ArrayLike | None, edges: ArrayLike | None
-    ) -> tuple[NDArray[np.intp], NDArray[np.integer[Any]]]:
-        """Return the nodes of one tree that have a head, and the edge from each to its head."""
+    def _convert(
+        self,
+        heads: ArrayLike | None,
+        edges: ArrayLike | None,
+        make: Callable[[NDArray[np.intp], NDArray[np.integer[Any]]], Any],
+    ) -> Any:
+        """Make something of each tree: of its nodes that have a head, and the edges to them."""
         if (heads is None) == (edges is None):
             raise TypeError("pass heads or edges, one of them")
         name, given = ("heads", heads) if edges is None else ("edges", edges)
         array = np.array(given)
-        if array.shape != (self.num_nodes,):
+        if array.ndim not in (1, 2) or array.shape[-1] != self.num_nodes:
             raise InvalidTreeError(
-                f"{name} has shape {array.shape}: expected one tree, shape ({self.num_nodes},)"
+                f"{name} has shape {array.shape}: expected one tree, shape ({self.num_nodes},), or "
+                f"several, shape (num_trees, {self.num_nodes})"
             )
         if array.dtype.kind not in "iu":
             raise TypeError(f"{name} must be integers, but their dtype is {array.dtype}")
+        trees = array.reshape(-1, self.num_nodes)
         if edges is None:
-            self._check_heads(array)
-            found = np.empty((1, self.num_nodes), dtype=np.int32)
-            self._graph.core.edges_of(
-                np.ascontiguousarray(array[None], dtype=np.int32),
-                0,
-                0,
-                np.zeros(1, np.uint64),
-                found,
+            trees = self._find_edges(array).reshape(trees.shape)
+        made = [make(*self._check_edges(tree)) for tree in trees]
+        return made[0] if array.ndim == 1 else made
+
+    def _find_edges(self, heads: NDArray[np.integer[Any]]) -> NDArray[np.int32]:
+        """Return the edge from each node to its head."""
+        self._check_heads(heads)
+        trees = heads.reshape(-1, self.num_nodes).astype(np.int32)
+        found = np.empty_like(trees)
+        self._graph.core.edges_of(trees, 0, 0, np.zeros(len(trees), np.uint64), found)
+        missing = np.argwhere((found < 0) & (trees >= 0))
+        if len(missing):
+            tree, node = missing[0].tolist()
+            where = [node] if heads.ndim == 1 else [tree, node]
+            raise InvalidTreeError(
+                f"heads{where} is {trees[tree, node]}: the graph has no edge between "
+                f"{self._graph.edges.name(node)} and node {trees[tree, node]}"
             )
-            missing = (found[0] < 0) & (array >= 0)
-            if missing.any():
-                node = int(np.argmax(missing))
-                raise InvalidTreeError(
-                    f"heads[{node}] is {array[node]}: the graph has no edge between "
-                    f"{self._graph.edges.name(node)} and node {array[node]}"
-                )
-            array = found[0]
-        dependents = np.flatnonzero(array != -1)
-        chosen = array[dependents]
+        return found
+
+    def _check_edges(
+        self, tree: NDArray[np.integer[Any]]
+    ) -> tuple[NDArray[np.intp], NDArray[np.integer[Any]]]:
+        """Return the nodes of one tree that have a head, and the edge from each to its head."""
+        dependents = np.flatnonzero(tree != -1)
+        chosen = tree[dependents]
         ends = self._graph.edges
         wrong = (chosen < 0) | (chosen >= self.num_edges)
         if not wrong.any():
@@ -738,7 +784,7 @@ class SparseSpanningTrees:
         if wrong.any():
             node = int(dependents[np.argmax(wrong)])
             raise InvalidTreeError(
-                f"edges[{node}] is {array[node]}: expected the index of an edge from node "
+                f"edges[{node}] is {tree[node]}: expected the index of an edge from node "
                 f"{ends.name(node)} to its head, or -1"
             )
         return dependents, chosen

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from arborand import _core
+from arborand.distributions import DependencyTrees, SpanningTrees
 from arborand.errors import (
     InvalidWeightsError,
     NoTreeError,
@@ -23,10 +25,18 @@ if TYPE_CHECKING:
 
     from arborand.sparse_graphs.edges import Edges
 
-MAX_WORK = 1e10
-"""Updates that elimination may take by default: some ten seconds."""
+MAX_WORK = 3e10
+"""Updates that elimination may take by default: some 30 seconds, enough for a million-node grid."""
+MOST_SMALL_NODES = 300
+"""Graphs of up to so many nodes are small: a matrix of all pairs serves where digits are lost."""
 
+_UPDATES_PER_SECOND = 1e9
 _NAMED = 5  # nodes that a message names
+# How far rounding may move a number that is a difference before it is refused: absolutely, or
+# relative to the number if it is larger than 1.
+_LARGEST_ERROR = 1e-6
+# Errors of the entries of the inverse add up along the levels of the elimination.
+_LEVELS = 64
 # Beyond this, the rounding of a logarithm alone changes its weight by a thousandth.
 _LARGEST_LOGARITHM = 1e13
 
@@ -36,6 +46,7 @@ class Plan(NamedTuple):
 
     order: NDArray[np.int32]
     work: float  # at least, if not complete
+    most_work: float
     fill: float
     is_complete: bool
     limit: float
@@ -180,16 +191,16 @@ class RootedGraph:
                 f"they keep returning to {_list(labels)}, whose edges are much heavier than those "
                 "that lead away"
             )
-        work = self.plan(max_work).work
+        plan = self.plan(max_work)
         steps = (counts.steps + counts.jumping_steps) // max(1, counts.jumping_draws)
         return WalkTooLongError(
             f"draw {int(unfinished.draws[0])} is not finished after {steps} steps of its walks: "
-            f"{why}; an exact draw by elimination would take {work:.2g} updates or more "
+            f"{why}; an exact draw by elimination would take {_describe_work(plan)} "
             f"(max_work is {max_work:.2g}); allow more with max_steps= or max_work="
             f"{', or make the weights less uneven' if labels else ''}",
             steps,
             labels,
-            work,
+            plan.work,
         )
 
     def plan(self, max_work: float) -> Plan:
@@ -197,8 +208,7 @@ class RootedGraph:
         known = self._known_plan
         if known is None or (not known.is_complete and known.limit < max_work):
             order = np.empty(self.core.num_nodes - 1, dtype=np.int32)
-            work, fill, is_complete = self.core.plan(self.walk_root, max_work, order)
-            known = Plan(order, work, fill, is_complete, max_work)
+            known = Plan(order, *self.core.plan(self.walk_root, max_work, order), max_work)
             self._known_plan = known
         return known
 
@@ -207,10 +217,9 @@ class RootedGraph:
         plan = self.plan(max_work)
         if not plan.is_within(max_work):
             raise TooMuchWorkError(
-                f"elimination would take {plan.work:.2g} updates or more where max_work is "
-                f"{max_work:.2g}: the graph fills up, as random graphs do; allow more with "
-                "max_work= (some 1e9 a second, and 20 bytes for each of "
-                f"{plan.fill:.2g} entries or more)",
+                f"elimination would take {_describe_work(plan)}, where max_work is {max_work:.2g}: "
+                "the graph fills up, as random graphs do; allow more with max_work= (it also needs "
+                f"{20 * plan.fill / 2**20:.0f} MiB{'' if plan.is_complete else ' or more'})",
                 plan.work,
             )
         if self._known_elimination is None:
@@ -218,25 +227,190 @@ class RootedGraph:
             self._known_elimination = _core.Elimination(self.core, self.walk_root, plan.order)
         return self._known_elimination
 
+    @cached_property
+    def _largest_logarithm(self) -> float:
+        sizes = [
+            np.abs(logarithms[logarithms > -np.inf]).max(initial=0.0)
+            for logarithms in (self.edges.log_weights, self.edges.log_killing)
+            if logarithms is not None
+        ]
+        return float(max(sizes, default=0.0))
+
     def _check_spread(self) -> None:
         """Refuse to eliminate with numbers that would keep no digit."""
-        spread = 0.0
-        for logarithms in (self.edges.log_weights, self.edges.log_killing):
-            if logarithms is not None:
-                size = np.abs(logarithms[logarithms > -np.inf]).max(initial=0.0)
-                spread = max(spread, float(size))
-        if spread > _LARGEST_LOGARITHM:
+        if self._largest_logarithm > _LARGEST_LOGARITHM:
             raise PrecisionError(
-                f"a log-weight has the size {spread:.1e}: elimination of sparse graphs keeps no "
-                f"digits beyond {_LARGEST_LOGARITHM:.0e}; the dense class has no such limit "
-                "(to_dense)"
+                f"a log-weight has the size {self._largest_logarithm:.1e}: elimination of sparse "
+                f"graphs keeps no digits beyond {_LARGEST_LOGARITHM:.0e}; the dense class has no "
+                "such limit (to_dense)"
             )
+
+    # ---- numbers: by elimination, or for small graphs by a matrix where digits would be lost
+
+    @property
+    def is_small(self) -> bool:
+        """Tell whether a matrix of all pairs of nodes is no burden."""
+        return self.num_nodes <= MOST_SMALL_NODES
+
+    @property
+    def needs_matrix(self) -> bool:
+        """Tell whether only a matrix keeps digits of every number."""
+        return self.is_small and self._largest_logarithm > _LARGEST_LOGARITHM
+
+    def matrix(self, root: int) -> tuple[NDArray[np.float64], NDArray[np.int32]]:
+        """Make a matrix of scores whose node 0 is `root`; the node of each of its rows."""
+        nodes = np.arange(self.core.num_nodes, dtype=np.int32)
+        order = np.concatenate([nodes[root : root + 1], nodes[:root], nodes[root + 1 :]])
+        place = np.empty_like(order)
+        place[order] = nodes
+        heads, dependents = np.empty((2, self.core.num_arcs), dtype=np.int32)
+        log_weights = np.empty(self.core.num_arcs)
+        self.core.arcs(heads, dependents, log_weights)
+        scores = np.full((len(order), len(order)), -np.inf)
+        scores[place[heads], place[dependents]] = log_weights
+        return scores, order
+
+    def log_partition(self, max_work: float) -> float:
+        """Compute log Z."""
+        if self.needs_matrix:
+            return float(SpanningTrees(self.matrix(self.walk_root)[0]).log_partition())
+        return self.eliminate(max_work).log_partition
+
+    def log_probabilities(
+        self, trees: NDArray[np.int32], sums: NDArray[np.float64], max_work: float
+    ) -> NDArray[np.float64]:
+        """Compute the log-probabilities of trees from the log-weights of their arcs, in two parts.
+
+        Where a matrix is needed it takes the trees themselves; they may be changed.
+        """
+        if not self.needs_matrix:
+            known = self.eliminate(max_work)
+            answer: NDArray[np.float64] = (sums[:, 0] - known.log_partition) + (
+                sums[:, 1] - known.log_partition_rest
+            )
+            return answer
+        if self.walk_root < self.num_nodes:
+            _core.reroot(trees, self.walk_root)
+        scores, order = self.matrix(self.walk_root)
+        place = np.empty_like(order)
+        place[order] = np.arange(len(order))
+        # -1 is an outside root, whose place is 0.
+        heads = np.where(trees < 0, 0, place[trees])[:, order[1:]]
+        heads = np.concatenate([np.full((len(trees), 1), -1), heads], axis=1)
+        return SpanningTrees(scores).log_prob(heads)
+
+    def expected_walk_steps(self, max_work: float) -> float:
+        """Compute how many steps a draw takes on average."""
+        if self.needs_matrix:
+            return float(SpanningTrees(self.matrix(self.walk_root)[0]).expected_walk_steps())
+        return float(self.diagonal(max_work)[0].sum())
+
+    def root_marginals(self, max_work: float) -> NDArray[np.float64]:
+        """Compute the probability that each node hangs on the root, or is one."""
+        if self.root not in (None, self.walk_root):
+            directed = RootedGraph(self.edges.as_directed(), self.root)
+            return directed.root_marginals(max_work)
+        if self.needs_matrix:
+            scores, order = self.matrix(self.walk_root)
+            marginals = np.zeros(self.core.num_nodes)
+            marginals[order] = SpanningTrees(scores).root_marginals()
+            return marginals[: self.num_nodes]
+        return self.diagonal(max_work)[1]
+
+    def edge_marginals(self, max_work: float) -> NDArray[np.float64]:
+        """Compute the probability of each edge, in either direction if it has none."""
+        edges = self.edges
+        log_weights = np.zeros(len(edges.heads)) if edges.log_weights is None else edges.log_weights
+        kept = np.flatnonzero((edges.heads != edges.dependents) & (log_weights > -np.inf))
+        ends = edges.heads[kept], edges.dependents[kept]
+        marginals = np.zeros(len(kept))
+        if self.is_small:
+            scores, order = self.matrix(self.walk_root)
+            place = np.empty_like(order)
+            place[order] = np.arange(len(order))
+            arcs = SpanningTrees(scores).arc_marginals()
+            for head, dependent in [ends, *([ends[::-1]] if edges.is_undirected else [])]:
+                arc = place[head], place[dependent]
+                shares = log_weights[kept]
+                _core.shares(shares, scores[arc])  # of this edge among parallel ones
+                marginals += np.where(arc[1] == 0, 0.0, shares * arcs[arc])
+        else:
+            rounding = np.empty(len(kept))
+            self.eliminate(max_work).edge_marginals(
+                *ends, log_weights[kept], not edges.is_undirected, marginals, rounding
+            )
+            self._check_digits("edge marginals", rounding.max(initial=0.0), 1.0)
+        answer: NDArray[np.float64] = np.zeros(len(edges.heads))
+        answer[kept] = np.minimum(marginals, 1.0)
+        return answer
+
+    def entropy(self, max_work: float) -> float:
+        """Compute the entropy of the trees, in nats."""
+        if self.is_small:
+            return float(SpanningTrees(self.matrix(self.walk_root)[0]).entropy())
+        value, rounding = self.eliminate(max_work).entropy()
+        self._check_digits("the entropy", rounding, value)
+        return value
+
+    def _check_digits(self, what: str, rounding: float, size: float) -> None:
+        """Refuse a difference of numbers so large that their rounding errors matter."""
+        error = _LEVELS * 2.0**-53 * rounding
+        if not error <= _LARGEST_ERROR * max(1.0, size):
+            raise PrecisionError(
+                f"{what} may be off by {error:.1e}, because weights are far apart; the dense class "
+                "has no such limit (to_dense), and draws are exact in any case"
+            )
+
+    def best_heads(self, *, single_root: bool = False) -> NDArray[np.int32]:
+        """Find the tree of the largest weight; with a single node below the root, if asked for."""
+        root = self.walk_root if self.root is None else self.root
+        heads = np.full(self.core.num_nodes, -1, dtype=np.int32)
+        found = True
+        if self.is_small:
+            scores, order = self.matrix(root)
+            best = (DependencyTrees if single_root else SpanningTrees)(scores).best_tree()
+            heads[order[1:]] = order[best[1:]]
+        elif self.edges.is_undirected and not single_root:
+            self.core.maximum_spanning_tree(root, heads)
+        else:
+            found = self.core.best_arborescence(root, single_root, heads)
+        if not found:
+            raise NoTreeError("the graph has no tree with a single node below the root", ())
+        heads[heads == self.num_nodes] = -1
+        return heads[: self.num_nodes]
+
+    def count(self, weights: NDArray[np.float64] | None, max_work: float) -> int:
+        """Count trees exactly, where there are less than 2^60: by elimination modulo primes."""
+        elimination = self.eliminate(max_work)
+        for prime in range(3):
+            count = elimination.residue(prime, weights)
+            if count is not None:
+                return count
+        raise AssertionError("a pivot is 0 modulo each of three primes")  # pragma: no cover
 
     def diagonal(self, max_work: float) -> NDArray[np.float64]:
         """Compute by node: visits to it from itself, its root arc's marginal, its resistance."""
         answer: NDArray[np.float64] = np.zeros((3, self.core.num_nodes))
         self.eliminate(max_work).diagonal(answer[0], answer[1], answer[2])
         return answer[:, : self.num_nodes]
+
+
+def _describe_work(plan: Plan) -> str:
+    """Say what elimination would take, in updates and in time."""
+
+    def amount(updates: float) -> str:
+        return f"{updates:.1e} updates ({_duration(updates / _UPDATES_PER_SECOND)})"
+
+    if plan.is_complete:
+        return amount(plan.work)
+    return f"at least {amount(plan.work)} and at most {amount(plan.most_work)}"
+
+
+def _duration(seconds: float) -> str:
+    for unit, size in (("days", 86_400.0), ("hours", 3600.0), ("minutes", 60.0)):
+        if seconds >= 2 * size:
+            return f"about {seconds / size:.0f} {unit}"
+    return f"about {seconds:.0f} seconds" if seconds >= 2 else "less than 2 seconds"
 
 
 def _list(labels: tuple[Hashable, ...]) -> str:

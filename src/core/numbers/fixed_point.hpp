@@ -104,23 +104,32 @@ struct FixedFormat {
     int num_limbs = 1;
 
     static FixedFormat of(const Graph& graph) {
+        return of_scores(
+            [&](const auto& visit) {
+                for (Index i = 0; i <= graph.num_words; ++i) {
+                    for (Index j = 1; j <= graph.num_words; ++j) visit(graph.score(i, j));
+                }
+            },
+            graph.num_words);
+    }
+
+    // for_each_score(visit) visits all scores of a graph with so many words.
+    template <class ForEachScore>
+    static FixedFormat of_scores(const ForEachScore& for_each_score, Index num_words) {
         int lowest = 2000, highest = -2000;
-        for (Index i = 0; i <= graph.num_words; ++i) {
-            for (Index j = 1; j <= graph.num_words; ++j) {
-                const double score = graph.score(i, j);
-                if (score == -HUGE_VAL || score == 0.0) continue;
-                const Parts parts(score);
-                const int low = parts.exponent + __builtin_ctzll(parts.mantissa);
-                const int high = parts.exponent + 64 - __builtin_clzll(parts.mantissa);
-                if (low < lowest) lowest = low;
-                if (high > highest) highest = high;
-            }
-        }
+        for_each_score([&](double score) {
+            if (score == -HUGE_VAL || score == 0.0) return;
+            const Parts parts(score);
+            const int low = parts.exponent + __builtin_ctzll(parts.mantissa);
+            const int high = parts.exponent + 64 - __builtin_clzll(parts.mantissa);
+            if (low < lowest) lowest = low;
+            if (high > highest) highest = high;
+        });
         if (lowest > highest) return {};  // all scores are 0
         // Values are differences of sums of at most n scores, added up at most twice more: below
         // 8 n scores; one bit for the sign, one to stay away from the absent value.
         int spare = 5;
-        for (Index m = graph.num_words; m > 0; m /= 2) ++spare;
+        for (Index m = num_words; m > 0; m /= 2) ++spare;
         const int bits = highest - lowest + spare;
         return {lowest, bits <= 64 ? 1 : bits <= 128 ? 2 : bits <= 256 ? 4 : 34};
     }

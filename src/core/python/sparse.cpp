@@ -13,8 +13,11 @@
 #include "python/instruction_set.hpp"
 #include "python/registration.hpp"
 #include "sparse/ancestral.hpp"
+#include "sparse/arc_marginals.hpp"
+#include "sparse/best_arborescence.hpp"
 #include "sparse/compressed_rows.hpp"
 #include "sparse/elimination.hpp"
+#include "sparse/maximum_spanning_tree.hpp"
 #include "sparse/minimum_degree.hpp"
 #include "sparse/pair_jumping.hpp"
 #include "sparse/selected_inverse.hpp"
@@ -246,16 +249,46 @@ class SparseGraph {
         return {-1, -1, 0};
     }
 
-    // (work, fill, within the limit) of elimination, and the order into `order`.
-    std::tuple<double, double, bool> plan(Index root, double work_limit,
-                                          Array<std::int32_t, 1> order) const {
+    // (work, most work, fill, within the limit) of elimination, and the order into `order`.
+    std::tuple<double, double, double, bool> plan(Index root, double work_limit,
+                                                  Array<std::int32_t, 1> order) const {
         EliminationPlan plan;
         run_once([&](const Interrupt& interrupt) {
             MinimumDegree ordering(*rows_, static_cast<Node>(root));
             return ordering.run(work_limit, interrupt, plan) ? Status::ok : Status::interrupted;
         });
         std::copy(plan.order.begin(), plan.order.end(), order.data());
-        return {plan.work, plan.fill, plan.within_limit};
+        return {plan.work, plan.most_work, plan.fill, plan.within_limit};
+    }
+
+    // All arcs, parallel edges as one.
+    void arcs(Array<std::int32_t, 1> heads, Array<std::int32_t, 1> dependents,
+              Array<double, 1> log_weights) const {
+        for (Index j = 0; j < num_nodes(); ++j) {
+            for (Index a = rows_->begin(j); a < rows_->end(j); ++a) {
+                heads.data()[a] = static_cast<std::int32_t>(rows_->head(a));
+                dependents.data()[a] = static_cast<std::int32_t>(j);
+                log_weights.data()[a] = rows_->log_weight(a);
+            }
+        }
+    }
+
+    // The heads of the best tree; false: there is none with a single root arc.
+    bool best_arborescence(Index root, bool single_root, Array<std::int32_t, 1> heads) const {
+        bool found = true;
+        run_once([&](const Interrupt& interrupt) {
+            const Status status = find_best_arborescence(*rows_, static_cast<Node>(root),
+                                                         single_root, heads.data(), interrupt);
+            found = status != Status::no_tree;
+            return found ? status : Status::ok;
+        });
+        return found;
+    }
+
+    void maximum_spanning_tree(Index root, Array<std::int32_t, 1> heads) const {
+        run_once([&](const Interrupt&) {
+            return find_maximum_spanning_tree(*rows_, static_cast<Node>(root), heads.data());
+        });
     }
 
   private:
@@ -295,6 +328,13 @@ void reroot(Array<std::int32_t, 2> heads, Index root) {
     }
 }
 
+// The share of each part in a whole, both given as logarithms: in place of the parts.
+void shares(Array<double, 1> log_parts, Numbers log_wholes) {
+    for (Index i = 0; i < static_cast<Index>(log_parts.shape(0)); ++i) {
+        log_parts.data()[i] = relative_weight(log_parts.data()[i], log_wholes.data()[i]);
+    }
+}
+
 // The factors in double where that is enough, else with unbounded exponents.
 class Elimination {
   public:
@@ -311,10 +351,12 @@ class Elimination {
     }
 
     double log_partition() const {
-        return std::visit([](const auto& factors) { return factors.log_partition; }, factors_);
+        return std::visit([](const auto& factors) { return factors.product.logarithm.value(); },
+                          factors_);
     }
     double log_partition_rest() const {
-        return std::visit([](const auto& factors) { return factors.log_partition_rest; }, factors_);
+        return std::visit([](const auto& factors) { return factors.product.logarithm.rest(); },
+                          factors_);
     }
     bool is_unbounded() const { return factors_.index() == 1; }
 
@@ -369,17 +411,43 @@ class Elimination {
         });
     }
 
-    // For undirected edges: weight * effective resistance, and the size of the numbers that were
-    // subtracted to get it.
-    void edge_marginals(Nodes heads, Nodes dependents, Numbers log_weights,
+    // The probability of each edge, and the size of the numbers that were subtracted to get it.
+    // A directed edge leads from its head to its dependent; others count in both directions.
+    void edge_marginals(Nodes heads, Nodes dependents, Numbers log_weights, bool directed,
                         Array<double, 1> marginals, Array<double, 1> rounding) {
-        with_inverse([&](const auto& factors, const auto& inverse) {
+        with_marginals([&](const auto& arcs) {
             for (Index e = 0; e < static_cast<Index>(heads.shape(0)); ++e) {
-                marginal(static_cast<Node>(heads.data()[e]),
-                         static_cast<Node>(dependents.data()[e]), log_weights.data()[e], factors,
-                         inverse, marginals.data()[e], rounding.data()[e]);
+                const Node head = static_cast<Node>(heads.data()[e]);
+                const Node dependent = static_cast<Node>(dependents.data()[e]);
+                Rounded edge = arcs.marginal(dependent, head, log_weights.data()[e]);
+                if (!directed) {
+                    const Rounded back = arcs.marginal(head, dependent, log_weights.data()[e]);
+                    edge = {edge.value + back.value, edge.rounding + back.rounding};
+                }
+                marginals.data()[e] = std::min(edge.value, 1.0);
+                rounding.data()[e] = edge.rounding;
             }
         });
+    }
+
+    // (entropy, the size of the numbers that it is a sum of)
+    std::tuple<double, double> entropy() {
+        Rounded answer;
+        with_marginals([&](const auto& arcs) { answer = arcs.entropy(); });
+        return {answer.value, answer.rounding};
+    }
+
+    // Z modulo a prime, for weights that are whole numbers (null: 1); nothing if a pivot is 0
+    // modulo it, which other primes are for.
+    std::optional<std::uint64_t> residue(int prime, std::optional<Numbers> weights) {
+        switch (prime) {
+            case 0:
+                return residue<(std::uint64_t{1} << 61) - 1>(weights);
+            case 1:
+                return residue<(std::uint64_t{1} << 61) - 31>(weights);
+            default:
+                return residue<(std::uint64_t{1} << 61) - 45>(weights);
+        }
     }
 
     // x = G b, for b >= 0 by node; the root's entries are not read.
@@ -456,25 +524,30 @@ class Elimination {
         });
     }
 
-    // weight * (G(i, i) - G(i, j)) is the chance that i is the head of j, up to the direction in
-    // which the edge points to the root: both together are that of the edge.
-    template <class Scalar>
-    void marginal(Node i, Node j, double log_weight, const Factors<Scalar>& factors,
-                  const SelectedInverse<Scalar>& inverse, double& value, double& rounding) const {
-        if (i == root_) std::swap(i, j);
-        const Node x = structure_->place[i];
-        Scalar weight, back;
-        relative_to(log_weight, factors.largest[x], weight);
-        value = to_double(weight * inverse.diagonal[x]);
-        rounding = 0.0;
-        if (j == root_) return;
-        const Node y = structure_->place[j];
-        relative_to(log_weight, factors.largest[y], back);
-        const std::uint64_t e = structure_->entry(std::min(x, y), std::max(x, y));
-        const double other = to_double(back * inverse.diagonal[y]);
-        rounding = value + other;
-        value -= to_double(back * (x < y ? inverse.up[e] : inverse.down[e]));
-        value += other - to_double(weight * (x < y ? inverse.down[e] : inverse.up[e]));
+    template <class Work>
+    void with_marginals(const Work& work) {
+        with_inverse([&](const auto& factors, const auto& inverse) {
+            work(ArcMarginals(rows_, root_, *structure_, factors, inverse));
+        });
+    }
+
+    template <std::uint64_t prime>
+    std::optional<std::uint64_t> residue(const std::optional<Numbers>& weights) {
+        std::optional<std::uint64_t> answer;
+        run_once([&](const Interrupt& interrupt) {
+            Factors<Residue<prime>> factors;
+            const Status status = factors.compute(
+                rows_, root_, *structure_, interrupt, [&](Index arc, Node, Residue<prime>& weight) {
+                    weight = Residue<prime>(0.0);
+                    rows_.for_each_edge(arc, [&](Node edge) {
+                        weight += Residue<prime>(weights ? weights->data()[edge] : 1.0);
+                    });
+                    return true;
+                });
+            if (status == Status::ok) answer = factors.product.residue.value();
+            return status == Status::no_tree ? Status::ok : status;
+        });
+        return answer;
     }
 
     const CompressedRows& rows_;
@@ -524,6 +597,12 @@ void register_sparse(nb::module_& m) {
              nb::arg("draws"), nb::arg("edges"))
         .def("tree_log_weights", &SparseGraph::tree_log_weights, nb::arg("heads"), nb::arg("root"),
              nb::arg("sums"))
+        .def("arcs", &SparseGraph::arcs, nb::arg("heads"), nb::arg("dependents"),
+             nb::arg("log_weights"))
+        .def("best_arborescence", &SparseGraph::best_arborescence, nb::arg("root"),
+             nb::arg("single_root"), nb::arg("heads"))
+        .def("maximum_spanning_tree", &SparseGraph::maximum_spanning_tree, nb::arg("root"),
+             nb::arg("heads"))
         .def("plan", &SparseGraph::plan, nb::arg("root"), nb::arg("work_limit"), nb::arg("order"));
     nb::class_<Elimination>(m, "Elimination", "A sparse graph with all its nodes taken out.")
         .def(nb::init<const SparseGraph&, Index, Array<const std::int32_t, 1>>(), nb::arg("graph"),
@@ -536,9 +615,13 @@ void register_sparse(nb::module_& m) {
         .def("diagonal", &Elimination::diagonal, nb::arg("visits"), nb::arg("root_arcs"),
              nb::arg("resistance"))
         .def("edge_marginals", &Elimination::edge_marginals, nb::arg("heads"),
-             nb::arg("dependents"), nb::arg("log_weights"), nb::arg("marginals"),
-             nb::arg("rounding"))
+             nb::arg("dependents"), nb::arg("log_weights"), nb::arg("directed"),
+             nb::arg("marginals"), nb::arg("rounding"))
+        .def("entropy", &Elimination::entropy)
+        .def("residue", nb::overload_cast<int, std::optional<Numbers>>(&Elimination::residue),
+             nb::arg("prime"), nb::arg("weights").none())
         .def("solve", &Elimination::solve, nb::arg("b"), nb::arg("x"));
+    m.def("shares", &shares, nb::arg("log_parts"), nb::arg("log_wholes"));
     m.def("reroot", &reroot, nb::arg("heads"), nb::arg("root"));
 }
 

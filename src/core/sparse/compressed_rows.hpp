@@ -104,6 +104,14 @@ class CompressedRows {
         return found != last && *found == wanted ? found - head_.data() : -1;
     }
 
+    // The input edges behind an arc; no_edge for the outside node's.
+    template <class Visit>
+    void for_each_edge(Index arc, const Visit& visit) const {
+        if (first_edge_.empty()) return visit(edge_[static_cast<std::size_t>(arc)]);
+        const Node* first = first_edge_.data() + arc;
+        for (Node e = first[0]; e < first[1]; ++e) visit(edge_[e]);
+    }
+
     // The input edge behind an arc: among parallel ones drawn in proportion to their weights.
     Node draw_edge(Index arc, Stream& stream, std::vector<double>& chances) const {
         if (first_edge_.empty()) return edge_[static_cast<std::size_t>(arc)];
@@ -195,6 +203,15 @@ class CompressedRows {
         }
     }
 
+    // Of parallel edges, the same whatever their order.
+    static double log_sum(std::vector<double>& log_weights) {
+        if (log_weights.size() == 1) return log_weights[0];
+        std::sort(log_weights.begin(), log_weights.end());
+        double total = 0.0;
+        for (const double w : log_weights) total += relative_weight(w, log_weights.back());
+        return log_weights.back() + log_of(total);
+    }
+
     double weight_of(Node edge, Index node, const double* log_killing) const {
         return edge == no_edge ? log_killing[node] : edges_.log_weight(edge);
     }
@@ -209,21 +226,18 @@ class CompressedRows {
         }
         if (weighted || parallel) log_weight_.reserve(head_.size());
         Node kept = 0;
+        std::vector<double> weights;
         for (Index j = 0; (weighted || parallel) && j < num_nodes(); ++j) {
             const Index first = begin(j), last = end(j);
             begin_[static_cast<std::size_t>(j)] = kept;
             for (Index a = first; a < last;) {
                 Index same = a;
-                double largest = -HUGE_VAL, total = 0.0;
+                weights.clear();
                 for (; same < last && head(same) == head(a); ++same) {
-                    largest = std::max(
-                        largest, weight_of(edge_[static_cast<std::size_t>(same)], j, log_killing));
+                    weights.push_back(
+                        weight_of(edge_[static_cast<std::size_t>(same)], j, log_killing));
                 }
-                for (Index e = a; e < same; ++e) {
-                    total += relative_weight(
-                        weight_of(edge_[static_cast<std::size_t>(e)], j, log_killing), largest);
-                }
-                log_weight_.push_back(same == a + 1 ? largest : largest + log_of(total));
+                log_weight_.push_back(log_sum(weights));
                 if (parallel) first_edge_.push_back(static_cast<Node>(a));
                 head_[kept++] = head(a);
                 a = same;

@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "numbers/logarithm.hpp"
+#include "numbers/residue.hpp"
 #include "numbers/sums.hpp"
 #include "numbers/unbounded_double.hpp"
 #include "sparse/compressed_rows.hpp"
@@ -114,35 +115,65 @@ struct Steps {
     Scalar out, in;
 };
 
+// The product of all pivots, Z: its logarithm, or its residue.
+template <class Scalar>
+struct PivotProduct {
+    CompensatedSum logarithm;
+
+    void multiply(Scalar pivot, double log_scale) {
+        const Logarithm log = log_parts(to_unbounded(pivot));
+        logarithm.add(log.high);
+        logarithm.add(log.low);
+        logarithm.add(log_scale);
+    }
+};
+
+template <std::uint64_t prime>
+struct PivotProduct<Residue<prime>> {
+    Residue<prime> residue{1.0};
+
+    void multiply(Residue<prime> pivot, double) { residue = residue * pivot; }
+};
+
 template <class Scalar>
 struct Factors {
     std::vector<Steps<Scalar>> steps;     // by entry of the structure
     std::vector<Scalar> absorbed, pivot;  // by place
     std::vector<double> largest;          // log of what each row was divided by
-    double log_partition = 0.0;
-    double log_partition_rest = 0.0;  // what rounding took from it
+    PivotProduct<Scalar> product;
 
     // left_range: a weight does not fit a Scalar.  The caller looks at the processor's flags.
     Status compute(const CompressedRows& rows, Node root, const EliminationStructure& structure,
                    const Interrupt& interrupt) {
+        largest.resize(structure.order.size());
+        for (std::size_t p = 0; p < largest.size(); ++p) {
+            largest[p] = rows.largest(structure.order[p]);
+        }
+        return compute(rows, root, structure, interrupt, [&](Index arc, Node p, Scalar& weight) {
+            return relative_to(rows.log_weight(arc), largest[p], weight);
+        });
+    }
+
+    // With weights of the caller's: read_weight(arc, place, weight), false if it does not fit.
+    template <class ReadWeight>
+    Status compute(const CompressedRows& rows, Node root, const EliminationStructure& structure,
+                   const Interrupt& interrupt, const ReadWeight& read_weight) {
         const std::size_t n = structure.order.size();
         steps.assign(structure.next.size(), {Scalar(0.0), Scalar(0.0)});
         absorbed.assign(n, Scalar(0.0));
         pivot.assign(n, Scalar(0.0));
-        largest.assign(n, 0.0);
+        largest.resize(n, 0.0);
         for (std::size_t p = 0; p < n; ++p) {
             const Index node = structure.order[p];
-            largest[p] = rows.largest(node);
             for (Index a = rows.begin(node); a < rows.end(node); ++a) {
+                const Node x = static_cast<Node>(p);
                 Scalar weight;
-                if (!relative_to(rows.log_weight(a), largest[p], weight)) {
-                    return Status::left_range;
-                }
+                if (!read_weight(a, x, weight)) return Status::left_range;
                 if (rows.head(a) == root) {
                     absorbed[p] = weight;
                     continue;
                 }
-                const Node x = static_cast<Node>(p), y = structure.place[rows.head(a)];
+                const Node y = structure.place[rows.head(a)];
                 if (x < y) {
                     steps[structure.entry(x, y)].out = weight;
                 } else {
@@ -158,7 +189,7 @@ struct Factors {
         const std::uint64_t* const begin = structure.begin.data();
         const Node* const next = structure.next.data();
         const Index n = structure.size();
-        CompensatedSum total;
+        product = {};
         std::uint64_t since_question = 0;
         for (Index p = 0; p < n; ++p) {
             const std::uint64_t first = begin[p], last = begin[p + 1];
@@ -171,10 +202,7 @@ struct Factors {
             for (std::uint64_t e = first; e < last; ++e) s += steps[e].out;
             if (!is_positive(s)) return Status::no_tree;
             pivot[static_cast<std::size_t>(p)] = s;
-            const Logarithm log = log_parts(to_unbounded(s));
-            total.add(log.high);
-            total.add(log.low);
-            total.add(largest[static_cast<std::size_t>(p)]);
+            product.multiply(s, largest[static_cast<std::size_t>(p)]);
             for (std::uint64_t x = first; x < last; ++x) {
                 const Node j = next[x];
                 const Scalar from = steps[x].in / s, to = steps[x].out / s;
@@ -188,8 +216,6 @@ struct Factors {
                 }
             }
         }
-        log_partition = total.value();
-        log_partition_rest = total.rest();
         return Status::ok;
     }
 };

@@ -26,7 +26,8 @@ namespace sparse {
 struct EliminationPlan {
     std::vector<Node> order;  // of all nodes but the root; incomplete if the limit was passed
     double fill = 0.0;        // entries between nodes, each in both directions
-    double work = 0.0;        // updates of such an entry
+    double work = 0.0;        // updates of such an entry; those of the order that is known
+    double most_work = 0.0;   // if all nodes that are left were next to each other
     bool within_limit = true;
 };
 
@@ -79,9 +80,11 @@ class MinimumDegree {
             eliminate(pivot, plan);
             if (plan.work > work_limit) {
                 plan.within_limit = false;
-                return true;
+                break;
             }
         }
+        const double left = static_cast<double>(left_);
+        plan.most_work = plan.work + left * left * left / 3;
         return true;
     }
 
