@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
+_BY_EXACT_SUMS = "By exact sums of weights, in O(m log n).  The graph's own weights are left alone."
+
 
 def get_info() -> dict[str, Any]:
     """Describe the backend to NetworkX."""
@@ -22,20 +24,17 @@ def get_info() -> dict[str, Any]:
                 "faster.  Edges keep their attributes."
             },
             "number_of_spanning_trees": {
-                "additional_docs": "By elimination without subtractions.  A number beyond float64 "
-                "is an OverflowError that tells its logarithm."
+                "additional_docs": "By elimination without subtractions; exact up to 2^53 for "
+                "whole numbers.  A number beyond float64 is an OverflowError that tells its "
+                "logarithm."
             },
             "resistance_distance": {
                 "additional_docs": "By elimination: each to about 1e-13 relative."
             },
             "effective_graph_resistance": {"additional_docs": "By two sparse eliminations."},
-            "maximum_spanning_arborescence": {
-                "additional_docs": "By exact sums of weights, in a dense matrix: up to 3000 nodes, "
-                "without partitions.  The graph's own weights are left alone."
-            },
-            "minimum_spanning_arborescence": {
-                "additional_docs": "By exact sums of weights, in a dense matrix: up to 3000 nodes, "
-                "without partitions.  The graph's own weights are left alone."
-            },
+            "maximum_spanning_arborescence": {"additional_docs": _BY_EXACT_SUMS},
+            "minimum_spanning_arborescence": {"additional_docs": _BY_EXACT_SUMS},
+            "maximum_branching": {"additional_docs": _BY_EXACT_SUMS},
+            "minimum_branching": {"additional_docs": _BY_EXACT_SUMS},
         },
     }

@@ -1,6 +1,7 @@
 """The NetworkX backend: reached in every way NetworkX has, right where NetworkX is wrong."""
 
 import copy
+import functools
 import itertools
 import math
 import random
@@ -14,8 +15,6 @@ import numpy as np
 import pytest
 
 from arborand import SuspiciousWeightsWarning, networkx_backend
-
-pytestmark = pytest.mark.filterwarnings("ignore:Note. conversions to backend graphs")
 
 
 def weighted_square():
@@ -116,6 +115,77 @@ def test_numbers_agree_with_networkx(graph):
     )
 
 
+def exact_count(graph, weight=None, root=None):
+    """Count trees by elimination in fractions."""
+    nodes = [node for node in graph if node != root]
+    if root is None:
+        nodes.pop()
+    place = {node: i for i, node in enumerate(nodes)}
+    rows = [[Fraction(0)] * len(nodes) for _ in nodes]
+    for u, v, w in graph.edges(data=weight, default=1):
+        for head, node in ((u, v),) if graph.is_directed() else ((u, v), (v, u)):
+            if node in place:
+                rows[place[node]][place[node]] += Fraction(w)
+                if head in place:
+                    rows[place[node]][place[head]] -= Fraction(w)
+    count = Fraction(1)
+    for p, pivot in enumerate(rows):
+        swap = next(i for i in range(p, len(rows)) if rows[i][p])
+        if swap != p:
+            rows[p], rows[swap] = rows[swap], rows[p]
+            pivot, count = rows[p], -count
+        count *= pivot[p]
+        for row in rows[p + 1 :]:
+            factor = row[p] / pivot[p]
+            row[p:] = [a - factor * b for a, b in zip(row[p:], pivot[p:], strict=True)]
+    return count
+
+
+def test_counts_are_exact_up_to_2_to_the_53():
+    karate = nx.karate_club_graph()
+    tree = nx.random_labeled_tree(3000, seed=1)
+    tree.add_edges_from((node, node + 1500) for node in range(8))
+    petersen = nx.petersen_graph()
+    for i, edge in enumerate(petersen.edges):
+        petersen.edges[edge]["weight"] = 1 + i % 4
+    for graph in (nx.complete_graph(14), nx.grid_2d_graph(6, 6), petersen):
+        exact = exact_count(graph, "weight")
+        assert 2**20 < exact < 2**53
+        assert nx.number_of_spanning_trees(graph, weight="weight", backend="arborand") == exact
+    found = nx.number_of_spanning_trees(tree, backend="arborand")
+    assert found == round(found) > 1
+    exact = exact_count(karate)
+    assert 2**52 < exact < 2**53
+    assert nx.number_of_spanning_trees(karate, backend="arborand") == exact
+
+
+def test_counts_of_directed_and_doubled_graphs_are_exact():
+    graph = nx.MultiDiGraph()
+    rng = random.Random(3)
+    for _ in range(60):
+        graph.add_edge(rng.randrange(12), rng.randrange(12), weight=float(rng.randrange(1, 6)))
+    graph.add_edges_from((node, node + 1, {"weight": 1}) for node in range(11))
+    for weight in (None, "weight"):
+        exact = exact_count(graph, weight, root=0)
+        found = nx.number_of_spanning_trees(graph, root=0, weight=weight, backend="arborand")
+        assert found == (exact if exact <= 2**53 else pytest.approx(float(exact), rel=1e-12))
+    fractions = nx.path_graph(4)
+    nx.set_edge_attributes(fractions, 0.5, "weight")
+    assert nx.number_of_spanning_trees(fractions, weight="weight", backend="arborand") == (
+        pytest.approx(0.125, rel=1e-14)
+    )
+
+
+def test_networkx_does_not_warn_of_a_copy_that_is_none():
+    graph = nx.cycle_graph(5)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert nx.number_of_spanning_trees(graph, backend="arborand") == 5.0
+        graph.edges[0, 1]["weight"] = 7  # behind NetworkX's back
+        assert nx.number_of_spanning_trees(graph, weight="weight", backend="arborand") == 29.0
+        assert nx.number_of_spanning_trees(graph, backend="arborand") == 5.0
+
+
 def test_counts_of_directed_graphs_agree_with_networkx():
     graph = nx.MultiDiGraph([(0, 1), (0, 1), (1, 2), (2, 1), (0, 2), (2, 2), (2, 0)])
     for root in graph:
@@ -138,13 +208,14 @@ def test_small_weights_do_not_divide_by_zero():
 
 def test_a_directed_graph_is_refused():
     graph = nx.DiGraph([(0, 1), (1, 2)])
-    with pytest.raises(NotImplementedError, match="for the given arguments"):
+    words = r"without a root: .*SparseSpanningTrees.from_networkx\(G, root=...\).sample\(\)"
+    with pytest.raises(nx.NetworkXNotImplemented, match=words):
         nx.random_spanning_tree(graph, seed=0, backend="arborand")
-    assert "without a root" in networkx_backend.BackendInterface.can_run(
-        "random_spanning_tree", (graph,), {}
-    )
-    with pytest.raises(nx.NetworkXNotImplemented):
-        networkx_backend.random_spanning_tree(graph)
+    # Unless the backend is named, it is left to NetworkX.
+    should_run = networkx_backend.BackendInterface.should_run
+    assert "without a root" in should_run("random_spanning_tree", (graph,), {})
+    with nx.config.backend_priority(generators=["arborand"]):
+        assert nx.is_tree(nx.random_spanning_tree(graph, seed=0))
 
 
 def test_a_self_loop_is_not_an_edge_of_a_tree():
@@ -351,14 +422,12 @@ def test_best_weights_are_those_of_networkx(best, optimum, seed):
 
 
 @ARBORESCENCES
-def test_what_the_backend_does_not_do_it_refuses(best, optimum, monkeypatch):
+def test_what_the_backend_does_not_do_it_refuses(best, optimum):
     del optimum
     graph = nx.DiGraph([("a", "b"), ("b", "c")])
     name = best.__name__
     can_run = networkx_backend.BackendInterface.can_run
     assert can_run(name, (graph,), {}) is True
-    assert "partition" in can_run(name, (graph,), {"partition": "p"})
-    assert "partition" in can_run(name, (graph, "weight", 1, False, "p"), {})
     assert "directed" in can_run(name, (nx.Graph(graph),), {})
     assert "attr" in can_run(name, (graph, None), {})
     for weight in (math.inf, math.nan, 2**53 + 1, 10**400, "3", None, 1j):
@@ -366,5 +435,114 @@ def test_what_the_backend_does_not_do_it_refuses(best, optimum, monkeypatch):
         assert "weight" in can_run(name, (graph,), {}), weight
     with pytest.raises(NotImplementedError, match="not implemented by 'arborand' backend"):
         best(graph, backend="arborand")
-    monkeypatch.setattr(networkx_backend, "MOST_NODES_FOR_ARBORESCENCES", 2)
-    assert "more than 2 nodes" in can_run(name, (graph,), {})
+
+
+def branchings(graph, partition=None, spanning=False):
+    """List all branchings as sets of edges; with parts, those that have what must be included."""
+    nodes, keys = list(graph), list(graph.edges(keys=True))
+    into = {node: [None] for node in nodes}
+    for key in keys:
+        state = graph.edges[key].get(partition)
+        if key[0] != key[1] and state != nx.EdgePartition.EXCLUDED:
+            into[key[1]].append(key)
+    must = {k for k in keys if graph.edges[k].get(partition) == nx.EdgePartition.INCLUDED}
+    for choice in itertools.product(*(into[node] for node in nodes)):
+        heads = {node: key[0] for node, key in zip(nodes, choice, strict=True) if key}
+        if spanning and len(heads) != len(nodes) - 1:
+            continue
+        for start in nodes:
+            node = start
+            for _ in nodes:
+                node = heads.get(node, node)
+            if node in heads:
+                break
+        else:
+            chosen = {key for key in choice if key}
+            if must <= chosen:
+                yield chosen
+
+
+BEST = pytest.mark.parametrize(
+    ("best", "optimum", "spanning"),
+    [
+        (nx.maximum_branching, max, False),
+        (nx.minimum_branching, min, False),
+        (nx.maximum_spanning_arborescence, max, True),
+        (nx.minimum_spanning_arborescence, min, True),
+    ],
+)
+
+
+@BEST
+@pytest.mark.parametrize("is_small", [True, False])
+@pytest.mark.parametrize("seed", range(20))
+def test_branchings_and_parts_equal_enumeration(
+    best, optimum, spanning, is_small, seed, monkeypatch
+):
+    if not is_small:
+        monkeypatch.setattr("arborand.sparse_graphs.rooted_graph.MOST_SMALL_NODES", 0)
+    rng = random.Random(seed)
+    graph = nx.MultiDiGraph()
+    graph.add_nodes_from(range(4))
+    states = [nx.EdgePartition.OPEN] * 6 + [nx.EdgePartition.INCLUDED, nx.EdgePartition.EXCLUDED]
+    for _ in range(10):
+        weight = rng.choice([rng.randint(-3, 3), rng.uniform(-1, 1)])
+        graph.add_edge(rng.randrange(4), rng.randrange(4), weight=weight, part=rng.choice(states))
+    for partition in (None, "part"):
+        sums = [
+            sum((Fraction(graph.edges[key]["weight"]) for key in chosen), Fraction(0))
+            for chosen in branchings(graph, partition, spanning)
+        ]
+        if not sums:
+            with pytest.raises(nx.NetworkXException, match=r"No m\w+ (spanning|branching)"):
+                best(graph, partition=partition, backend="arborand")
+            continue
+        tree = best(graph, partition=partition, preserve_attrs=True, backend="arborand")
+        assert nx.is_branching(tree)
+        assert nx.is_arborescence(tree) or not spanning
+        assert total(tree) == optimum(sums)
+        if partition:
+            found = [data["part"] for *_, data in tree.edges(data=True)]
+            assert nx.EdgePartition.EXCLUDED not in found
+            wanted = nx.get_edge_attributes(graph, "part").values()
+            assert found.count(nx.EdgePartition.INCLUDED) == [*wanted].count(
+                nx.EdgePartition.INCLUDED
+            )
+
+
+@BEST
+def test_branchings_of_no_nodes_and_of_weights_0(best, optimum, spanning):
+    del optimum
+    if spanning:
+        return
+    assert len(best(nx.DiGraph(), backend="arborand")) == 0
+    graph = nx.DiGraph()
+    graph.add_weighted_edges_from((node, node + 1, 0.0) for node in range(400))
+    assert best(graph, backend="arborand").number_of_edges() == 0  # as in NetworkX
+    assert best(graph.subgraph(range(9)), backend="arborand").number_of_edges() == 0
+
+
+@BEST
+def test_best_weights_of_large_graphs_are_those_of_networkx(best, optimum, spanning):
+    del optimum, spanning
+    graph = nx.gnp_random_graph(305, 0.005, seed=1, directed=True)
+    nx.add_cycle(graph, graph)
+    rng = random.Random(1)
+    for edge in graph.edges:
+        graph.edges[edge]["weight"] = rng.randint(-9, 9)
+    expected = total(best(graph.copy(), backend="networkx"))
+    assert total(best(graph, backend="arborand")) == expected
+
+
+@pytest.mark.parametrize("minimum", [True, False])
+def test_all_arborescences_in_order(minimum):
+    # The iterator of NetworkX includes and excludes edges, again and again.
+    best = nx.minimum_spanning_arborescence if minimum else nx.maximum_spanning_arborescence
+    graph = nx.gnp_random_graph(5, 0.8, seed=1, directed=True)
+    rng = random.Random(0)
+    for edge in graph.edges:
+        graph.edges[edge]["weight"] = rng.randint(1, 5)
+    iterator = nx.ArborescenceIterator(graph, minimum=minimum)
+    iterator.method = functools.partial(best, backend="arborand")
+    weights = [int(tree.size("weight")) for tree in iterator]
+    assert weights == sorted(map(int, every_weight(graph)), reverse=not minimum)

@@ -18,6 +18,7 @@ from arborand import (
     SpanningTrees,
     SparseSpanningTrees,
     WalkTooLongError,
+    _core,
 )
 from arborand.sparse_graphs.drawing import Budgets
 from arborand.sparse_graphs.edges import check_endpoints
@@ -373,6 +374,33 @@ def test_networkx_graphs_keep_labels_keys_and_attributes():
     assert tree.nodes["a"] == {"size": 1}
 
 
+def test_several_trees_become_several_graphs(square):
+    graph = nx.cycle_graph(["a", "b", "c", "d"])
+    trees = SparseSpanningTrees.from_networkx(graph)
+    heads, edges = trees.sample(6, rng=0), trees.sample_edges(6, rng=0)
+    made = trees.to_networkx(heads)
+    assert [set(tree.edges) for tree in made] == [
+        set(trees.to_networkx(tree).edges) for tree in heads
+    ]
+    assert [set(tree.edges) for tree in made] == [
+        set(tree.edges) for tree in trees.to_networkx(edges=edges)
+    ]
+    assert trees.to_networkx(heads[:0]) == []
+    assert [tree.nnz for tree in square.to_scipy(square.sample(3, rng=0))] == [3, 3, 3]
+
+
+def test_graphs_whose_class_needs_arguments_become_plain_ones():
+    class Frozen(nx.Graph):
+        def __init__(self, graph):
+            super().__init__(graph)
+            nx.freeze(self)
+
+    trees = SparseSpanningTrees.from_networkx(Frozen(nx.cycle_graph(5)))
+    tree = trees.to_networkx(trees.sample(rng=0))
+    assert type(tree) is nx.Graph
+    assert nx.is_tree(tree)
+
+
 def test_directed_networkx_graphs_lead_away_from_the_root():
     graph = nx.DiGraph([("r", "x"), ("x", "y"), ("y", "x")])
     trees = SparseSpanningTrees.from_networkx(graph, root="r")
@@ -599,6 +627,87 @@ def test_a_limit_on_work_is_a_number(square, ask):
         with pytest.raises(ValueError, match=f"max_work is {wrong}: it is the most updates"):
             ask(square, max_work=wrong)
     ask(square, max_work=np.inf)
+
+
+@pytest.mark.parametrize(
+    "name", ["sample_without_replacement", "best_trees", "condition", "arc_marginals"]
+)
+def test_what_only_the_dense_class_has_names_it(square, name):
+    assert not hasattr(square, name)
+    with pytest.raises(
+        AttributeError, match=rf"has no {name}: .* to_dense\(\) makes SpanningTrees"
+    ):
+        getattr(square, name)
+    path = np.arange(99_999)
+    large = SparseSpanningTrees.from_edges(path, path + 1, root=0)
+    words = rf"has no {name}: .* of all pairs of 100000 nodes takes 74.5 GiB"
+    with pytest.raises(AttributeError, match=words):
+        getattr(large, name)
+
+
+def test_other_attributes_are_not_there(square):
+    for name in ("nonsense", "_nonsense", "__nonsense__"):
+        with pytest.raises(AttributeError, match=f"SparseSpanningTrees has no attribute '{name}'"):
+            getattr(square, name)
+
+
+def test_best_trees_have_the_root_that_was_asked_for(weighted_grid):
+    (root,) = {int(np.flatnonzero(heads == -1)[0]) for heads in weighted_grid.sample(5, rng=0)}
+    assert_spanning_tree(weighted_grid.best_tree(), root)
+    heads, dependents = grid(20, 20)
+    weights = np.random.default_rng(0).random(len(heads))
+    for chosen in (0, 7, 399):
+        trees = SparseSpanningTrees.from_edges(
+            heads, dependents, weights, directed=False, root=chosen
+        )
+        assert_spanning_tree(trees.best_tree(), chosen)
+        assert trees.best_tree().dtype == np.int32
+    directed = SparseSpanningTrees.from_edges(heads, dependents, weights, root=0)
+    assert_spanning_tree(directed.best_tree(), 0)
+
+
+def test_ctrl_c_ends_a_long_search_for_the_best_tree():
+    setup = """
+        import numpy as np
+        from arborand import SparseSpanningTrees
+        rng = np.random.default_rng(0)
+        n = 300_000
+        heads = np.concatenate([np.arange(n - 1), rng.integers(1, n, 20 * n)])
+        dependents = np.concatenate([np.arange(1, n), rng.integers(1, n, 20 * n)])
+        trees = SparseSpanningTrees.from_edges(
+            heads, dependents, log_weights=rng.standard_normal(len(heads)), root=0
+        )
+    """
+    assert interrupt(setup, "trees.best_tree()")
+
+
+def test_a_count_survives_a_pivot_that_is_0_modulo_a_prime():
+    # Node 1 has arcs of weight 2^0 to the root and 2^1, ..., 2^60 to nodes that lead only to it:
+    # their sum is the prime 2^61 - 1, and there is one tree.
+    below = np.arange(2, 62)
+    heads = np.concatenate([[0], below, np.ones(60, int)])
+    dependents = np.concatenate([[1], np.ones(60, int), below])
+    weights = np.concatenate([2.0 ** np.arange(61), np.ones(60)])
+    trees = SparseSpanningTrees.from_edges(heads, dependents, weights, root=0)
+    order = np.concatenate([[1], below[::-1]]).astype(np.int32)
+    elimination = _core.Elimination(trees._graph.core, 0, order)
+    assert elimination.residue(0, weights) is None
+    assert elimination.residue(1, weights) == elimination.residue(2, weights) == 1
+    trees._graph._known_plan = trees._graph.plan(1e9)._replace(order=order)
+    assert trees._graph.count(weights, 1e9) == 1
+
+
+@pytest.mark.parametrize("prime", [0, 1, 2])
+def test_residues_of_large_counts_are_those_of_integers(prime):
+    # The complete graph of 40 nodes has 40^38 trees.
+    ends = np.array([(i, j) for i in range(40) for j in range(i)]).T
+    trees = SparseSpanningTrees.from_edges(*ends, directed=False)
+    elimination = trees._graph.eliminate(1e9)
+    modulus = 2**61 - [1, 31, 45][prime]
+    assert elimination.residue(prime, None) == pow(40, 38, modulus)
+    weight = 3.0 * 2.0**300
+    expected = pow(40, 38, modulus) * pow(3 * 2**300, 39, modulus) % modulus
+    assert elimination.residue(prime, np.full(len(ends[0]), weight)) == expected
 
 
 # ---- it ends, or says why not

@@ -11,6 +11,9 @@ import networkx
 import pytest
 import recom
 from gerrychain import Graph
+from gerrychain.graph import FrozenGraph
+
+from arborand import SparseSpanningTrees
 
 
 def test_maps_are_contiguous_and_balanced():
@@ -50,3 +53,16 @@ def test_the_same_seed_gives_the_same_chain():
         return [len(partition["cut_edges"]) for partition in chain]
 
     assert cuts() == cuts()
+
+
+def test_trees_of_frozen_graphs():
+    grid = Graph.from_networkx(networkx.grid_2d_graph(4, 4))
+    frozen = FrozenGraph(grid)
+    with pytest.raises(TypeError, match=r"not FrozenGraph; .* pass get_nx_graph\(\)"):
+        SparseSpanningTrees.from_networkx(frozen)
+    trees = SparseSpanningTrees.from_networkx(frozen.get_nx_graph())
+    assert all(networkx.is_tree(tree) for tree in trees.to_networkx(trees.sample(3, rng=0)))
+    # What a chain hands to the function of the example.
+    tree = recom.uniform_spanning_tree(FrozenGraph(grid.convert_from_nx_to_rx()))
+    assert tree.is_a_tree()
+    assert len(tree) == 16

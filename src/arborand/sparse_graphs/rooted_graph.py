@@ -386,7 +386,7 @@ class RootedGraph:
             count = elimination.residue(prime, weights)
             if count is not None:
                 return count
-        raise AssertionError("a pivot is 0 modulo each of three primes")  # pragma: no cover
+        raise ArithmeticError("a pivot is 0 modulo each of three primes")
 
     def diagonal(self, max_work: float) -> NDArray[np.float64]:
         """Compute by node: visits to it from itself, its root arc's marginal, its resistance."""

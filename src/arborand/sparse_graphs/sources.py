@@ -63,16 +63,16 @@ def read_networkx(
     killing: str | Mapping[Hashable, float] | float | None,
 ) -> tuple[Edges, list[tuple[Any, ...]]]:
     """Read a NetworkX graph: its edges, and their keys in ``graph.edges``."""
-    if not all(hasattr(graph, name) for name in ("edges", "is_directed", "is_multigraph")):
+    if not isinstance(getattr(graph, "edges", None), Mapping):
         raise TypeError(
             f"graph must be a NetworkX graph, not {type(graph).__name__}; arrays of edges go to "
-            "from_edges, sparse matrices to from_scipy"
+            "from_edges, sparse matrices to from_scipy; of GerryChain's graphs pass get_nx_graph()"
         )
     nodes = list(graph)
     if not nodes:
         raise InvalidWeightsError("graph has no nodes: a tree has at least one")
     place = {node: i for i, node in enumerate(nodes)}
-    keys = list(graph.edges(keys=True)) if graph.is_multigraph() else list(graph.edges())
+    keys = list(graph.edges)
     attribute = log_weight if weight is None else weight
     values = None
     if attribute is not None:

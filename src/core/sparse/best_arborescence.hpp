@@ -16,7 +16,7 @@
 // best tree with as few of them as possible is found, and it has one if there is such a tree.
 //
 // Among ties the choice depends on the rows alone, which are sorted: the order in which the arcs
-// were given does not matter.
+// were given does not matter.  A node whose best arcs are tied prefers the root, then the first.
 #pragma once
 
 #include <algorithm>
@@ -64,6 +64,7 @@ class BestArborescence {
                 if (rows.log_weight(a) != rows.log_weight(b)) {
                     return rows.log_weight(a) > rows.log_weight(b);
                 }
+                if ((rows.head(a) == root) != (rows.head(b) == root)) return rows.head(a) == root;
                 return a < b;
             });
             nodes_[j].outermost = static_cast<Node>(j);
