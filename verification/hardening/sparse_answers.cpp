@@ -4,8 +4,11 @@
 
 #include "numbers/floating_point_guard.hpp"
 #include "sparse/ancestral.hpp"
+#include "sparse/arc_marginals.hpp"
+#include "sparse/best_arborescence.hpp"
 #include "sparse/compressed_rows.hpp"
 #include "sparse/elimination.hpp"
+#include "sparse/maximum_spanning_tree.hpp"
 #include "sparse/minimum_degree.hpp"
 #include "sparse/pair_jumping.hpp"
 #include "sparse/selected_inverse.hpp"
@@ -32,7 +35,8 @@ class SparseInterview {
                  edges.log_weights.empty() ? nullptr : edges.log_weights.data(),
                  static_cast<Index>(edges.heads.size()), edges.directed},
                 edges.num_nodes, edges.log_killing.empty() ? nullptr : edges.log_killing.data()),
-          num_inside_(edges.num_nodes) {
+          num_inside_(edges.num_nodes),
+          is_directed_(edges.directed) {
         if (rows_.has_outside()) {
             root_ = static_cast<Node>(edges.num_nodes);
         } else {
@@ -58,6 +62,7 @@ class SparseInterview {
                    "sparse draws side by side are others than one after the other");
         }
         for (const std::int64_t budget : {0, 5, 1000}) ask_jumps(budget);
+        ask_best_trees();
         ask_elimination();
         return answers_;
     }
@@ -166,6 +171,27 @@ class SparseInterview {
         record("sparse walks with jumps", status, digest);
     }
 
+    void ask_best_trees() {
+        std::vector<std::int32_t> heads(at(rows_.num_nodes()), -9);
+        for (const bool single_root : {false, true}) {
+            const Status status =
+                find_best_arborescence(rows_, root_, single_root, heads.data(), interrupt_);
+            if (single_root && status == Status::no_tree) continue;
+            Digest digest;
+            if (status == Status::ok) {
+                expect(is_tree(heads.data()), "a best arborescence is not a tree");
+                digest.add(heads);
+            }
+            record("best arborescence", status, digest);
+        }
+        if (is_directed_) return;
+        Digest digest;
+        const Status status = find_maximum_spanning_tree(rows_, root_, heads.data());
+        expect(is_tree(heads.data()), "a maximum spanning tree is not a tree");
+        digest.add(heads);
+        record("maximum spanning tree", status, digest);
+    }
+
     void ask_elimination() {
         EliminationPlan plan;
         MinimumDegree ordering(rows_, root_);
@@ -192,21 +218,48 @@ class SparseInterview {
     Status by_numbers(const EliminationStructure& structure, Digest& digest) {
         Factors<Scalar> factors;
         SelectedInverse<Scalar> inverse;
+        const ArcMarginals<Scalar> arcs(rows_, root_, structure, factors, inverse);
+        std::vector<double> marginals;
+        Rounded entropy;
         Status status;
         {
             FloatingPointGuard guard;
             watch_range();
             status = factors.compute(rows_, root_, structure, interrupt_);
             if (status == Status::ok) status = inverse.compute(structure, factors, interrupt_);
+            if (status == Status::ok) {
+                for (const Node node : structure.order) {
+                    for (Index a = rows_.begin(node); a < rows_.end(node); ++a) {
+                        const Rounded arc = arcs.marginal(node, rows_.head(a), rows_.log_weight(a));
+                        if (arc.rounding < 1e6) marginals.push_back(arc.value);
+                    }
+                }
+                entropy = arcs.entropy();
+            }
             if (std::is_same_v<Scalar, double> && status != Status::interrupted &&
                 left_range(&inverse)) {
                 status = Status::left_range;
             }
         }
         if (status != Status::ok) return status;
-        expect(!std::isnan(factors.log_partition), "log Z of a sparse graph is not a number");
-        digest.add(factors.log_partition);
-        digest.add(factors.log_partition_rest);
+        const CompensatedSum& log_partition = factors.product.logarithm;
+        expect(!std::isnan(log_partition.value()), "log Z of a sparse graph is not a number");
+        digest.add(log_partition.value());
+        digest.add(log_partition.rest());
+        for (const double marginal : marginals) {
+            expect(marginal >= 0 && marginal <= 1, "an arc of a sparse graph has no probability");
+            digest.add(marginal);
+        }
+        if (entropy.rounding < 1e6) digest.add(entropy.value);
+        Factors<Residue<(std::uint64_t{1} << 61) - 1>> residues;
+        if (residues.compute(rows_, root_, structure, interrupt_,
+                             [&](Index arc, Node, auto& weight) {
+                                 weight = std::decay_t<decltype(weight)>(
+                                     std::fabs(std::round(rows_.log_weight(arc))) + 1);
+                                 return true;
+                             }) == Status::ok) {
+            digest.add(residues.product.residue.value());
+        }
         for (std::size_t p = 0; p < structure.order.size(); ++p) {
             // The walk from a node visits it at least once.
             const double visits = to_double(inverse.diagonal[p] * factors.pivot[p]);
@@ -228,6 +281,7 @@ class SparseInterview {
     Index num_draws_;
     CompressedRows rows_;
     Index num_inside_;
+    bool is_directed_;
     Node root_ = 0;
     std::vector<std::uint64_t> draws_;
     bool keeps_digits_ = true;  // whether elimination is possible with these weights

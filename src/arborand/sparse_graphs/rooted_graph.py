@@ -315,7 +315,8 @@ class RootedGraph:
             marginals = np.zeros(self.core.num_nodes)
             marginals[order] = SpanningTrees(scores).root_marginals()
             return marginals[: self.num_nodes]
-        return self.diagonal(max_work)[1]
+        root_arcs: NDArray[np.float64] = self.diagonal(max_work)[1]
+        return root_arcs
 
     def edge_marginals(self, max_work: float) -> NDArray[np.float64]:
         """Compute the probability of each edge, in either direction if it has none."""
