@@ -190,6 +190,70 @@ def _peers(report: Report, settings: Settings) -> None:
     )
 
 
+def _best_trees(report: Report, settings: Settings) -> None:
+    import networkx as nx
+
+    # Six arcs per node, as in road networks, a cycle among them.
+    size = 150 if settings.quick else 1000
+    rng = np.random.default_rng(1)
+    graph = nx.DiGraph()
+    graph.add_nodes_from(range(size))
+    nx.add_cycle(graph, range(size))
+    while graph.number_of_edges() < 6 * size:
+        a, b = rng.integers(size, size=2).tolist()
+        if a != b:
+            graph.add_edge(a, b)
+    for edge in graph.edges:
+        graph.edges[edge]["weight"] = float(rng.standard_normal())
+    best = nx.maximum_spanning_arborescence(graph.copy(), backend="networkx").size("weight")
+    _against(
+        report,
+        f"best arborescence of {size:,} nodes and {6 * size:,} arcs: NetworkX over our backend",
+        Side(
+            lambda: nx.maximum_spanning_arborescence(graph, backend="arborand"),
+            lambda tree: None if abs(tree.size("weight") - best) < 1e-9 else "not the best",
+        ),
+        Side(lambda: nx.maximum_spanning_arborescence(graph.copy(), backend="networkx")),
+        30 if settings.quick else 300,
+        settings,
+    )
+
+
+def _numbers(report: Report, settings: Settings) -> None:
+    table = report.table(
+        "Numbers of large graphs, in seconds",
+        ["graph", "nodes", "arcs", "best tree", "log Z", "edge marginals", "entropy"],
+        note="Random directed graphs fill up: only the best tree is found.",
+    )
+    side = 50 if settings.quick else 316
+    num_nodes = side * side
+
+    def seconds(ask: Callable[[], Any]) -> str:
+        begin = time.process_time()
+        ask()
+        return f"{time.process_time() - begin:.2f}"
+
+    rng = np.random.default_rng(0)
+    grid_ends = grid(side)
+    both = np.concatenate(grid_ends), np.concatenate(grid_ends[::-1])
+    path = np.arange(num_nodes - 1)
+    heads, dependents = rng.integers(num_nodes, size=(2, 10 * num_nodes))
+    for name, ends in (
+        ("directed grid", both),
+        ("random", (np.concatenate([path, heads]), np.concatenate([path + 1, dependents]))),
+    ):
+        log_weights = rng.standard_normal(len(ends[0]))
+        trees = SparseSpanningTrees.from_edges(
+            *ends, log_weights=log_weights, num_nodes=num_nodes, root=0
+        )
+        asked: list[Callable[[], Any]] = [trees.best_tree]
+        if name != "random":
+            asked += [trees.log_partition, trees.edge_marginals, trees.entropy]
+        times = [seconds(ask) for ask in asked]
+        times += ["-"] * (4 - len(times))
+        table.rows.append([name, f"{num_nodes:,}", f"{len(ends[0]):,}", *times])
+
+
 def _log_partition(report: Report, settings: Settings) -> None:
     from scipy.sparse import coo_array, diags_array
     from scipy.sparse.linalg import splu
@@ -257,5 +321,7 @@ def run(settings: Settings) -> Report:
     _draws(report, settings)
     _log_partition(report, settings)
     _peers(report, settings)
+    _best_trees(report, settings)
+    _numbers(report, settings)
     _growth(report, settings)
     return report

@@ -125,6 +125,9 @@ def answers_of(trees):
         "log_partition": trees.log_partition(),
         "log_prob": trees.log_prob(heads).tolist(),
         "expected_walk_steps": trees.expected_walk_steps(),
+        "edge_marginals": trees.edge_marginals().tolist(),
+        "entropy": trees.entropy(),
+        "best_tree": trees.best_tree().tolist(),
         "sample": heads.tolist(),
         "sample_edges": trees.sample_edges(NUM_DRAWS, rng=SEED).tolist(),
     }

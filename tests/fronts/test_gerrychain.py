@@ -7,6 +7,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "examples"))
 
+import networks
 import networkx
 import pytest
 import recom
@@ -66,3 +67,12 @@ def test_trees_of_frozen_graphs():
     tree = recom.uniform_spanning_tree(FrozenGraph(grid.convert_from_nx_to_rx()))
     assert tree.is_a_tree()
     assert len(tree) == 16
+
+
+def test_the_example_of_networks_draws_its_figures(tmp_path):
+    networks.draw_figures(tmp_path)
+    for name in ("resistances", "sparsification", "redistricting"):
+        assert (tmp_path / f"{name}.svg").read_text(encoding="utf-8").startswith("<?xml")
+    counts, assignment = networks.cut_edges(5)
+    assert len(counts) == 5
+    assert set(Counter(assignment.values()).values()) <= set(range(32, 41))

@@ -406,8 +406,36 @@ SPARSE = (
     Mutant(
         "parallel arcs weigh as much as the heaviest of them",
         "src/core/sparse/compressed_rows.hpp",
-        "log_weight_.push_back(same == a + 1 ? largest : largest + log_of(total));",
-        "log_weight_.push_back(largest);",
+        "return log_weights.back() + log_of(total);",
+        "return log_weights.back();",
+        SPARSE_NUMBERS,
+    ),
+    Mutant(
+        "marginals of directed arcs read the inverse the wrong way round",
+        "src/core/sparse/arc_marginals.hpp",
+        "(x < y ? inverse_.down[e] : inverse_.up[e])",
+        "(x < y ? inverse_.up[e] : inverse_.down[e])",
+        SPARSE_NUMBERS,
+    ),
+    Mutant(
+        "a contracted cycle forgets what its choices were worth",
+        "src/core/sparse/best_arborescence.hpp",
+        "lower(heap, value);",
+        "",
+        SPARSE_NUMBERS,
+    ),
+    Mutant(
+        "the next arc of a row forgets the cycles around it",
+        "src/core/sparse/best_arborescence.hpp",
+        "runs_[best].value = runs_[best].value + (value_of(after) - value_of(before));",
+        "runs_[best].value = value_of(after);",
+        SPARSE_NUMBERS,
+    ),
+    Mutant(
+        "a root arc that should come last is compared by its value",
+        "src/core/sparse/best_arborescence.hpp",
+        "if (comes_last(a) != comes_last(b)) return comes_last(b);\n        const int sign",
+        "const int sign",
         SPARSE_NUMBERS,
     ),
     Mutant(
