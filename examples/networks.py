@@ -76,7 +76,7 @@ def draw_figures(folder: Path) -> None:
     import matplotlib as mpl
 
     mpl.use("svg")
-    mpl.rcParams["svg.hashsalt"] = "arborand"
+    mpl.rcParams |= {"svg.hashsalt": "arborand", "svg.fonttype": "none"}
     from matplotlib import pyplot
 
     families, marginals = florentine_ties()
