@@ -9,6 +9,7 @@ from __future__ import annotations
 import resource
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -50,7 +51,7 @@ def main() -> None:
     for count, workers in ((1, 1), (2, 1), (2, 2)):
         _row(
             f"{count} more, workers={workers}",
-            lambda count=count, workers=workers: trees.sample(count, rng=1, workers=workers),
+            partial(trees.sample, count, rng=1, workers=workers),
         )
     _row("the best tree", trees.best_tree)
 

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <cstdint>
 
-#include "numbers/integer_128.hpp"
+#include "numbers/bits.hpp"
 
 namespace arborand {
 namespace ARBORAND_ISA {

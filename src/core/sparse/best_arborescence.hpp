@@ -27,7 +27,6 @@
 
 #include "numbers/fixed_point.hpp"
 #include "sparse/compressed_rows.hpp"
-#include "types/interrupt.hpp"
 #include "types/status.hpp"
 
 namespace arborand {
