@@ -485,7 +485,7 @@ class SparseSpanningTrees:
         Examples
         --------
         >>> square = SparseSpanningTrees.from_edges([0, 1, 2, 3], [1, 2, 3, 0], directed=False)
-        >>> round(np.exp(square.entropy()), 6)
+        >>> float(np.exp(square.entropy()).round(6))
         4.0
         """
         return self._graph.entropy(check_work(max_work))
