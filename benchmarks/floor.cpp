@@ -80,19 +80,13 @@ class Draws {
   public:
     Draws(const char* name, std::vector<double> log_weights, Index n)
         : name(name), log_weights_(std::move(log_weights)), n_(n) {
-        const Graph graph{log_weights_.data(), n + 1, n, false};
-        constexpr std::int64_t no_limit = std::int64_t{1} << 40;
-        if (Sampler::prepare(graph, Method::wilson, no_limit, prepared_, work_, Interrupt{}) !=
+        const Graph graph{log_weights_.data(), n + 1, n, TreeKind::spanning};
+        constexpr DrawRule always_walk{std::int64_t{1} << 40, Pops::never};
+        if (Sampler::prepare(graph, Method::wilson, always_walk, prepared_, work_, Interrupt{}) !=
             Status::ok) {
             std::exit(1);
         }
     }
-    ~Draws() {
-        std::free(prepared_.memory);
-        std::free(work_.memory);
-    }
-    Draws(const Draws&) = delete;
-    Draws& operator=(const Draws&) = delete;
 
     // The time of one draw; `steps` of it.
     double time(Index count, double& steps) {
@@ -181,7 +175,8 @@ class Draws {
     std::vector<double> log_weights_;
     Index n_;
     std::uint64_t first_ = 0;
-    Scratch prepared_, work_;
+    Prepared prepared_;
+    Scratch work_;
     std::vector<std::int32_t> heads_;
 };
 

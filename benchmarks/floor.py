@@ -19,14 +19,18 @@ _OPTIONS = ("-std=c++17", "-O3", "-Wno-psabi", "-ffp-contract=off", "-fno-math-e
 _INSTRUCTION_SETS: dict[str, tuple[str, ...]] = {"baseline": (), "avx2": ("-mavx2",)}
 
 
+def compile_floor(program: Path) -> None:
+    """Compile the program against the core's headers."""
+    source, include = ROOT / "benchmarks" / "floor.cpp", ROOT / "src" / "core"
+    options = (*_OPTIONS, *_INSTRUCTION_SETS[_core.instruction_set()], f"-I{include}")
+    subprocess.run([*COMPILER, *options, str(source), "-o", str(program)], check=True)
+
+
 def measure_floor(repetitions: int, milliseconds: float) -> list[dict[str, Any]]:
-    """Compile the program against the core's headers, run it, and return its lines."""
+    """Compile the program, run it, and return its lines."""
     with tempfile.TemporaryDirectory() as folder:
         program = Path(folder) / "floor"
-        source = ROOT / "benchmarks" / "floor.cpp"
-        include = ROOT / "src" / "core"
-        options = (*_OPTIONS, *_INSTRUCTION_SETS[_core.instruction_set()], f"-I{include}")
-        subprocess.run([*COMPILER, *options, str(source), "-o", str(program)], check=True)
+        compile_floor(program)
         printed = subprocess.run(
             [program, str(repetitions), str(milliseconds)],
             check=True,

@@ -14,6 +14,7 @@ from benchmarks import __main__ as command
 from benchmarks import (
     adapters,
     documentation,
+    floor,
     graphs,
     measure,
     peers,
@@ -444,3 +445,10 @@ def test_claims_about_memory_are_skipped_where_it_cannot_be_told(found, tmp_path
     for claim in report.claims:
         assert claim.verdict == f"skipped: {found.get('error', measure.NOT_WEIGHED)}"
     assert set(report.facts.values()) == {"-"}
+
+
+@pytest.mark.slow
+def test_the_floor_is_compiled_against_the_core_as_it_is(tmp_path):
+    program = tmp_path / "floor"
+    floor.compile_floor(program)
+    assert program.exists()
