@@ -226,16 +226,16 @@ class _TimeInCore:
 
     def __init__(self) -> None:
         self.nanoseconds = 0
-        self._originals: dict[str, Any] = {}
+        self._originals: dict[tuple[Any, str], Any] = {}
 
     def __enter__(self) -> None:
-        for name in ("inspect", "sample"):
-            self._originals[name] = getattr(_core, name)
-            setattr(_core, name, self._timed(self._originals[name]))
+        for owner, name in ((_core.Batch, "check"), (_core, "sample")):
+            original = self._originals[owner, name] = getattr(owner, name)
+            setattr(owner, name, self._timed(original))
 
     def __exit__(self, *_: object) -> None:
-        for name, original in self._originals.items():
-            setattr(_core, name, original)
+        for (owner, name), original in self._originals.items():
+            setattr(owner, name, original)
 
     def _timed(self, original: Callable[..., Any]) -> Callable[..., Any]:
         def call(*arguments: Any) -> Any:
