@@ -30,6 +30,7 @@ ANSWERS = {
     "arc_covariances": lambda trees, **options: trees.arc_covariances(
         direction_of(trees), **options
     ),
+    "root_marginals": lambda trees, **options: trees.root_marginals(**options),
     "entropy": lambda trees, **options: trees.entropy(**options),
     "entropy_gradient": lambda trees, **options: trees.entropy_gradient(**options),
 }

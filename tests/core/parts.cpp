@@ -8,6 +8,7 @@
 #include "elimination/censoring.hpp"
 #include "elimination/small_sets.hpp"
 #include "inference/covariances.hpp"
+#include "inference/cumulants.hpp"
 #include "inference/entropy_gradient.hpp"
 #include "inference/log_partition.hpp"
 #include "numbers/exact_arithmetic.hpp"
@@ -306,24 +307,33 @@ void absorb_rows(double* rows, Index count, Index others, Index end, Index strid
 // ---- four graphs at once
 
 // What is asked of one graph or of four: tests/core/parts.py has the same list.
-enum class Question { log_partition, marginals, covariances, entropy, entropy_gradient };
+enum class Question {
+    log_partition,
+    marginals,
+    covariances,
+    cumulants,
+    root_marginals,
+    entropy,
+    entropy_gradient
+};
 
 // Of scores[count, m, m], without anything where there are no arcs, and of directions of the same
-// shape: numbers[count, 4 + m], log Z and what it is made of, or the entropy; and
-// matrices[count, m, m].  Of four graphs at once, false says that they have to be solved one by
-// one.
+// shape: numbers[count, 4 + m], log Z and what it is made of, or the entropy, or the steps of a
+// walk; and matrices[count, m, m].  Of four graphs at once, false says that they have to be solved
+// one by one.
 bool answer(Question question, const double* scores, const double* directions, Index count,
             Index num_words, bool single_root, double* numbers, double* matrices) {
     const Index size = num_words + 1, area = size * size;
     Graph graphs[graphs_at_once];
     PartitionOutput outputs[graphs_at_once] = {};
-    const double* of_directions[graphs_at_once];
+    const double *of_directions[graphs_at_once], *of_scores[graphs_at_once];
     double* of_matrices[graphs_at_once];
     double entropies[graphs_at_once] = {};
     for (Index g = 0; g < count; ++g) {
         graphs[g] = {scores + g * area, size, num_words, static_cast<TreeKind>(single_root)};
         outputs[g].column_shift = numbers + g * (4 + size) + 4;
         of_directions[g] = directions + g * area;
+        of_scores[g] = graphs[g].log_weights;
         of_matrices[g] = matrices + g * area;
     }
     const FloatingPointGuard guard;
@@ -344,6 +354,12 @@ bool answer(Question question, const double* scores, const double* directions, I
         status = solved(LogPartitionAndMarginals{{outputs}, {of_matrices, size}});
     } else if (question == Question::covariances) {
         status = solved(ArcCovariances{of_directions, size, of_matrices, size});
+    } else if (question == Question::cumulants) {
+        status = solved(ArcCumulants{of_directions, of_scores, of_matrices, size});
+    } else if (question == Question::root_marginals && single_root) {
+        status = solved(DependencyRootMarginals{of_matrices});
+    } else if (question == Question::root_marginals) {
+        status = solved(SpanningRootMarginals{of_matrices, entropies});
     } else if (question == Question::entropy && at_once) {
         EntropiesFromPartitions work{entropies};
         status = attempt_four(graphs, work, arena, interrupt);
@@ -351,8 +367,6 @@ bool answer(Question question, const double* scores, const double* directions, I
     } else if (question == Question::entropy) {
         status = find_entropy(graphs[0], entropies[0], arena, interrupt);
     } else if (at_once) {
-        const double* of_scores[graphs_at_once];
-        for (Index g = 0; g < count; ++g) of_scores[g] = graphs[g].log_weights;
         CovariancesWithScores work{{of_scores, size, of_matrices, size, -1.0}, {entropies}};
         status = attempt_four(graphs, work, arena, interrupt);
         if (status == Status::ok) {
@@ -362,9 +376,8 @@ bool answer(Question question, const double* scores, const double* directions, I
         status = find_entropy_gradients(graphs, 1, of_matrices, size, entropies, arena, interrupt);
     }
     for (Index g = 0; g < count; ++g) {
-        const bool is_entropy =
-            question == Question::entropy || question == Question::entropy_gradient;
-        if (is_entropy) outputs[g].log_partition = entropies[g];
+        const bool is_number = question >= Question::root_marginals;
+        if (is_number) outputs[g].log_partition = entropies[g];
         store_output(outputs[g], numbers + g * (4 + size));
     }
     return status == Status::ok;

@@ -65,7 +65,15 @@ _SIGNATURES = {
     "groups_of": (_INDEX, "p", "i", "i", "p", "p"),
 }
 # What can be asked of four graphs at once: the list of parts.cpp.
-QUESTIONS = ("log_partition", "marginals", "covariances", "entropy", "entropy_gradient")
+QUESTIONS = (
+    "log_partition",
+    "marginals",
+    "covariances",
+    "cumulants",
+    "root_marginals",
+    "entropy",
+    "entropy_gradient",
+)
 _TYPES = {
     "p": ctypes.c_void_p,
     "h": ctypes.c_void_p,

@@ -100,7 +100,7 @@ def test_log_z_beyond_the_range_of_double(parts, single_root):
     scores = four_graphs(10, 13)
     scores[1, :, 1:4] = scores[3, :, 2:6] = 1.7e308
     # Beside such scores, others are too small as directions.
-    questions = QUESTIONS[:-1]
+    questions = [one for one in QUESTIONS if one not in ("cumulants", "entropy_gradient")]
     assert_same_bits(parts, clean(scores), single_root=single_root, questions=questions)
 
 

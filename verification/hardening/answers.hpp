@@ -190,9 +190,10 @@ class Interview {
         record("arc marginals", status, arcs);
 
         std::vector<double> of_root(size_, 0.0);
+        double* const root_row = of_root.data();
         double steps = 0.0;
         status =
-            kernels_.root_marginals(graph_, workspace_.scratch, interrupt_, of_root.data(), &steps);
+            kernels_.root_marginals(&graph_, 1, workspace_.scratch, interrupt_, &root_row, &steps);
         Digest root;
         if (status == Status::ok) {
             for (const double chance : of_root) {
@@ -269,6 +270,17 @@ class Interview {
         ask("covariances", [&](Index g, Index count, double*, double* all) {
             return kernels_.arc_covariances(graphs + g, count, scratch, interrupt_, directions + g,
                                             matrices(all).of, stride);
+        });
+        ask("cumulants", [&](Index g, Index count, double*, double* all) {
+            return kernels_.arc_cumulants(graphs + g, count, scratch, interrupt_, directions + g,
+                                          directions + g, matrices(all).of, stride);
+        });
+        ask("root marginals", [&](Index g, Index count, double* numbers, double* all) {
+            double steps[graphs_at_once] = {};
+            const Status status = kernels_.root_marginals(graphs + g, count, scratch, interrupt_,
+                                                          matrices(all).of, steps);
+            for (Index k = 0; k < count; ++k) numbers[k * static_cast<Index>(size_)] = steps[k];
+            return status;
         });
         ask("entropy", [&](Index g, Index count, double* numbers, double*) {
             double entropies[graphs_at_once] = {};

@@ -125,16 +125,16 @@ Status arc_marginals(const Graph* graphs, Index count, Scratch& scratch, const I
                    [&](Index g) { return ArcMarginals{marginals + g, stride}; });
 }
 
-Status root_marginals(const Graph& graph, Scratch& scratch, const Interrupt& interrupt,
-                      double* marginals, double* expected_steps) {
-    if (graph.has_single_root()) {
-        DependencyRootMarginals work{marginals};
-        return run(graph, scratch, interrupt, work);
+Status root_marginals(const Graph* graphs, Index count, Scratch& scratch,
+                      const Interrupt& interrupt, double* const* marginals,
+                      double* expected_steps) {
+    if (graphs[0].has_single_root()) {
+        return run_all(graphs, count, scratch, interrupt,
+                       [&](Index g) { return DependencyRootMarginals{marginals + g}; });
     }
-    SpanningRootMarginals work{marginals, 0.0};
-    const Status status = run(graph, scratch, interrupt, work);
-    *expected_steps = work.expected_steps;
-    return status;
+    return run_all(graphs, count, scratch, interrupt, [&](Index g) {
+        return SpanningRootMarginals{marginals + g, expected_steps + g};
+    });
 }
 
 Status entropy(const Graph* graphs, Index count, Scratch& scratch, const Interrupt& interrupt,
@@ -181,11 +181,12 @@ Status arc_covariances(const Graph* graphs, Index count, Scratch& scratch,
     });
 }
 
-Status arc_cumulants(const Graph& graph, Scratch& scratch, const Interrupt& interrupt,
-                     const double* direction, const double* other, double* cumulants,
-                     Index stride) {
-    ArcCumulants work{direction, other, cumulants, stride};
-    return run(graph, scratch, interrupt, work);
+Status arc_cumulants(const Graph* graphs, Index count, Scratch& scratch, const Interrupt& interrupt,
+                     const double* const* directions, const double* const* others,
+                     double* const* cumulants, Index stride) {
+    return run_all(graphs, count, scratch, interrupt, [&](Index g) {
+        return ArcCumulants{directions + g, others + g, cumulants + g, stride};
+    });
 }
 
 Status entropy_gradient(const Graph* graphs, Index count, Scratch& scratch,

@@ -47,8 +47,8 @@ struct Kernels {
     Status (*arc_marginals)(const Graph*, Index count, Scratch&, const Interrupt&,
                             double* const* marginals, Index stride);
     // marginals[dependent]; expected_steps is written for spanning trees only
-    Status (*root_marginals)(const Graph&, Scratch&, const Interrupt&, double* marginals,
-                             double* expected_steps);
+    Status (*root_marginals)(const Graph*, Index count, Scratch&, const Interrupt&,
+                             double* const* marginals, double* expected_steps);
     Status (*entropy)(const Graph*, Index count, Scratch&, const Interrupt&, double* entropies);
     // The Renyi entropy of an order that is neither negative nor infinite.
     Status (*renyi_entropy)(const Graph&, Scratch&, const Interrupt&, double order,
@@ -67,8 +67,9 @@ struct Kernels {
                               Index stride);
     // cumulants[head * stride + dependent]: the derivative of the covariances with the sum of
     // `direction` in the direction `other` of the scores
-    Status (*arc_cumulants)(const Graph&, Scratch&, const Interrupt&, const double* direction,
-                            const double* other, double* cumulants, Index stride);
+    Status (*arc_cumulants)(const Graph*, Index count, Scratch&, const Interrupt&,
+                            const double* const* directions, const double* const* others,
+                            double* const* cumulants, Index stride);
     // gradient[head * stride + dependent], whatever the scores; and the entropies, unless null
     Status (*entropy_gradient)(const Graph*, Index count, Scratch&, const Interrupt&,
                                double* const* gradients, Index stride, double* entropies);

@@ -27,11 +27,12 @@ namespace ARBORAND_ISA {
 template <class Value, bool of_surprisal>
 struct CumulantLeaf : ReadingLeaf {
     using Number = WithCumulants<Value, of_surprisal>;
+    using Real = Result<Value>;
 
     Index n;
-    Number* weight;     // n + 1
-    double* chance;     // n + 1
-    double* cumulants;  // row j: the heads of node j
+    Number* weight;   // n + 1
+    Real* chance;     // n + 1
+    Real* cumulants;  // row j: the heads of node j
     Index stride;
 
     void visit(Index j, const LeafView<Number>& leaf) {
@@ -39,18 +40,26 @@ struct CumulantLeaf : ReadingLeaf {
         for (Index i = 0; i < n; ++i) weight[i + 1] = leaf.row[i] * leaf.h[i];
         Value total = weight[0].value;
         for (Index i = 1; i <= n; ++i) total += weight[i].value;
-        Index best = 0;
+        const Real zero(0.0);
         for (Index i = 0; i <= n; ++i) {
             const Value share = weight[i].value / total;
-            chance[i] = is_positive(weight[i]) ? to_double(share) : 0.0;
-            if (of_surprisal && chance[i] > 0) weight[i].second -= log_of(share);
-            if (chance[i] > chance[best]) best = i;
+            chance[i] = to_double(share);
+            if constexpr (of_surprisal) {
+                if (chance[i] > 0) weight[i].second -= log_of(share);
+            }
         }
-        // Relative to the most probable head, as in covariances.hpp.
-        const Number base = weight[best];
-        double first = 0.0, second = 0.0, joint = 0.0, covariance = 0.0;
+        Index best[num_graphs<Real>];
+        find_highest(chance, n + 1, best);
+        // Relative to the most probable head, as in covariances.hpp.  Heads without a chance count
+        // nothing.
+        Number base;
+        for (Index g = 0; g < num_graphs<Real>; ++g) {
+            of_graph(base.first, g) = of_graph(weight[best[g]].first, g);
+            of_graph(base.second, g) = of_graph(weight[best[g]].second, g);
+            of_graph(base.joint, g) = of_graph(weight[best[g]].joint, g);
+        }
+        Real first = zero, second = zero, joint = zero, covariance = zero;
         for (Index i = 0; i <= n; ++i) {
-            if (!(chance[i] > 0)) continue;
             weight[i].first -= base.first;
             weight[i].second -= base.second;
             weight[i].joint -= base.joint;
@@ -59,16 +68,15 @@ struct CumulantLeaf : ReadingLeaf {
             joint += chance[i] * weight[i].joint;
         }
         for (Index i = 0; i <= n; ++i) {
-            if (!(chance[i] > 0)) continue;
             covariance += chance[i] * (weight[i].first - first) * (weight[i].second - second);
         }
         for (Index i = 0; i <= n; ++i) {
-            const double excess = weight[i].first - first;
-            const double explicit_term = of_surprisal ? excess : 0.0;
-            cumulants[j * stride + i] =
-                chance[i] > 0 ? chance[i] * (excess * (weight[i].second - second) +
-                                             (weight[i].joint - joint) - covariance - explicit_term)
-                              : 0.0;
+            const Real excess = weight[i].first - first;
+            const Real explicit_term = of_surprisal ? excess : zero;
+            const Real cumulant =
+                chance[i] * (excess * (weight[i].second - second) + (weight[i].joint - joint) -
+                             covariance - explicit_term);
+            cumulants[j * stride + i] = choose(chance[i] > zero, cumulant, zero);
         }
     }
 };
@@ -83,34 +91,36 @@ struct CumulantPass {
     template <class Scalar>
     static std::size_t workspace(Index n) {
         return Arena::rounded<Number<Scalar>>(n * walk_stride(n)) +
-               Arena::rounded<Number<Scalar>>(n + 1) + 2 * Direction<double>::workspace(n) +
-               Arena::rounded<double>(n + 1) + Arena::rounded<double>(n * (n + 1)) +
+               Arena::rounded<Number<Scalar>>(n + 1) + 2 * Direction<Result<Scalar>>::workspace(n) +
+               Arena::rounded<Result<Scalar>>(n + 1) + Arena::rounded<Result<Scalar>>(n * (n + 1)) +
                Recursion<Number<Scalar>, Leaf<Scalar>>::workspace(n);
     }
 
     // In units of `scales`, one after the other, so that their product need not be a double.
     template <class Scalar, class Make>
-    static bool run(Problem<Scalar>& problem, const Make& make, const double (&scales)[2],
-                    double* out, Index stride) {
+    static bool run(Problem<Scalar>& problem, const Make& make, const Result<Scalar> (&scales)[2],
+                    double* const* out, Index stride) {
+        using Real = Result<Scalar>;
         const Index n = problem.graph.num_words, width = walk_stride(n);
         Number<Scalar>* walk = problem.arena.template take<Number<Scalar>>(n * width);
         fill_carrying(problem.walk, n, width, walk, make);
         Number<Scalar>* weight = problem.arena.template take<Number<Scalar>>(n + 1);
-        double* chance = problem.arena.template take<double>(n + 1);
-        double* by_dependent = problem.arena.template take<double>(n * (n + 1));
+        Real* chance = problem.arena.template take<Real>(n + 1);
+        Real* by_dependent = problem.arena.template take<Real>(n * (n + 1));
         Leaf<Scalar> leaf{{}, n, weight, chance, by_dependent, n + 1};
         if (!recurse(walk, leaf, problem)) return false;
         for (Index i = 0; i < n * (n + 1); ++i) {
             by_dependent[i] = by_dependent[i] * scales[0] * scales[1];
         }
-        write_by_head(by_dependent, n, &out, stride);
+        write_by_head(by_dependent, n, out, stride);
         return true;
     }
 };
 
+// Everything per graph is a list, as in covariances.hpp.
 struct ArcCumulants {
-    const double *direction, *other;  // [head * stride + dependent], finite on every arc
-    double* cumulants;  // [head * stride + dependent]; all other entries are left alone
+    const double *const *directions, *const *others;  // [head * stride + dependent]
+    double* const* cumulants;  // [head * stride + dependent]; all other entries are left alone
     Index stride;
 
     template <class Scalar>
@@ -120,11 +130,12 @@ struct ArcCumulants {
 
     template <class Scalar>
     bool operator()(Problem<Scalar>& problem) {
-        const Direction<double> first(problem, &direction, stride);
-        const Direction<double> second(problem, &other, stride);
+        using Real = Result<Scalar>;
+        const Direction<Real> first(problem, directions, stride);
+        const Direction<Real> second(problem, others, stride);
         const auto make = [&](const Scalar& weight, Index i, Index j) {
             return WithCumulants<Scalar, false>{weight, first(weight, i, j), second(weight, i, j),
-                                                0.0};
+                                                Real(0.0)};
         };
         return CumulantPass<false>::run(problem, make, {first.scale, second.scale}, cumulants,
                                         stride);
@@ -148,7 +159,7 @@ struct EntropyGradientTangents {
         const auto make = [&](const Scalar& weight, Index i, Index j) {
             return WithCumulants<Scalar, true>{weight, first(weight, i, j), 0.0, 0.0};
         };
-        return CumulantPass<true>::run(problem, make, {first.scale, 1.0}, tangents, stride);
+        return CumulantPass<true>::run(problem, make, {first.scale, 1.0}, &tangents, stride);
     }
 };
 

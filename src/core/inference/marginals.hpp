@@ -116,8 +116,8 @@ struct ArcMarginals {
 // The root's arcs alone, spanning trees: P(root -> j) is the share of the root's weight in the
 // weight with which j reaches the root at all.  No landing is needed, so this is less work.
 struct SpanningRootMarginals {
-    double* marginals;      // [dependent], entries 1 .. n
-    double expected_steps;  // of Wilson's walk, all nodes together
+    double* const* marginals;  // [dependent], entries 1 .. n
+    double* expected_steps;    // of Wilson's walk, all nodes together
 
     template <class Scalar>
     struct Leaf {
@@ -125,15 +125,19 @@ struct SpanningRootMarginals {
         static constexpr bool decides = false;
         static constexpr bool asks_range = false;
         Index n;
-        SpanningRootMarginals& out;
+        double* const* marginals;
+        Result<Scalar> expected_steps;
         static Index head(Index) { return undecided; }
         static bool wants(Index, Index) { return true; }
         void visit(Index j, const LeafView<Scalar>& leaf) {
-            out.marginals[j + 1] = to_double(leaf.root_weight / leaf.escape);
+            Result<Scalar> chance = to_double(leaf.root_weight / leaf.escape);
+            for (Index g = 0; g < num_graphs<Scalar>; ++g) {
+                marginals[g][j + 1] = of_graph(chance, g);
+            }
             // From j the walk leaves for good with chance escape / (weight of all steps).
             Scalar steps = leaf.root_weight;
             for (Index i = 0; i < n; ++i) steps += leaf.row[i];
-            out.expected_steps += to_double(steps / leaf.escape);
+            expected_steps += to_double(steps / leaf.escape);
         }
     };
 
@@ -144,9 +148,12 @@ struct SpanningRootMarginals {
 
     template <class Scalar>
     bool operator()(Problem<Scalar>& problem) {
-        expected_steps = 0.0;
-        Leaf<Scalar> leaf{problem.graph.num_words, *this};
-        return recurse(problem.walk, leaf, problem);
+        Leaf<Scalar> leaf{problem.graph.num_words, marginals, Result<Scalar>(0.0)};
+        const bool finished = recurse(problem.walk, leaf, problem);
+        for (Index g = 0; g < num_graphs<Scalar>; ++g) {
+            expected_steps[g] = of_graph(leaf.expected_steps, g);
+        }
+        return finished;
     }
 };
 
@@ -157,7 +164,7 @@ struct SpanningRootMarginals {
 // flow starts at the node whose pivot vanished at order 0: the last node of the part of the graph
 // that the walk cannot leave.
 struct DependencyRootMarginals {
-    double* marginals;  // [dependent], entries 1 .. n
+    double* const* marginals;  // [dependent], entries 1 .. n
 
     template <class Scalar>
     static std::size_t workspace(Index n) {
@@ -174,23 +181,26 @@ struct DependencyRootMarginals {
         Pivots<Scalar> pivots;
         censor(Rows<Scalar>{problem.walk, n, n, n + num_root_columns, stride}, pivots,
                problem.interrupt);
-        problem.partition = pivots.product;
-        if (pivots.dead_end || pivots.first_order != 1 || problem.interrupt.requested(n)) {
+        set_partition(problem, pivots.product);
+        if (pivots.dead_end || !(pivots.first_order == 1) || problem.interrupt.requested(n)) {
             return false;
         }
         for (Index j = 0; j < n; ++j) flow[j] = Scalar(0.0);
-        bool started = false;
         for (Index j = n - 1; j >= 0; --j) {
             const Scalar* row = problem.walk + j * stride;
-            const bool starts = !is_positive(row[j]);
-            started |= starts;
-            flow[j] = starts ? Scalar(1.0) : flow[j] / row[j];
-            if (!started) flow[j] = Scalar(0.0);
+            // Not a division by 0, thrown away: it would raise a flag.
+            const Scalar divisor = row[j] + where_positive(row[j], Scalar(0.0), Scalar(1.0));
+            flow[j] = where_positive(row[j], flow[j] / divisor, Scalar(1.0));
             for (Index k = 0; k < j; ++k) flow[k] += flow[j] * row[k];
             chance[j] = chance[j] * flow[j];
         }
         normalise(chance, n);
-        for (Index j = 0; j < n; ++j) marginals[j + 1] = to_double(chance[j]);
+        for (Index j = 0; j < n; ++j) {
+            Result<Scalar> of_graphs = to_double(chance[j]);
+            for (Index g = 0; g < num_graphs<Scalar>; ++g) {
+                marginals[g][j + 1] = of_graph(of_graphs, g);
+            }
+        }
         return true;
     }
 };

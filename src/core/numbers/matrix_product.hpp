@@ -44,7 +44,7 @@ void set_to_product(Scalar* c, Index c_stride, Addend<Scalar> d, Strided<Scalar>
     for (Index i = 0; i < rows; ++i) {
         for (Index k = 0; k < depth; ++k) {
             const Scalar factor = a.data[i * a.row + k * a.column];
-            if (!is_positive(factor)) continue;
+            if (is_zero(factor)) continue;
             for (Index j = 0; j < columns; ++j) {
                 c[i * c_stride + j] += factor * b[k * b_stride + j];
             }

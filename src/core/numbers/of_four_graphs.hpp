@@ -52,11 +52,24 @@ template <class Scalar>
 inline bool are_positive(const Scalar& x) {
     return is_positive(x);
 }
+inline bool all(bool holds) { return holds; }
 // y where that is set, else z
 inline OfFourGraphs choose(FourIntegers holds, OfFourGraphs y, OfFourGraphs z) {
     return OfFourGraphs(select(holds, y.values, z.values));
 }
-inline double choose(bool holds, double y, double z) { return holds ? y : z; }
+template <class Number>
+inline const Number& choose(bool holds, const Number& y, const Number& z) {
+    return holds ? y : z;
+}
+
+// A number to divide by that is not 0 in any graph: 1 where it was.
+inline OfFourGraphs as_divisor(OfFourGraphs x) {
+    return x + where_positive(x, OfFourGraphs(0.0), OfFourGraphs(1.0));
+}
+template <class Scalar>
+inline const Scalar& as_divisor(const Scalar& x) {
+    return x;
+}
 
 inline OfFourGraphs to_double(OfFourGraphs x) { return x; }
 

@@ -258,10 +258,36 @@ class OfGroup {
     Pointer list_[graphs_at_once] = {};
 };
 
+// kernel(graphs, count, scratch, interrupt, lists of arguments(g).., the length of rows) for every
+// group; arguments are arrays that have a number per arc.
+template <class Kernel, class... Arguments>
+void solve_in_groups(const Batch& batch, int workers, Kernel kernel,
+                     const Arguments&... arguments) {
+    for_each_group(batch, batch.groups(workers), workers,
+                   [&](const Group& group, const Graph* graphs, Workspace& workspace,
+                       const Interrupt& interrupt) {
+                       return kernel(graphs, group.count, workspace.scratch, interrupt,
+                                     OfGroup<Arguments>(arguments, group)...,
+                                     batch.width(group.graphs[0]));
+                   });
+}
+
 // P(root -> dependent), and the expected steps of Wilson's walk.
 void root_marginals(const Batch& batch, int workers, Answer out, Answer expected_steps) {
-    solve_each(batch, workers, kernels->root_marginals, per_node(batch, out),
-               per_graph(batch, expected_steps));
+    const auto marginals = per_node(batch, out);
+    const auto steps_of = per_graph(batch, expected_steps);
+    for_each_group(batch, batch.groups(workers), workers,
+                   [&](const Group& group, const Graph* graphs, Workspace& workspace,
+                       const Interrupt& interrupt) {
+                       double steps[graphs_at_once] = {};
+                       const Status status =
+                           kernels->root_marginals(graphs, group.count, workspace.scratch,
+                                                   interrupt, OfGroup(marginals, group), steps);
+                       for (Index k = 0; k < group.count && !graphs[0].has_single_root(); ++k) {
+                           *steps_of(group.graphs[k]) = steps[k];
+                       }
+                       return status;
+                   });
 }
 
 void renyi_entropy(const Batch& batch, int workers, double order, Answer out) {
@@ -294,22 +320,14 @@ void divergence(const Batch& batch, const Batch& other, int workers, Answer out)
 
 void arc_covariances(const Batch& batch, int workers, Contiguous<const double> direction,
                      Answer out) {
-    const auto directions = per_arc(batch, direction);
-    const auto covariances = per_arc(batch, out);
-    for_each_group(batch, batch.groups(workers), workers,
-                   [&](const Group& group, const Graph* graphs, Workspace& workspace,
-                       const Interrupt& interrupt) {
-                       return kernels->arc_covariances(graphs, group.count, workspace.scratch,
-                                                       interrupt, OfGroup(directions, group),
-                                                       OfGroup(covariances, group),
-                                                       batch.width(group.graphs[0]));
-                   });
+    solve_in_groups(batch, workers, kernels->arc_covariances, per_arc(batch, direction),
+                    per_arc(batch, out));
 }
 
 void arc_cumulants(const Batch& batch, int workers, Contiguous<const double> direction,
                    Contiguous<const double> other, Answer out) {
-    solve_each(batch, workers, kernels->arc_cumulants, per_arc(batch, direction),
-               per_arc(batch, other), per_arc(batch, out), widths(batch));
+    solve_in_groups(batch, workers, kernels->arc_cumulants, per_arc(batch, direction),
+                    per_arc(batch, other), per_arc(batch, out));
 }
 
 void entropy_gradient_tangents(const Batch& batch, int workers, Contiguous<const double> direction,

@@ -160,7 +160,7 @@ inline void Sampler::fill_rows(const Room& room) {
 inline Status Sampler::find_law(const Room& room, Scratch& work, const Interrupt& interrupt) {
     if (draws_child) {
         child_chance[0] = 0.0;
-        DependencyRootMarginals child{child_chance};
+        DependencyRootMarginals child{&child_chance};
         const Status status = solve(child, work, interrupt);
         if (status == Status::ok) build_child_table(room);
         return status;
