@@ -1,6 +1,6 @@
 """One large sparse graph, for the record: ten million nodes and a hundred million arcs.
 
-Run with ``python -m benchmarks.sparse_scale > benchmarks/results/sparse_scale.md``: a few minutes
+Run with ``python -m benchmarks.sparse_scale > benchmarks/sparse_scale.md``: a few minutes
 and 7 GiB.  It is no comparison and no part of `make bench`.
 """
 

@@ -157,7 +157,7 @@ CONTENTS = {
             "/benchmarks/results/torch_front",
             "/benchmarks/results/page",
             "/benchmarks/results/sparse",
-            "/benchmarks/results/sparse_scale",
+            "/benchmarks/sparse_scale",
         ]
     },
 }
