@@ -121,11 +121,11 @@ using FourDoubles = TwoHalves<double, TwoDoubles>;
 using FourIntegers = TwoHalves<std::int64_t, TwoIntegers>;
 using FourUnsigned = TwoHalves<std::uint64_t, TwoUnsigned>;
 
-ARBORAND_INLINE FourDoubles load(const double* from) {
+inline FourDoubles load(const double* from) {
     return {*reinterpret_cast<const UnalignedTwoDoubles*>(from),
             *reinterpret_cast<const UnalignedTwoDoubles*>(from + 2)};
 }
-ARBORAND_INLINE void store(double* to, FourDoubles x) {
+inline void store(double* to, FourDoubles x) {
     *reinterpret_cast<UnalignedTwoDoubles*>(to) = x.low;
     *reinterpret_cast<UnalignedTwoDoubles*>(to + 2) = x.high;
 }
