@@ -38,6 +38,7 @@ include_patterns = [
     "docs/*.md",
     "docs/**/*.md",
     "benchmarks/results/*.md",
+    "benchmarks/sparse_scale.md",
 ]
 exclude_patterns = [".venv", "build", "dist"]
 
