@@ -176,8 +176,9 @@ def test_a_thread_may_look_for_signals_after_the_interpreter_has_ended(slow_exit
         is_begun = threading.Event()
 
         def work():
-            is_begun.set()
-            large.arc_marginals(workers={workers})
+            while True:
+                is_begun.set()
+                large.arc_marginals(workers={workers})
 
         worker = threading.Thread(target=work, daemon=True)
         worker.start()
