@@ -311,13 +311,13 @@ def check_tree_heads(heads: ArrayLike, expected: tuple[int, ...]) -> NDArray[np.
 
 
 def not_a_tree(
-    heads: NDArray[np.integer], num_words: int, index: tuple[int, ...]
+    heads: NDArray[np.integer], num_words: int, index: tuple[int, ...], name: str = "heads"
 ) -> InvalidTreeError:
     """Say why an array of heads is not a tree; `index` is its place among others."""
     for node, head in enumerate(heads.tolist()):
         wrong = _wrong_head(node, head, num_words)
         if wrong is not None:
-            return InvalidTreeError(f"heads{_item((*index, node))} is {head}: {wrong}")
+            return InvalidTreeError(f"{name}{_item((*index, node))} is {head}: {wrong}")
     at_root = {0}
     for node in range(1, num_words + 1):
         path: list[int] = []
@@ -327,11 +327,11 @@ def not_a_tree(
         if node in path:
             cycle = " -> ".join(map(str, [*path[path.index(node) :], node]))
             return InvalidTreeError(
-                f"heads{_item(index)} is not a tree: it has the cycle {cycle}; every node must "
+                f"{name}{_item(index)} is not a tree: it has the cycle {cycle}; every node must "
                 "lead to the root (node 0)"
             )
         at_root.update(path)
-    return InvalidTreeError(f"heads{_item(index)} was changed while it was read: pass a copy")
+    return InvalidTreeError(f"{name}{_item(index)} was changed while it was read: pass a copy")
 
 
 def _wrong_head(node: int, head: int, num_words: int) -> str | None:

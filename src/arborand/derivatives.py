@@ -1,0 +1,555 @@
+r"""What every front (torch, JAX) computes from scores, and how each computation is differentiated.
+
+A front makes an operation of its framework from each entry of :data:`OPERATIONS`.  Values are
+computed by NumPy and the core.  Derivatives are other operations of the table, so that nothing here
+knows a framework, and no derivative needs a tape.  With s the scores, P the marginals and v a
+direction of the scores:
+
+    log Z            ->  P
+    P                ->  Hess v, the covariances of arcs with a sum over arcs
+    Hess v           ->  cumulants of third order; in v, Hess again
+    entropy H        ->  its gradient  ->  the derivative of that in a direction
+    log p(t)         ->  indicators of t's arcs minus P
+    KL(p || q)       ->  in p, Hess_p (s_p - s_q); in q, P_q - P_p
+
+All these second and third derivatives are symmetric, so that one computation serves both modes.
+Where the chain ends, an error is raised.
+
+Every operation takes its arrays, then the lengths of its graphs, then what is no array: the kinds
+of their trees as integers of :class:`~arborand.kinds.TreeKind`, and a number of threads.  Scores
+are float32 or float64, and so are the answers.  Leading axes are those of the batch, and lengths
+may be None.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+from arborand import _core, divergence, expectations, inference
+from arborand.kinds import TreeKind
+from arborand.trees import not_a_tree
+from arborand.validation import check_log_weights
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from arborand.validation import Graphs
+
+    Values = NDArray[Any]
+    Lengths = NDArray[Any] | None
+
+# An array of whatever framework.
+Array = Any
+
+
+class Front(Protocol):
+    """What rules need of a framework: arithmetic of its arrays, these functions, all operations."""
+
+    def where(self, condition: Array, first: Array, second: Array | float) -> Array:
+        """Choose entry by entry, as NumPy does."""
+
+    def is_arc(self, log_weights: Array, lengths: Array) -> Array:
+        """Tell where there are arcs: not in column 0, the diagonal, padding, nor at -inf."""
+
+    def sums_over_trees(self, values: Array, heads: Array) -> Array:
+        """Add up values (*batch, m, m) over the arcs of each tree: (*draws, *batch)."""
+
+    def sums_over_arcs(self, weights: Array, heads: Array, like: Array) -> Array:
+        """Add up weights (*draws, *batch) over the trees that have each arc: shaped `like`."""
+
+    def __getattr__(self, name: str) -> Callable[..., Array]:
+        """Give an operation of the table, with derivatives."""
+
+
+class Answer(Enum):
+    """What an operation gives a number for."""
+
+    GRAPH = "graph"  # the shape of the batch
+    ARC = "arc"  # the shape of the scores
+    TREE = "tree"  # the shape of the heads without their last axis, broadcast with the batch
+    ENTRY = "entry"  # the shape of the first array
+
+
+# ---- rules: the derivative of an answer in one argument, in both modes
+
+
+@dataclass(frozen=True)
+class Gradient:
+    """The answer is a number per graph: its derivative in these scores is an array over arcs.
+
+    Attributes
+    ----------
+    of : str or callable
+        The operation of the same arguments that is the gradient, or a function of the front and
+        the arguments.
+    with_value : callable, optional
+        Computes value and gradient at once, by NumPy, for less than one after the other.
+    """
+
+    of: str | Callable[..., Array]
+    with_value: Callable[..., tuple[Values, Values]] | None = None
+
+    def gradient(self, front: Front, call: Call) -> Array:
+        """Compute the gradient."""
+        if isinstance(self.of, str):
+            answer = getattr(front, self.of)(*call.arguments)
+        else:
+            answer = self.of(front, *call.arguments)
+        return answer
+
+    def forward(self, front: Front, tangent: Array, call: Call) -> Array:
+        """Give the answer's tangent."""
+        return along(front, self.gradient(front, call), tangent, call.scores, call.lengths)
+
+    def reverse(self, front: Front, cotangent: Array, call: Call) -> Array:
+        """Give the argument's cotangent."""
+        return cotangent[..., None, None] * self.gradient(front, call)
+
+
+@dataclass(frozen=True)
+class Direction:
+    """The derivative in a direction is a symmetric linear map: the same in both modes.
+
+    Attributes
+    ----------
+    of : callable
+        A function of the front, the direction and the arguments.
+    is_linear : bool
+        Whether the answer is linear in this argument, which `of` then does not read.
+    """
+
+    of: Callable[..., Array]
+    is_linear: bool = False
+
+    def forward(self, front: Front, tangent: Array, call: Call) -> Array:
+        """Give the answer's tangent."""
+        return self.of(front, tangent, *call.arguments)
+
+    reverse = forward
+
+
+@dataclass(frozen=True)
+class ArcsOfTrees:
+    """The answer is a number per tree: its derivative is the tree's indicators of arcs minus P.
+
+    A tree outside the support has the constant -inf, which adds nothing to a derivative.
+    """
+
+    def forward(self, front: Front, tangent: Array, call: Call) -> Array:
+        """Give the answer's tangent."""
+        log_weights, heads, *rest = call.arguments
+        marginals = front.arc_marginals(log_weights, *rest)
+        mean = along(front, marginals, tangent, log_weights, call.lengths)
+        return front.where(
+            call.answer == -math.inf, 0.0, front.sums_over_trees(tangent, heads) - mean
+        )
+
+    def reverse(self, front: Front, cotangent: Array, call: Call) -> Array:
+        """Give the argument's cotangent."""
+        log_weights, heads, *rest = call.arguments
+        weights = front.where(call.answer == -math.inf, 0.0, cotangent)
+        marginals = front.arc_marginals(log_weights, *rest)
+        draws = tuple(range(weights.ndim - marginals.ndim + 2))
+        total = weights.sum(draws) if draws else weights
+        return front.sums_over_arcs(weights, heads, marginals) - total[..., None, None] * marginals
+
+
+@dataclass(frozen=True)
+class Refused:
+    """There is no derivative: the chain ends here."""
+
+    what: str
+
+    def forward(self, front: Front, tangent: Array, call: Call) -> Array:
+        """Say so."""
+        raise NotImplementedError(
+            f"{self.what}: log_partition and log_prob have derivatives of up to third order, "
+            "marginals, entropy and kl_divergence of up to second, variances and covariances of "
+            "first; stop the gradient of the scores in what is differentiated once too often"
+        )
+
+    reverse = forward
+
+
+Rule = Gradient | Direction | ArcsOfTrees | Refused
+
+
+@dataclass(frozen=True)
+class Call:
+    """One call of an operation, seen from the argument that is differentiated."""
+
+    operation: Operation
+    place: int
+    arguments: Sequence[Any]
+    answer: Array
+
+    @property
+    def scores(self) -> Array:
+        """The argument itself."""
+        return self.arguments[self.place]
+
+    @property
+    def lengths(self) -> Array:
+        """The lengths that go with it."""
+        return self.arguments[len(self.operation.rules) + self.place]
+
+
+def along(
+    front: Front, gradient: Array, tangent: Array, log_weights: Array, lengths: Array
+) -> Array:
+    """Sum over arcs; tangents are not read where there is none, whatever stands there.
+
+    The gradient is read everywhere: where it is 0, its own derivative need not be.
+    """
+    return (gradient * front.where(front.is_arc(log_weights, lengths), tangent, 0.0)).sum((-1, -2))
+
+
+# ---- operations
+
+
+@dataclass(frozen=True)
+class Operation:
+    """A computation, and its derivative in each array that it takes.
+
+    Attributes
+    ----------
+    name : str
+    answer : Answer
+        What there is a number for.
+    compute : callable
+        Arrays, lengths and the rest in, an array out.
+    rules : mapping
+        Each array by its name, and how it is differentiated; None where it is no real number.
+    lengths : tuple of str
+        The names of the lengths: of each array of scores, in the same order.
+    rest : mapping
+        What is no array: names and types.
+    infinite : str
+        If not empty: why an infinite answer has no derivative, with {} for its index.
+    """
+
+    name: str
+    answer: Answer
+    compute: Callable[..., Values]
+    rules: Mapping[str, Rule | None]
+    lengths: tuple[str, ...] = ("lengths",)
+    rest: Mapping[str, type] = field(default_factory=lambda: {"kind": int, "workers": int})
+    infinite: str = ""
+
+    @property
+    def needs_answer(self) -> bool:
+        """Whether derivatives look at the answer."""
+        return bool(self.infinite) or any(
+            isinstance(rule, ArcsOfTrees) for rule in self.rules.values()
+        )
+
+    @property
+    def with_gradient(self) -> Callable[..., tuple[Values, Values]] | None:
+        """What computes value and gradient at once, if anything does."""
+        first = next(iter(self.rules.values()))
+        return first.with_value if isinstance(first, Gradient) else None
+
+    def tangent(
+        self, front: Front, tangents: Sequence[Array], arguments: Sequence[Any], answer: Array
+    ) -> Array:
+        """Give the answer's tangent, or None; an array that is not differentiated has None.
+
+        The answer is only looked at where it is needed.
+        """
+        total = None
+        for place, (rule, tangent) in enumerate(zip(self.rules.values(), tangents, strict=False)):
+            if rule is not None and tangent is not None:
+                part = rule.forward(front, tangent, Call(self, place, arguments, answer))
+                total = part if total is None else total + part
+        return total if total is None else self._finite(front, total, answer)
+
+    def cotangents(
+        self,
+        front: Front,
+        cotangent: Array,
+        is_wanted: Sequence[bool],
+        arguments: Sequence[Any],
+        answer: Array,
+    ) -> list[Array]:
+        """Give the cotangent of each array, or None where it is not wanted."""
+        cotangent = self._finite(front, cotangent, answer)
+        return [
+            rule.reverse(front, cotangent, Call(self, place, arguments, answer))
+            if rule is not None and wanted
+            else None
+            for place, (rule, wanted) in enumerate(
+                zip(self.rules.values(), is_wanted, strict=False)
+            )
+        ]
+
+    def _finite(self, front: Front, numbers: Array, answer: Array) -> Array:
+        if not self.infinite:
+            return numbers
+        return front.checked(numbers, answer == math.inf, self.infinite)
+
+
+# ---- values
+
+
+def graphs_of(log_weights: Values, lengths: Lengths, kind: int) -> Graphs:
+    """Let scores through the gate of the library: errors on values are raised here."""
+    return check_log_weights(log_weights, lengths, kind=TreeKind(kind))
+
+
+def _at_once(
+    compute: Callable[..., None],
+) -> tuple[Callable[..., Values], Callable[..., tuple[Values, Values]]]:
+    """Let the core look at scores and compute a number per graph; and with it, its gradient.
+
+    The scores are read where they are, and the answers written where they stay.  If the core finds
+    anything wrong, the gate is asked what it is.
+    """
+
+    def into(
+        answers: tuple[Values | None, Values | None],
+        scores: Values,
+        lengths: Lengths,
+        kind: int,
+        workers: int,
+    ) -> None:
+        num_words = None if lengths is None else np.ascontiguousarray(lengths, np.int64)
+        try:
+            compute(_core.Batch(scores, num_words, kind), workers, *answers)
+        except _core.RefusedScores:
+            graphs_of(scores, lengths, kind)
+            raise RuntimeError("log_weights were changed while they were read") from None
+
+    def value(log_weights: Values, *rest: Any) -> Values:
+        scores = np.ascontiguousarray(log_weights)
+        answer = np.empty(scores.shape[:-2], scores.dtype)
+        into((answer, None), scores, *rest)
+        return answer
+
+    def value_and_gradient(log_weights: Values, *rest: Any) -> tuple[Values, Values]:
+        scores = np.ascontiguousarray(log_weights)
+        answers = np.empty(scores.shape[:-2], scores.dtype), np.empty_like(scores)
+        into(answers, scores, *rest)
+        return answers
+
+    return value, value_and_gradient
+
+
+_log_partition, _log_partition_with_gradient = _at_once(_core.log_partition)
+_entropy, _entropy_with_gradient = _at_once(_core.entropy)
+
+
+def _over_arcs(compute: Callable[..., NDArray[np.float64]]) -> Callable[..., Values]:
+    """Compute a number per arc, in some directions of the scores."""
+
+    def answer(log_weights: Values, *rest: Any) -> Values:
+        *directions, lengths, kind, workers = rest
+        graphs = graphs_of(log_weights, lengths, kind)
+        checked = [_direction(direction, graphs) for direction in directions]
+        found = compute(graphs, *checked, workers)
+        return found.reshape(log_weights.shape).astype(log_weights.dtype, copy=False)
+
+    return answer
+
+
+def _direction(direction: Values, graphs: Graphs) -> NDArray[np.float64]:
+    try:
+        return expectations.check_arc_values(direction, "direction", graphs)
+    except ValueError as error:
+        raise ValueError(
+            f"{error}; if this was asked for a derivative, what was differentiated is infinite"
+        ) from None
+
+
+def _log_prob(
+    log_weights: Values, heads: Values, lengths: Lengths, kind: int, workers: int
+) -> Values:
+    graphs = graphs_of(log_weights, lengths, kind)
+    shape = np.broadcast_shapes(heads.shape[:-1], graphs.batch_shape)
+    trees = np.broadcast_to(heads, (*shape, graphs.size))
+    # A row of -1 stands for a tree that does not exist, where there are fewer than were asked for.
+    is_missing = np.asarray((trees < 0).all(-1))
+    if is_missing.any():
+        node, last = np.arange(graphs.size), graphs.lengths.reshape(*graphs.batch_shape, 1)
+        some_tree = np.where((node > 0) & (node <= last), 0, -1)
+        trees = np.where(is_missing[..., None], some_tree, trees)
+    normaliser = inference.normalise(graphs, workers)
+    answer, first_bad = inference.log_prob_if_trees(graphs, normaliser, trees)
+    if first_bad >= 0:
+        index = tuple(int(i) for i in np.unravel_index(first_bad, shape))
+        own = index[len(shape) - heads.ndim + 1 :]  # without the axes that were broadcast
+        own = tuple(i if n > 1 else 0 for i, n in zip(own, heads.shape, strict=False))
+        num_words = int(graphs.lengths[first_bad % len(graphs)])
+        raise not_a_tree(trees[index], num_words, own, "value")
+    answer[is_missing] = -np.inf
+    return answer.astype(log_weights.dtype, copy=False)
+
+
+def _kl_divergence(
+    log_weights: Values,
+    other: Values,
+    lengths: Lengths,
+    other_lengths: Lengths,
+    kind: int,
+    other_kind: int,
+    workers: int,
+) -> Values:
+    graphs = graphs_of(log_weights, lengths, kind)
+    other_graphs = graphs_of(other, other_lengths, other_kind)
+    if not np.array_equal(graphs.lengths, other_graphs.lengths):
+        raise ValueError(
+            "the graphs of the two distributions differ in length: kl_divergence compares graphs "
+            "of the same number of words"
+        )
+    answer = np.asarray(divergence.kl_divergence(graphs, other_graphs, workers))
+    return answer.astype(np.promote_types(log_weights.dtype, other.dtype), copy=False)
+
+
+def _checked(numbers: Values, is_wrong: Values, message: str) -> Values:
+    wrong = np.argwhere(is_wrong)
+    if len(wrong):
+        raise ValueError(message.format(list(map(int, wrong[0])) or ""))
+    return numbers
+
+
+# ---- derivatives that are more than another operation
+
+
+def _divergence_in_first(
+    front: Front,
+    log_weights: Array,
+    other: Array,
+    lengths: Array,
+    other_lengths: Array,
+    kind: int,
+    other_kind: int,
+    workers: int,
+) -> Array:
+    # No tree of finite divergence has an arc that only one of the two allows.
+    is_arc = (log_weights > -math.inf) & (other > -math.inf)
+    gap = front.where(is_arc, log_weights, 0.0) - front.where(is_arc, other, 0.0)
+    return front.arc_covariances(log_weights, gap, lengths, kind, workers)
+
+
+def _divergence_in_second(
+    front: Front,
+    log_weights: Array,
+    other: Array,
+    lengths: Array,
+    other_lengths: Array,
+    kind: int,
+    other_kind: int,
+    workers: int,
+) -> Array:
+    theirs = front.arc_marginals(other, other_lengths, other_kind, workers)
+    return theirs - front.arc_marginals(log_weights, lengths, kind, workers)
+
+
+# ---- the table
+
+OPERATIONS = {
+    operation.name: operation
+    for operation in (
+        Operation(
+            "log_partition",
+            Answer.GRAPH,
+            _log_partition,
+            {"log_weights": Gradient("arc_marginals", _log_partition_with_gradient)},
+        ),
+        Operation(
+            "arc_marginals",
+            Answer.ARC,
+            _over_arcs(inference.arc_marginals),
+            {"log_weights": Direction(lambda to, v, s, *rest: to.arc_covariances(s, v, *rest))},
+        ),
+        Operation(
+            "arc_covariances",
+            Answer.ARC,
+            _over_arcs(expectations.arc_covariances),
+            {
+                "log_weights": Direction(
+                    lambda to, w, s, v, *rest: to.arc_cumulants(s, v, w, *rest)
+                ),
+                "direction": Direction(
+                    lambda to, w, s, v, *rest: to.arc_covariances(s, w, *rest), is_linear=True
+                ),
+            },
+        ),
+        Operation(
+            "arc_cumulants",
+            Answer.ARC,
+            _over_arcs(expectations.arc_cumulants),
+            {
+                "log_weights": Refused("log Z is differentiated for the fourth time"),
+                "direction": Direction(
+                    lambda to, w, s, v, u, *rest: to.arc_cumulants(s, w, u, *rest), is_linear=True
+                ),
+                "other": Direction(
+                    lambda to, w, s, v, u, *rest: to.arc_cumulants(s, v, w, *rest), is_linear=True
+                ),
+            },
+        ),
+        Operation(
+            "entropy",
+            Answer.GRAPH,
+            _entropy,
+            {"log_weights": Gradient("entropy_gradient", _entropy_with_gradient)},
+        ),
+        Operation(
+            "entropy_gradient",
+            Answer.ARC,
+            _over_arcs(inference.entropy_gradient),
+            {
+                "log_weights": Direction(
+                    lambda to, v, s, *rest: to.entropy_gradient_tangents(s, v, *rest)
+                )
+            },
+        ),
+        Operation(
+            "entropy_gradient_tangents",
+            Answer.ARC,
+            _over_arcs(expectations.entropy_gradient_tangents),
+            {
+                "log_weights": Refused("the entropy is differentiated for the third time"),
+                "direction": Direction(
+                    lambda to, w, s, v, *rest: to.entropy_gradient_tangents(s, w, *rest),
+                    is_linear=True,
+                ),
+            },
+        ),
+        Operation(
+            "log_prob",
+            Answer.TREE,
+            _log_prob,
+            {"log_weights": ArcsOfTrees(), "heads": None},
+        ),
+        Operation(
+            "kl_divergence",
+            Answer.GRAPH,
+            _kl_divergence,
+            {
+                "log_weights": Gradient(_divergence_in_first),
+                "other": Gradient(_divergence_in_second),
+            },
+            lengths=("lengths", "other_lengths"),
+            rest={"kind": int, "other_kind": int, "workers": int},
+            infinite="kl_divergence{} is infinite, and has no derivative: the first distribution "
+            "has trees that the second does not allow",
+        ),
+        # Numbers as they are, unless something is wrong: that is seen when the operation runs.
+        Operation(
+            "checked",
+            Answer.ENTRY,
+            _checked,
+            {"numbers": Direction(lambda to, v, *rest: v, is_linear=True), "is_wrong": None},
+            lengths=(),
+            rest={"message": str},
+        ),
+    )
+}
