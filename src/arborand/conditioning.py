@@ -14,12 +14,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from arborand import _core, inference
+from arborand.arguments import check_arcs, list_arcs
 from arborand.errors import InvalidTreeError, NoTreeError
 from arborand.trees import check_integers
 from arborand.validation import Graphs, find_unreachable, has_tree
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from numpy.typing import ArrayLike, NDArray
 
@@ -111,9 +112,32 @@ def check_allowed(allowed: ArrayLike | None, graphs: Graphs) -> NDArray[np.bool_
     return array.reshape(-1, graphs.size, graphs.size)
 
 
+def check_condition(
+    graphs: Graphs,
+    include: Iterable[tuple[int, int]] = (),
+    exclude: Iterable[tuple[int, int]] = (),
+    heads: ArrayLike | None = None,
+    allowed: ArrayLike | None = None,
+) -> Condition:
+    """Let all arguments of a condition through their gates."""
+    include, exclude = list_arcs(include, "include"), list_arcs(exclude, "exclude")
+    if graphs.batch_shape and (include or exclude):
+        raise TypeError(
+            f"{'include' if include else 'exclude'} takes arcs of one graph, and this is a "
+            f"batch of shape {graphs.batch_shape}; use heads or allowed, or index it first"
+        )
+    num_words = 0 if graphs.batch_shape else int(graphs.lengths[0])
+    return Condition(
+        check_arcs(include, "include", num_words),
+        check_arcs(exclude, "exclude", num_words),
+        check_heads(heads, graphs),
+        check_allowed(allowed, graphs),
+    )
+
+
 def condition(graphs: Graphs, asked: Condition) -> Graphs:
     """Restrict graphs to the trees that meet a condition, or say what contradicts it."""
-    log_weights = _what_is_left(graphs, asked)
+    log_weights = np.where(allowed_arcs(graphs, asked), graphs.log_weights, -np.inf)
     batch, found = _core.Batch.check(log_weights, graphs.lengths, graphs.kind)
     if batch is not None:
         return Graphs(batch, graphs.batch_shape, graphs.kind)
@@ -125,7 +149,7 @@ def log_evidence(
     graphs: Graphs, normaliser: Normaliser, asked: Condition, workers: int = 1
 ) -> NDArray[np.float64]:
     """Compute the log-probability that a tree meets a condition: -inf where none does."""
-    log_weights = _what_is_left(graphs, asked)
+    log_weights = np.where(allowed_arcs(graphs, asked), graphs.log_weights, -np.inf)
     possible = np.array(
         [
             has_tree(left, num_words, graphs.kind)
@@ -160,8 +184,8 @@ def _exact_sum(terms: Sequence[float]) -> float:
         return -math.inf
 
 
-def _what_is_left(graphs: Graphs, asked: Condition) -> NDArray[np.float64]:
-    """Forbid what the condition forbids, in a copy of the scores."""
+def allowed_arcs(graphs: Graphs, asked: Condition) -> NDArray[np.bool_]:
+    """Mark what a condition does not forbid, in the shape (num_graphs, m, m)."""
     left = np.ones((len(graphs), graphs.size, graphs.size), dtype=bool)
     if asked.allowed is not None:
         left &= asked.allowed
@@ -173,7 +197,7 @@ def _what_is_left(graphs: Graphs, asked: Condition) -> NDArray[np.float64]:
         left[0, head + 1 :, dependent] = False
     for head, dependent in asked.exclude:
         left[0, head, dependent] = False
-    return np.where(left, graphs.log_weights, -np.inf)
+    return left
 
 
 def _contradiction(

@@ -9,7 +9,9 @@ direction of the scores:
     P                ->  Hess v, the covariances of arcs with a sum over arcs
     Hess v           ->  cumulants of third order; in v, Hess again
     entropy H        ->  its gradient  ->  the derivative of that in a direction
+    Renyi entropies  ->  differences of P of two scores
     log p(t)         ->  indicators of t's arcs minus P
+    log evidence     ->  P of what is allowed minus P
     KL(p || q)       ->  in p, Hess_p (s_p - s_q); in q, P_q - P_p
 
 All these second and third derivatives are symmetric, so that one computation serves both modes.
@@ -30,7 +32,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from arborand import _core, divergence, expectations, inference
+from arborand import _core, conditioning, divergence, expectations, inference
+from arborand.conditioning import Condition
 from arborand.kinds import TreeKind
 from arborand.trees import not_a_tree
 from arborand.validation import check_log_weights
@@ -47,6 +50,9 @@ if TYPE_CHECKING:
 
 # An array of whatever framework.
 Array = Any
+
+# How near to 1 an order of a Renyi entropy counts as 1 for its gradient.
+_NEAR_ONE = 1e-6
 
 
 class Front(Protocol):
@@ -88,7 +94,7 @@ class Gradient:
     ----------
     of : str or callable
         The operation of the same arguments that is the gradient, or a function of the front and
-        the arguments.
+        the call.
     with_value : callable, optional
         Computes value and gradient at once, by NumPy, for less than one after the other.
     """
@@ -101,7 +107,7 @@ class Gradient:
         if isinstance(self.of, str):
             answer = getattr(front, self.of)(*call.arguments)
         else:
-            answer = self.of(front, *call.arguments)
+            answer = self.of(front, call)
         return answer
 
     def forward(self, front: Front, tangent: Array, call: Call) -> Array:
@@ -231,6 +237,8 @@ class Operation:
         The names of the lengths: of each array of scores, in the same order.
     rest : mapping
         What is no array: names and types.
+    keeps_answer : bool
+        Whether derivatives look at the answer.
     infinite : str
         If not empty: why an infinite answer has no derivative, with {} for its index.
     """
@@ -241,14 +249,8 @@ class Operation:
     rules: Mapping[str, Rule | None]
     lengths: tuple[str, ...] = ("lengths",)
     rest: Mapping[str, type] = field(default_factory=lambda: {"kind": int, "workers": int})
+    keeps_answer: bool = False
     infinite: str = ""
-
-    @property
-    def needs_answer(self) -> bool:
-        """Whether derivatives look at the answer."""
-        return bool(self.infinite) or any(
-            isinstance(rule, ArcsOfTrees) for rule in self.rules.values()
-        )
 
     @property
     def with_gradient(self) -> Callable[..., tuple[Values, Values]] | None:
@@ -391,6 +393,54 @@ def _log_prob(
     return answer.astype(log_weights.dtype, copy=False)
 
 
+def _log_evidence(
+    log_weights: Values, allowed: Values, lengths: Lengths, kind: int, workers: int
+) -> Values:
+    graphs = graphs_of(log_weights, lengths, kind)
+    asked = Condition(allowed=allowed.reshape(-1, graphs.size, graphs.size))
+    normaliser = inference.normalise(graphs, workers)
+    answer = np.asarray(conditioning.log_evidence(graphs, normaliser, asked, workers))
+    return answer.astype(log_weights.dtype, copy=False)
+
+
+def _renyi_entropy(
+    log_weights: Values, lengths: Lengths, kind: int, workers: int, order: float
+) -> Values:
+    graphs = graphs_of(log_weights, lengths, kind)
+    answer = np.asarray(inference.renyi_entropy(graphs, order, workers))
+    return answer.astype(log_weights.dtype, copy=False)
+
+
+def _renyi_entropy_gradient(
+    log_weights: Values, lengths: Lengths, kind: int, workers: int, order: float
+) -> Values:
+    r"""Compute a / (1 - a) times (P of the scores times a, less P), with a the order.
+
+    Near a = 1 that is a quotient of small differences.  There the derivative of P in the middle
+    takes its place, which is that of the entropy.  At the limit, both are right to about 1e-8 P(e).
+    """
+    graphs = graphs_of(log_weights, lengths, kind)
+    if order == 0.0:
+        answer = np.zeros(log_weights.shape)
+    elif abs(order - 1.0) < _NEAR_ONE:
+        middle = 0.5 * (order + 1.0)
+        gradient = inference.entropy_gradient(_sharpened(graphs, middle), workers)
+        answer = order / middle * gradient
+    else:
+        sharpened = inference.arc_marginals(_sharpened(graphs, order), workers)
+        answer = order / (1.0 - order) * (sharpened - inference.arc_marginals(graphs, workers))
+    return answer.astype(log_weights.dtype, copy=False)
+
+
+def _sharpened(graphs: Graphs, factor: float) -> Graphs:
+    """Multiply scores, less the largest of each column, by a factor."""
+    scores = graphs.log_weights
+    largest = scores.max(axis=1, keepdims=True)
+    with np.errstate(invalid="ignore", over="ignore"):
+        products = np.maximum(factor * (scores - largest), np.finfo(np.float64).min)
+    return graphs.with_log_weights(np.where(graphs.has_arc, products, -np.inf))
+
+
 def _kl_divergence(
     log_weights: Values,
     other: Values,
@@ -421,34 +471,38 @@ def _checked(numbers: Values, is_wrong: Values, message: str) -> Values:
 # ---- derivatives that are more than another operation
 
 
-def _divergence_in_first(
-    front: Front,
-    log_weights: Array,
-    other: Array,
-    lengths: Array,
-    other_lengths: Array,
-    kind: int,
-    other_kind: int,
-    workers: int,
-) -> Array:
+def _divergence_in_first(front: Front, call: Call) -> Array:
+    log_weights, other, lengths, _, kind, _, workers = call.arguments
     # No tree of finite divergence has an arc that only one of the two allows.
     is_arc = (log_weights > -math.inf) & (other > -math.inf)
     gap = front.where(is_arc, log_weights, 0.0) - front.where(is_arc, other, 0.0)
     return front.arc_covariances(log_weights, gap, lengths, kind, workers)
 
 
-def _divergence_in_second(
-    front: Front,
-    log_weights: Array,
-    other: Array,
-    lengths: Array,
-    other_lengths: Array,
-    kind: int,
-    other_kind: int,
-    workers: int,
-) -> Array:
+def _divergence_in_second(front: Front, call: Call) -> Array:
+    log_weights, other, lengths, other_lengths, kind, other_kind, workers = call.arguments
     theirs = front.arc_marginals(other, other_lengths, other_kind, workers)
     return theirs - front.arc_marginals(log_weights, lengths, kind, workers)
+
+
+def _evidence_gradient(front: Front, call: Call) -> Array:
+    log_weights, allowed, *rest = call.arguments
+    # What no tree meets has the constant -inf: nothing is forbidden, and nothing is left below.
+    allowed = allowed | (call.answer == -math.inf)[..., None, None]
+    left = front.where(allowed, log_weights, -math.inf)
+    return front.arc_marginals(left, *rest) - front.arc_marginals(log_weights, *rest)
+
+
+def _renyi_direction(front: Front, direction: Array, log_weights: Array, *rest: Any) -> Array:
+    *graph, order = rest
+    if order == 0.0:
+        return 0.0 * front.arc_covariances(log_weights, direction, *graph)
+    if abs(order - 1.0) < _NEAR_ONE:
+        middle = 0.5 * (order + 1.0)
+        return order * front.entropy_gradient_tangents(middle * log_weights, direction, *graph)
+    sharpened = front.arc_covariances(order * log_weights, direction, *graph)
+    plain = front.arc_covariances(log_weights, direction, *graph)
+    return order / (1.0 - order) * (order * sharpened - plain)
 
 
 # ---- the table
@@ -524,10 +578,32 @@ OPERATIONS = {
             },
         ),
         Operation(
+            "renyi_entropy",
+            Answer.GRAPH,
+            _renyi_entropy,
+            {"log_weights": Gradient("renyi_entropy_gradient")},
+            rest={"kind": int, "workers": int, "order": float},
+        ),
+        Operation(
+            "renyi_entropy_gradient",
+            Answer.ARC,
+            _renyi_entropy_gradient,
+            {"log_weights": Direction(_renyi_direction)},
+            rest={"kind": int, "workers": int, "order": float},
+        ),
+        Operation(
             "log_prob",
             Answer.TREE,
             _log_prob,
             {"log_weights": ArcsOfTrees(), "heads": None},
+            keeps_answer=True,
+        ),
+        Operation(
+            "log_evidence",
+            Answer.GRAPH,
+            _log_evidence,
+            {"log_weights": Gradient(_evidence_gradient), "allowed": None},
+            keeps_answer=True,
         ),
         Operation(
             "kl_divergence",
@@ -539,6 +615,7 @@ OPERATIONS = {
             },
             lengths=("lengths", "other_lengths"),
             rest={"kind": int, "other_kind": int, "workers": int},
+            keeps_answer=True,
             infinite="kl_divergence{} is infinite, and has no derivative: the first distribution "
             "has trees that the second does not allow",
         ),

@@ -28,9 +28,8 @@ from arborand.arguments import (
     check_size,
     check_workers,
     explain_arguments,
-    list_arcs,
 )
-from arborand.conditioning import Condition, check_allowed, check_heads
+from arborand.conditioning import Condition, check_condition
 from arborand.distinct import InterruptibleIterator
 from arborand.expectations import check_arc_values
 from arborand.kinds import TreeKind
@@ -47,10 +46,6 @@ if TYPE_CHECKING:
     from arborand.best import BestTree, BestTrees
     from arborand.randomness import Seed
     from arborand.without_replacement import Draw, Draws
-
-# From this order on, a Renyi entropy is that of order infinity to the last digit.
-_AS_GOOD_AS_INFINITE = 2.0**53
-
 
 # Whom a warning is for, counted from a public method as 1: its caller, behind explain_arguments.
 _CALLER = 3
@@ -272,11 +267,7 @@ class TreeDistribution:
         [1.0986, 1.0549, 1.0217, 0.9163]
         """
         order, workers = check_order(order), check_workers(workers)
-        if order == 0.0:
-            return inference.log_num_trees(self._graphs, workers)
-        if order == 1.0:
-            return inference.entropy(self._graphs, workers)
-        if order >= _AS_GOOD_AS_INFINITE:
+        if order >= inference.AS_GOOD_AS_INFINITE:
             return -self.log_prob(self.best_tree(workers=workers))
         return inference.renyi_entropy(self._graphs, order, workers)
 
@@ -622,7 +613,7 @@ class TreeDistribution:
         >>> d.condition(heads=[-1, 2, -1]).best_trees(9).heads.tolist()
         [[-1, 2, 0]]
         """
-        asked = self._asked(include, exclude, heads, allowed)
+        asked = check_condition(self._graphs, include, exclude, heads, allowed)
         return self._of(conditioning.condition(self._graphs, asked))
 
     def log_evidence(
@@ -659,7 +650,7 @@ class TreeDistribution:
         >>> float(np.exp(d.log_evidence(heads=[-1, 0, 1])).round(4))
         0.2308
         """
-        asked = self._asked(include, exclude, heads, allowed)
+        asked = check_condition(self._graphs, include, exclude, heads, allowed)
         workers = check_workers(workers)
         return conditioning.log_evidence(self._graphs, self._normaliser(workers), asked, workers)
 
@@ -1090,27 +1081,6 @@ class TreeDistribution:
             self.__dict__["_known_normaliser"] = inference.normalise(self._graphs, workers)
         known: inference.Normaliser = self.__dict__["_known_normaliser"]
         return known
-
-    def _asked(
-        self,
-        include: Iterable[tuple[int, int]],
-        exclude: Iterable[tuple[int, int]],
-        heads: ArrayLike | None,
-        allowed: ArrayLike | None,
-    ) -> Condition:
-        include, exclude = list_arcs(include, "include"), list_arcs(exclude, "exclude")
-        if self.batch_shape and (include or exclude):
-            raise TypeError(
-                f"{'include' if include else 'exclude'} takes arcs of one graph, and this is a "
-                f"batch of shape {self.batch_shape}; use heads or allowed, or index it first"
-            )
-        num_words = 0 if self.batch_shape else int(self._graphs.lengths[0])
-        return Condition(
-            check_arcs(include, "include", num_words),
-            check_arcs(exclude, "exclude", num_words),
-            check_heads(heads, self._graphs),
-            check_allowed(allowed, self._graphs),
-        )
 
     def _including(self, arcs: list[tuple[int, int]]) -> Self:
         """Condition on arcs that have passed their gate."""

@@ -57,6 +57,9 @@ def log_prob(
     return log_prob_if_trees(graphs, normaliser, heads)[0]
 
 
+# From this order on, a Renyi entropy is that of order infinity to the last digit.
+AS_GOOD_AS_INFINITE = 2.0**53
+
 # Heads of other types than the core's are converted so many at a time.
 _HEADS_AT_ONCE = 1 << 16
 
@@ -147,7 +150,11 @@ def entropy(graphs: Graphs, workers: int = 1) -> NDArray[np.float64]:
 
 
 def renyi_entropy(graphs: Graphs, order: float, workers: int = 1) -> NDArray[np.float64]:
-    """Compute the Renyi entropy of a finite order above 0, in nats."""
+    """Compute the Renyi entropy of a finite order, in nats."""
+    if order == 0.0:
+        return log_num_trees(graphs, workers)
+    if order == 1.0:
+        return entropy(graphs, workers)
     answer = np.empty(len(graphs))
     _core.renyi_entropy(graphs.batch, workers, order, answer)
     return answer.reshape(graphs.batch_shape)[()]

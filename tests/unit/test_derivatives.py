@@ -7,6 +7,7 @@ import pytest
 
 from arborand import InvalidTreeError, InvalidWeightsError
 from arborand.derivatives import OPERATIONS, Direction, Gradient, Refused
+from arborand.enumeration import dependency_trees, spanning_trees
 from arborand.kinds import TreeKind
 
 KINDS = pytest.mark.parametrize("kind", TreeKind)
@@ -14,6 +15,8 @@ LENGTHS = np.array([4, 3])
 RANDOM = np.random.default_rng(0)
 X, Y, U, V = RANDOM.normal(size=(4, 2, 5, 5))
 X[0, 1, 2] = -math.inf
+ALLOWED = np.ones(X.shape, dtype=bool)
+ALLOWED[0, 0, 1] = ALLOWED[1, 2, 3] = False
 
 
 class NumPyFront:
@@ -64,12 +67,16 @@ def arguments_of(name, kind):
         "entropy": (X,),
         "entropy_gradient": (X,),
         "entropy_gradient_tangents": (X, U),
+        "renyi_entropy": (X,),
+        "renyi_entropy_gradient": (X,),
         "log_prob": (X, heads_of(kind)),
+        "log_evidence": (X, ALLOWED),
         "kl_divergence": (X, Y),
     }[name]
     if name == "kl_divergence":
         return (*arrays, LENGTHS, LENGTHS, kind, kind, 1)
-    return (*arrays, LENGTHS, kind, 1)
+    order = (1.5,) if name.startswith("renyi") else ()
+    return (*arrays, LENGTHS, kind, 1, *order)
 
 
 CASES = [
@@ -119,6 +126,29 @@ def test_both_modes_of_each_rule_are_finite_differences(name, place, kind):
     reverse = np.where(is_arc, gradients[place] * tangent, 0.0).sum()
     assert reverse == pytest.approx((weights * found).sum(), rel=1e-11)
     assert not gradients[place][~is_arc].any()
+
+
+@KINDS
+@pytest.mark.parametrize("order", [0.0, 0.3, 1.0 - 1e-5, 1.0 - 1e-7, 1.0, 1.0 + 1e-7, 2.0, 40.0])
+def test_gradients_of_renyi_entropies_of_any_order(kind, order):
+    trees = dependency_trees if kind.has_single_root else spanning_trees
+    listed = list(trees(X[0]))
+    chance = np.exp([log_weight for _, log_weight in listed])
+    chance /= chance.sum()
+    has_arc = np.array([heads[None] == np.arange(5)[:, None] for heads, _ in listed])
+    marginals = np.tensordot(chance, has_arc, 1)
+    if order == 1.0:
+        slope = -chance * (np.log(chance) + 1)
+    elif order == 0.0:
+        slope = 0 * chance
+    else:  # d/dp of log(sum p^a) / (1 - a)
+        slope = order / (1 - order) * chance**order / (chance**order).sum()
+    centred = has_arc - marginals
+    exact = np.tensordot(slope, centred, 1)
+    found = OPERATIONS["renyi_entropy_gradient"].compute(X[:1], LENGTHS[:1], kind, 1, order)[0]
+    # The enumeration divides by 1 - a what it has rounded, and cancels.
+    tolerance = 1e-8 if abs(order - 1) < 1e-3 else 1e-12
+    assert np.allclose(found, exact, rtol=0, atol=tolerance)
 
 
 @KINDS
