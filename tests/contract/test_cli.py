@@ -417,11 +417,11 @@ def test_check_says_in_one_line_that_a_conllu_file_is_smaller(has_ids, arborand,
     heading, line = result.out.decode().splitlines()[5:]
     assert heading == "30 of 50 sentences cannot be used:"
     names, reason = (
-        ("s-20, s-21, s-22", "no sentence with this sent_id, or no second one")
+        ("s-20, s-21, s-22", "no sentence with this sent_id")
         if has_ids
         else ("21, 22, 23", "only 20 sentences")
     )
-    assert line == f"  30 sentences ({names}, ...): smaller.conllu has {reason}"
+    assert line.startswith(f"  30 sentences ({names}, ...): smaller.conllu has {reason}")
 
 
 def test_a_conllu_file_without_ids_is_told_from_one_that_lacks_a_sentence(
@@ -485,7 +485,7 @@ def test_show_writes_one_self_contained_file(name, arborand, tmp_path):
 def test_show_names_sentences_that_are_not_there(arborand, tmp_path):
     result = arborand("show", SCORES, "--sent-id", "nobody", "-o", tmp_path / "p.html")
     assert (result.status, list(tmp_path.iterdir())) == (1, [])
-    assert "no sentence 'nobody'" in result.err
+    assert "no sentence has the sent_id 'nobody'" in result.err
 
 
 # ---- pipes

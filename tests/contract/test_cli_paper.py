@@ -274,7 +274,7 @@ def test_illustrate_names_what_is_not_there(arborand, tmp_path):
     out = tmp_path / "out"
     result = arborand("illustrate", SCORES, "--sent-id", "nobody", "-o", out)
     assert (result.status, out.exists()) == (1, False)
-    assert "no sentence 'nobody'" in result.err
+    assert "no sentence has the sent_id 'nobody'" in result.err
     np.savez(tmp_path / "empty.npz", lengths=np.zeros(0, dtype=int), scores=np.zeros(0))
     result = arborand("illustrate", tmp_path / "empty.npz", "-o", out)
     assert (result.status, out.exists()) == (1, False)

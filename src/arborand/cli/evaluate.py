@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from arborand.cli import options
-from arborand.cli.jobs import check_files, choose_format
+from arborand.cli.jobs import check_files, check_selection, choose_format, say_selected
 from arborand.cli.terminal import (
     list_skipped,
     listed,
@@ -56,6 +56,8 @@ def evaluate(
     plot: str | None = None,
     workers: int = 1,
     on_error: options.OnError = "stop",
+    *,
+    selecting: options.Selecting,
 ) -> None:
     r"""Compare scores with gold trees: how accurate and how well calibrated they are.
 
@@ -82,11 +84,14 @@ def evaluate(
         check_files(scores, conllu, target)
     if plot is not None and Path(plot).suffix.lower() != ".svg":
         raise typer.BadParameter(f"{plot!r} is not .svg", param_hint="--plot")
+    selection = check_selection(selecting, conllu)
     chosen = choose_format(output, options.Running(format_=format_), EVALUATION)
     setting = Setting(trees, weights, workers, orientation=orientation)
     comparison = Comparison(setting)
     described = {"trees": trees, "weights": weights, "orientation": orientation}
     work = Work("evaluate", comparison, EVALUATION, described)
+    if selection is not None:
+        work = work.selecting(selection)
     unwritten = NoOutput()
     with (
         open_inputs(scores, conllu, output) as inputs,
@@ -94,9 +99,9 @@ def evaluate(
     ):
         skip = on_error == "skip"
         if output is None or chosen in _WHOLE:
-            skipped = run_to_writer(work, inputs, unwritten.begin, skip=skip, advance=advance)
+            tally = run_to_writer(work, inputs, unwritten.begin, skip=skip, advance=advance)
         else:
-            skipped = run_to_file(work, inputs, output, chosen, skip=skip, advance=advance)
+            tally = run_to_file(work, inputs, output, chosen, skip=skip, advance=advance)
         gold = "" if inputs.conllu is None else inputs.conllu.shown
         total, names = inputs.num_sentences, [shard.shown for shard in inputs.shards]
         title = names[0] if len(names) == 1 else f"{len(names)} files"
@@ -134,7 +139,8 @@ def evaluate(
             f"{listed(impossible.first, impossible.count)}: it is left out of the mean "
             "log-probability"
         )
-    list_skipped(skipped)
+    say_selected(tally, total)
+    list_skipped(tally.skipped)
 
 
 def _print_summary(summary: Summary) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from arborand.cli import options
-from arborand.cli.jobs import check_files, prepare, write
+from arborand.cli.jobs import check_files, check_selection, prepare, write
 from arborand.cli.terminal import by_reason, list_skipped, print_facts, progress
 from arborand.corpus.computations import make_work
 from arborand.corpus.job import read_status
@@ -19,6 +19,7 @@ from arborand.formats.scores import open_scores
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from arborand.corpus.selection import Selection
     from arborand.corpus.shards import Shard
 
 # How many sentences with the same id are listed.
@@ -39,6 +40,7 @@ def convert(
     conllu: str | None = None,
     on_error: options.OnError = "stop",
     *,
+    selecting: options.Selecting,
     running: options.Running,
 ) -> None:
     """Convert scores or trees from one format to another.
@@ -57,8 +59,22 @@ def convert(
       [cyan]arborand convert scores.npz shards/ --part-sentences 5000[/cyan]
     """
     check_files(source, conllu, output)
+    work, selection = make_work("convert"), check_selection(selecting, conllu, output)
+    if selection is not None:
+        work = work.selecting(selection)
     with open_inputs(source, conllu, output, trees=True) as inputs:
-        list_skipped(write(make_work("convert"), inputs, output, running, skip=on_error == "skip"))
+        if inputs.layout.name == "trees" and selection is not None:
+            _check_trees_selection(selection)
+        list_skipped(write(work, inputs, output, running, skip=on_error == "skip"))
+
+
+def _check_trees_selection(selection: Selection) -> None:
+    if selection.is_sorted or selection.measures - {"length", "word"}:
+        raise typer.BadParameter(
+            "trees have no scores and keep their order: select them by --sent-id, --max-sentences, "
+            "or --filter with 'length' or 'word'",
+            param_hint="--sort" if selection.is_sorted else "--filter",
+        )
 
 
 @options.command()

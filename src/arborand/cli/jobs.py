@@ -24,8 +24,9 @@ if TYPE_CHECKING:
     from arborand.cli import options
     from arborand.corpus.computations import Work
     from arborand.corpus.job import Status
+    from arborand.corpus.selection import Selection
     from arborand.corpus.shards import Inputs
-    from arborand.corpus.stream import Skipped
+    from arborand.corpus.stream import Skipped, Tally
     from arborand.formats.records import Layout
 
 
@@ -102,13 +103,48 @@ def prepare(
     return work
 
 
+def check_selection(
+    selecting: options.Selecting, conllu: str | None, output: str | None = None
+) -> Selection | None:
+    """Refuse to compare with gold that is not there, and to sort what is made part by part."""
+    selection = selecting.selection
+    if selection is None:
+        return None
+    if selection.needs_gold and conllu is None:
+        raise typer.BadParameter(
+            "disagreement compares with gold trees: name the file that has them with --conllu",
+            param_hint="--sort" if selection.order == "disagreement" else "--filter",
+        )
+    if output is not None and is_folder(output):
+        for name, value in selection.options.items():
+            if value and name != "filter":
+                raise typer.BadParameter(
+                    "goes with a single output file: the parts of a folder are made one by one, so "
+                    "only --filter can select their sentences",
+                    param_hint=f"--{name}",
+                )
+    return selection
+
+
+def say_selected(tally: Tally, total: int) -> None:
+    """Say which sentences were selected, of so many."""
+    text = None if tally.selected is None else tally.selected.described(total)
+    if text is not None:
+        note(text)
+
+
 def run_command(command: str, scores: Sequence[str], run: options.Run, **others: Any) -> None:
     """Compute something for every sentence of a corpus, and write it or print it."""
     work = prepare(command, scores, run, run.output, run, **others)
+    selection = check_selection(run, run.conllu, run.output)
+    if selection is not None:
+        work = work.selecting(selection)
     skip = run.on_error == "skip"
     with open_inputs(scores, run.conllu, run.output) as inputs:
         if run.output is None:
-            skipped = run_to_writer(work, inputs, TableOutput, skip=skip, workers=run.workers)
+            tally = run_to_writer(work, inputs, TableOutput, skip=skip, workers=run.workers)
+            say_selected(tally, inputs.num_sentences)
+            skipped = tally.skipped
         else:
             skipped = write(work, inputs, run.output, run, skip=skip)
         list_skipped(skipped)
@@ -136,8 +172,9 @@ def write(
     with progress(work.command, inputs.num_sentences) as advance:
         how: dict[str, Any] = {"skip": skip, "advance": advance}
         if not is_folder(output):
-            skipped = run_to_file(work, inputs, output, format_, workers=running.workers, **how)
-            written = output
+            tally = run_to_file(work, inputs, output, format_, workers=running.workers, **how)
+            say_selected(tally, inputs.num_sentences)
+            skipped, written = tally.skipped, output
         else:
             try:
                 status = run_job(work, inputs, output, running, format_=format_, began=began, **how)

@@ -17,12 +17,14 @@ import typer
 
 from arborand.corpus.computations import Setting
 from arborand.corpus.execution import Execution
+from arborand.corpus.selection import Order, Selection, parse_condition
 from arborand.methods import DEFAULT_METHOD, WITH_REPLACEMENT, WITHOUT_REPLACEMENT, names
 
 _SCORES = "Scores"
 _TREES = "Random trees"
 _OUTPUT = "Output"
 _RUNNING = "Running"
+_SENTENCES = "Which sentences"
 
 TreeKind = Literal["dependency", "spanning"]
 Orientation = Literal["head,dependent", "dependent,head"]
@@ -84,6 +86,20 @@ _SHARED = {
     "keep_heads": option(
         "Keep the heads that --conllu gives; words whose HEAD is '_' are free.", _SCORES
     ),
+    "sent_id": option("A sentence to take; may be repeated.", _SENTENCES, metavar="ID"),
+    "filter_": option(
+        "Only sentences such as 'entropy > 2', 'length <= 40', 'word = saw' or, with gold heads in "
+        "--conllu, 'disagreement >= 1'; may be repeated.",
+        _SENTENCES,
+        metavar="CONDITION",
+    ),
+    "sort": option(
+        "What comes first: the most uncertain, the longest, or those whose best tree differs "
+        "most from the gold heads in --conllu.",
+        _SENTENCES,
+    ),
+    "reverse": option("Turn the order around.", _SENTENCES),
+    "max_sentences": option("Take this many sentences at most.", _SENTENCES, min=1, metavar="N"),
     "num_trees": number_of_trees("Trees for each sentence.", _TREES, "-k"),
     "without_replacement": option("Distinct trees, as many as a sentence has.", _TREES),
     "method": option(METHOD_HELP, _TREES),
@@ -158,13 +174,40 @@ class Reading:
 
 
 @dataclass(frozen=True)
-class Run(Reading, Running):
+class Selecting:
+    """Which sentences of a corpus are meant."""
+
+    sent_id: list[str] | None = None
+    filter_: list[str] | None = None
+    sort: Order = "file"
+    reverse: bool = False
+    max_sentences: int | None = None
+
+    def __post_init__(self) -> None:
+        self.selection  # noqa: B018, raises an error if a condition is none
+
+    @property
+    def selection(self) -> Selection | None:
+        """The same, for computations; None if all sentences are meant."""
+        selection = Selection(
+            tuple(dict.fromkeys(self.sent_id or ())),
+            tuple(map(parse_condition, self.filter_ or ())),
+            self.sort,
+            self.reverse,
+            self.max_sentences,
+        )
+        return None if selection == Selection() else selection
+
+
+@dataclass(frozen=True)
+class Run(Selecting, Reading, Running):
     """The options of every command that computes something of a corpus."""
 
     output: str | None = None
     on_error: OnError = "stop"
 
     def __post_init__(self) -> None:
+        Selecting.__post_init__(self)
         Reading.__post_init__(self)
         Running.__post_init__(self)
 
@@ -198,7 +241,7 @@ def command(**own: Any) -> Callable[[Callable[..., None]], Callable[..., None]]:
             fields = [
                 field for kind in inspect.getmro(hint) for field in inspect.get_annotations(kind)
             ]
-            parameters += [described(f, types[f], getattr(hint, f)) for f in fields]
+            parameters += [described(f, types[f], getattr(hint, f)) for f in dict.fromkeys(fields)]
 
         @wraps(function)
         def called(**values: Any) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,16 +11,19 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from arborand.cli import options
-from arborand.cli.jobs import check_files
+from arborand.cli.jobs import check_files, check_selection
 from arborand.cli.terminal import by_reason, list_skipped, note, progress, say_written
-from arborand.corpus.reports import Choice, Order, compare_corpus, gold_heads, parse_condition
+from arborand.corpus.execution import StoppedError
+from arborand.corpus.job import SKIP_HINT
+from arborand.corpus.reports import compare_corpus, gold_heads
+from arborand.corpus.selection import Selected, Selection, reason_of
 from arborand.corpus.storage import write_output
 from arborand.corpus.stream import as_comment, open_corpus, provenance
 from arborand.errors import ArborandError, SentenceError
 from arborand.methods import DEFAULT_WITHOUT_REPLACEMENT
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
 
     from arborand.corpus.computations import Setting
     from arborand.corpus.stream import Corpus
@@ -31,6 +35,13 @@ if TYPE_CHECKING:
 _DIAGRAMS = ("svg", "png", "pdf")
 
 
+@dataclass(frozen=True)
+class Shown(options.Selecting):
+    """Which sentences are shown; a page of all of them would be too long."""
+
+    max_sentences: int | None = 20
+
+
 @options.command(
     scores=options.ONE_FILE,
     output=options.option(
@@ -39,20 +50,6 @@ _DIAGRAMS = ("svg", "png", "pdf")
         None,
         "-o",
         metavar="OUT",
-    ),
-    sent_id=options.option(
-        "The sentences to show; may be given more than once. Default: the first ones.",
-        metavar="ID",
-    ),
-    max_sentences=options.option("How many sentences at most.", min=1),
-    sort=options.option(
-        "Which sentences come first: as in the file, the most uncertain, the longest, or those "
-        "whose best tree differs most from the gold tree of --conllu.",
-    ),
-    filter_=options.option(
-        "Only sentences such as 'entropy > 2', 'length <= 40', 'disagreement >= 1' or "
-        "'word = saw'; may be given more than once.",
-        metavar="CONDITION",
     ),
     explore=options.option(
         "Whether readers of the page may fix and forbid heads. It then contains the scores.",
@@ -74,10 +71,6 @@ _DIAGRAMS = ("svg", "png", "pdf")
 def show(
     scores: str,
     output: str,
-    sent_id: list[str] | None = None,
-    max_sentences: int = 20,
-    sort: Order = "file",
-    filter_: list[str] | None = None,
     explore: bool = True,
     evaluate: bool = True,
     num_draws: int = 50,
@@ -85,6 +78,7 @@ def show(
     seed: int = 0,
     on_error: options.OnError = "stop",
     *,
+    selecting: Shown,
     reading: options.Reading,
 ) -> None:
     """Draw pictures of what the scores are unsure of: one self-contained page.
@@ -116,33 +110,34 @@ def show(
         )
     if kind in ("png", "pdf"):
         check_figures()
-    choice = _choice(max_sentences, sort, filter_ or (), sent_id or (), reading.conllu)
+    selection = check_selection(selecting, reading.conllu) or Selection()
     skipped: list[list[str]] = []
 
     def fault(one: Sentences, error: Exception) -> None:
-        reason = error.reason if isinstance(error, SentenceError) else str(error)
-        if isinstance(error, MemoryError):
-            reason = f"not enough memory for {num_draws} draws: ask for fewer"
+        reason = reason_of(error, one, num_draws)
         if on_error == "stop":
-            raise SentenceError(one.sent_ids[0], one.first, reason) from error
+            stopped = SentenceError(one.sent_ids[0], one.first, reason)
+            raise StoppedError(f"{stopped}\n({SKIP_HINT})") from error
         skipped.append([one.sent_ids[0], reason])
 
     with open_corpus(scores, reading.conllu) as corpus:
         total = corpus.scores.num_sentences
-        if kind in _DIAGRAMS and len(choice.wanted) != 1 and total != 1:
+        if kind in _DIAGRAMS and len(selection.wanted) != 1 and total != 1:
             raise typer.BadParameter(
                 f"a .{kind} shows one sentence, and {corpus.scores.file.name} has {total}: name "
                 "one with --sent-id, or write a page (.html)",
                 param_hint="--output",
             )
-        chosen, selection = choice.choose(corpus, reading.setting, fault)
+        selected = Selected(selection, corpus.runs(), reading.setting)
+        # The page says how many were found before it shows the first, unless that is known.
+        chosen = iter(selected) if selection.is_plain else iter(list(selected))
 
         def pictures() -> Iterator[Picture]:
-            for run in chosen:
+            for one in chain.from_iterable(run.one_by_one() for run in chosen):
                 try:
-                    yield _picture_of(run, reading.setting, num_draws, seed)
+                    yield _picture_of(one, reading.setting, num_draws, seed)
                 except (ArborandError, MemoryError) as error:
-                    fault(run, error)
+                    fault(one, error)
 
         described: dict[str, Any] = {
             "num-draws": num_draws,
@@ -151,8 +146,7 @@ def show(
             "weights": reading.weights,
             "orientation": reading.orientation,
             "keep-heads": reading.keep_heads,
-            "sort": sort,
-            "filter": [str(condition) for condition in choice.conditions],
+            **selection.options,
         }
         record = provenance(
             "show",
@@ -172,11 +166,11 @@ def show(
             else:
                 parts = (figure(svg, kind) for svg in diagrams)
         else:
-            is_compared = evaluate and not (choice.wanted or reading.keep_heads)
+            is_compared = evaluate and not (selection.wanted or reading.keep_heads)
             document = page(
                 pictures(),
                 title=title or corpus.scores.file.name,
-                selection=selection,
+                selection=selected.described(total),
                 explore=explore,
                 command=_sample_command(scores, reading),
                 evaluation=_evaluation(corpus, reading) if is_compared else None,
@@ -220,27 +214,6 @@ def _column(annotation: Annotation | None, name: str) -> list[str] | None:
     """Read a column of a CoNLL-U file, if anything is in it."""
     values = [] if annotation is None else annotation.column(name)
     return values if any(value != "_" for value in values) else None
-
-
-def _choice(
-    most: int, order: Order, filters: Iterable[str], wanted: Iterable[str], conllu: str | None
-) -> Choice:
-    """Settle which sentences are shown, before anything is read."""
-    try:
-        conditions = tuple(map(parse_condition, filters))
-    except ValueError as error:
-        raise typer.BadParameter(str(error), param_hint="--filter") from None
-    choice = Choice(most, order, conditions, tuple(dict.fromkeys(wanted)))
-    if choice.wanted and not choice.is_plain:
-        raise typer.BadParameter(
-            "sentences are either named or chosen by --sort and --filter", param_hint="--sent-id"
-        )
-    if choice.needs_gold and conllu is None:
-        raise typer.BadParameter(
-            "disagreement compares with gold trees: name the file that has them with --conllu",
-            param_hint="--sort" if order == "disagreement" else "--filter",
-        )
-    return choice
 
 
 def _sample_command(scores: str, reading: options.Reading) -> str | None:

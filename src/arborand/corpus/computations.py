@@ -49,6 +49,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from arborand.corpus.selection import Selection
     from arborand.distributions import TreeDistribution
     from arborand.formats.records import Layout, Sentences
 
@@ -423,6 +424,8 @@ class Work:
         Per sentence; 0 if no trees are written.
     seed, method
         None where nothing is drawn.
+    selection : Selection or None
+        Which sentences to work on; None for all.
     """
 
     command: str
@@ -432,6 +435,7 @@ class Work:
     num_trees: int = 0
     seed: int | None = None
     method: str | None = None
+    selection: Selection | None = None
 
     @property
     def threads(self) -> int:
@@ -459,6 +463,10 @@ class Work:
             return self
         compute = None if layout.name == "trees" else Copy(layout.dtype)
         return replace(self, compute=compute, layout=layout)
+
+    def selecting(self, selection: Selection) -> Work:
+        """Work on some sentences only."""
+        return replace(self, selection=selection, options={**self.options, **selection.options})
 
     def with_seed(self, seed: int) -> Work:
         """Draw from this seed."""

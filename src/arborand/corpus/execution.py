@@ -21,6 +21,7 @@ from arborand.corpus.engines import (
     run_in_processes,
 )
 from arborand.corpus.job import (
+    SKIP_HINT,
     Done,
     Failed,
     Job,
@@ -31,6 +32,7 @@ from arborand.corpus.job import (
     job_digest,
     recorded_seed,
 )
+from arborand.corpus.selection import Selection, parse_condition
 from arborand.corpus.shards import (
     Part,
     listing_digest,
@@ -56,7 +58,6 @@ if TYPE_CHECKING:
     from arborand.corpus.computations import Work
     from arborand.corpus.job import Status
     from arborand.corpus.shards import Inputs
-    from arborand.corpus.stream import Skipped
     from arborand.formats.records import Layout, Writer
 
 # How many sentences of a single file make a part.
@@ -97,6 +98,7 @@ def run(
     *,
     format: str | None = None,  # noqa: A002 (the name of the option)
     conllu: str | None = None,
+    filter: Sequence[str] = (),  # noqa: A002
     on_error: str = "stop",
     engine: Engine = "local",
     workers: int = 1,
@@ -126,6 +128,8 @@ def run(
         ``parquet`` if not given.
     conllu : str, optional
         A file that has the words and other columns of the sentences.
+    filter : sequence of str
+        Only sentences that meet all these conditions, such as ``"length <= 40"``.
     on_error : {"stop", "skip"}
         What to do with a sentence that cannot be used.
     engine : {"local", "array", "ray"}
@@ -183,6 +187,11 @@ def run(
     if options.get("keep_heads") and conllu is None:
         raise ValueError("keep_heads: there are no heads to keep; name their file with conllu")
     work = make_work(command, **options)
+    if filter:
+        selection = Selection(conditions=tuple(map(parse_condition, filter)))
+        if selection.needs_gold and conllu is None:
+            raise ValueError("filter: disagreement needs gold heads; name their file with conllu")
+        work = work.selecting(selection)
     execution = Execution(restart, part_sentences, workers, engine, rank, world, address)
     where = os.fspath(output)
     check_output(where, names)
@@ -305,8 +314,8 @@ def run_to_writer(
     skip: bool = False,
     workers: int = 1,
     advance: Callable[[int], object] = lambda count: None,
-) -> list[Skipped]:
-    """Run a command over a corpus, in order, into one writer.
+) -> Tally:
+    """Run a command over a corpus, in order, into one writer; return what was processed.
 
     Raises
     ------
@@ -335,16 +344,14 @@ def run_to_writer(
             raise
         message = described(error)
         if isinstance(error, SentenceError):
-            message += "" if skip else "\n(--on-error skip leaves such sentences out)"
+            message += "" if skip else f"\n({SKIP_HINT})"
         elif tally.last:
             message = f"{message} ({tally.last})"
         raise StoppedError(message) from error
-    return tally.skipped
+    return tally
 
 
-def run_to_file(
-    work: Work, inputs: Inputs, output: str, chosen: str, **others: Any
-) -> list[Skipped]:
+def run_to_file(work: Work, inputs: Inputs, output: str, chosen: str, **others: Any) -> Tally:
     """Run a command over a corpus, into one file that appears when it is complete, or a pipe.
 
     Parameters

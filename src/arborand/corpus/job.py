@@ -50,6 +50,7 @@ if TYPE_CHECKING:
 # ---- one part
 
 
+SKIP_HINT = "--on-error skip leaves such sentences out"
 # How often a part is tried whose files cannot be read or written.
 TRIES = 3
 # A manifest begins with the digest of its job, within this many bytes.
@@ -187,7 +188,7 @@ def _made(job: Job, part: Part, advance: Callable[[int], object]) -> Done:
         "job": job.digest,
         "part": part.name,
         **place,
-        "sentences": tally.num_sentences,
+        "sentences": tally.num_read,
         "rows": tally.num_rows,
         "input": {
             "name": part.shard.name,
@@ -243,7 +244,7 @@ def described(error: BaseException) -> str:
 
 def _hint(error: BaseException, skip: bool) -> str:
     is_sentence = isinstance(error, (SentenceError, _InShardError))
-    return "" if skip or not is_sentence else "--on-error skip leaves such sentences out"
+    return "" if skip or not is_sentence else SKIP_HINT
 
 
 # ---- all parts

@@ -8,6 +8,7 @@ sentences share a run.
 from __future__ import annotations
 
 import json
+import shlex
 from collections import deque
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, nullcontext
@@ -16,11 +17,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from arborand import __version__
-from arborand.corpus.computations import Check
+from arborand.corpus.computations import Check, Setting
+from arborand.corpus.selection import Selected, reason_of, select_rows
 from arborand.corpus.shards import listing_digest, open_shard
 from arborand.errors import ArborandError, FormatError, SentenceError
 from arborand.formats.conllu import open_annotations
 from arborand.formats.inputs import InputFile
+from arborand.formats.records import TREES
 from arborand.formats.scores import open_scores
 from arborand.formats.trees import layout_of, open_trees
 
@@ -169,14 +172,22 @@ class Tally:
     ----------
     num_sentences, num_rows : int
     skipped : list of Skipped
+    selected : Selected or None
+        The sentences that were selected, if not all were asked for.
     last : str
         The last sentence, for messages.
     """
 
     def __init__(self) -> None:
         self.num_sentences = self.num_rows = 0
+        self.selected: Selected | None = None
         self.skipped: list[Skipped] = []
         self.last = ""
+
+    @property
+    def num_read(self) -> int:
+        """The sentences that were read, selected or not."""
+        return self.num_sentences if self.selected is None else self.selected.num_read
 
 
 def process_runs(
@@ -206,7 +217,7 @@ def process_runs(
     overlap : bool
         Read and write in threads.  That is faster, but takes a fifth more processor time.
     advance : function
-        Called after every run with the number of sentences so far.
+        Called after every run with the number of sentences read so far.
 
     Raises
     ------
@@ -227,7 +238,7 @@ def process_runs(
                 write(rows)
             tally.num_sentences += len(run)
             tally.last = f"after sentence {run.sent_ids[-1]!r} (number {run.first + len(run)})"
-            advance(tally.num_sentences)
+            advance(tally.num_read)
         if overlap:
             background.wait()
 
@@ -280,11 +291,7 @@ def _usable(
             one.check_usable()
             yield from compute(one)
         except (ArborandError, MemoryError) as error:
-            reason = error.reason if isinstance(error, SentenceError) else str(error)
-            if isinstance(error, MemoryError):
-                reason = f"not enough memory for {one.lengths[0]} words"
-                if num_trees > 1:
-                    reason += f" and {num_trees} trees of them: ask for fewer trees"
+            reason = reason_of(error, one, num_trees)
             if not skip:
                 raise SentenceError(one.sent_ids[0], one.first, reason) from error
             skipped.append(Skipped(one.sent_ids[0], one.first + 1, reason))
@@ -326,10 +333,15 @@ def write_rows(
         words = None if conllu is None else stack.enter_context(open_shard(conllu))
         record = _record(work, parts, file, words)
         if work.layout is None or work.compute is None:
-            _convert_trees(parts, file, words, record, begin, tally, advance)
+            _convert_trees(work, parts, file, words, record, begin, tally, advance)
             return
         with _completed(begin(work.layout, record)) as writer:
             runs = part_runs(parts, file, words, num_trees=work.num_trees, scale=work.run_scale)
+            if work.selection is not None:
+                # Scores that are copied are measured as what most are: log-weights.
+                setting = getattr(work.compute, "setting", Setting("dependency", False, 1))
+                tally.selected = Selected(work.selection, runs, setting)
+                runs = iter(tally.selected)
             process_runs(
                 runs,
                 work.compute,
@@ -369,6 +381,7 @@ def _record(
 
 
 def _convert_trees(
+    work: Work,
     parts: Sequence[Part],
     file: InputFile | None,
     words: InputFile | None,
@@ -382,24 +395,33 @@ def _convert_trees(
         annotations = None
         if words is not None:
             annotations = stack.enter_context(open_annotations(words, by_sent_id=True))
-        writer: Writer | None = None
-        index = 0
-        for part in parts:
-            opened = open_shard(part.shard) if file is None else nullcontext(file)
-            with opened as input_file, open_trees(input_file) as trees:
-                if writer is None:
-                    if trees.provenance is not None:
-                        record["source"] = trees.provenance
-                    writer = stack.enter_context(_completed(begin(layout_of(trees), record)))
-                last: Annotation | None = None
-                for rows in trees.rows():
-                    if annotations is not None:
-                        rows, last = _annotated_rows(rows, annotations, last, index)
-                    index += len(rows.sent_ids)
-                    writer.write(rows)
-                    tally.num_sentences += len(rows.sent_ids) - int(rows.first_sample > 0)
-                    tally.num_rows += int(rows.num_rows.sum())
-                    advance(tally.num_sentences)
+        writers: list[Writer] = []
+
+        def portions() -> Iterator[Rows]:
+            index = 0
+            for part in parts:
+                opened = open_shard(part.shard) if file is None else nullcontext(file)
+                with opened as input_file, open_trees(input_file) as trees:
+                    if not writers:  # the first file says what all of them hold
+                        if trees.provenance is not None:
+                            record["source"] = trees.provenance
+                        writer = _completed(begin(layout_of(trees), record))
+                        writers.append(stack.enter_context(writer))
+                    last: Annotation | None = None
+                    for rows in trees.rows():
+                        if annotations is not None:
+                            rows, last = _annotated_rows(rows, annotations, last, index)
+                        index += len(rows.sent_ids)
+                        yield rows
+
+        chosen = portions()
+        if work.selection is not None:
+            chosen = select_rows(work.selection, chosen, TREES)
+        for rows in chosen:
+            writers[0].write(rows)
+            tally.num_sentences += len(rows.sent_ids) - int(rows.first_sample > 0)
+            tally.num_rows += int(rows.num_rows.sum())
+            advance(tally.num_sentences)
 
 
 def _annotated_rows(
@@ -451,7 +473,8 @@ def provenance(
         if value is True:
             words.append(f"--{name}")
         elif value is not None and value is not False:
-            words += [f"--{name}", str(value)]
+            for one in value if isinstance(value, list) else [value]:
+                words += [f"--{name}", shlex.quote(str(one))]
     words += [
         word
         for role, file in inputs.items()

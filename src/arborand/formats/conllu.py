@@ -168,7 +168,7 @@ class AnnotationFile:
         elif self._index and not self._has_ids:
             reason = "no sent_ids, and the scores have some: add them, or save scores without ids"
         else:
-            reason = "no sentence with this sent_id, or no second one"
+            reason = "no sentence with this sent_id (each of its sentences is used once)"
         raise FormatError(f"{self.file.name} has {reason}")
 
 

@@ -13,7 +13,7 @@ from arborand.cli import options
 from arborand.cli.jobs import check_files
 from arborand.cli.terminal import note, say_written
 from arborand.corpus.computations import Setting
-from arborand.corpus.reports import chosen_sentences
+from arborand.corpus.selection import Selected, Selection
 from arborand.corpus.storage import write_output
 from arborand.corpus.stream import open_corpus
 from arborand.errors import ArborandError, FormatError, OutputError, SentenceError
@@ -118,7 +118,8 @@ def illustrate(
         check_figures()
     setting = Setting(trees, weights, 1)
     with open_corpus(scores, conllu) as corpus:
-        sentence = next(chosen_sentences(corpus, [sent_id] if sent_id else [], 1), None)
+        selection = Selection((sent_id,) if sent_id else (), most=1)
+        sentence = next(iter(Selected(selection, corpus.runs(), setting)), None)
         if sentence is None:
             raise FormatError(f"{corpus.scores.file.name} has no sentences")
         sentence.check_usable()

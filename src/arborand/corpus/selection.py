@@ -1,0 +1,364 @@
+"""Which sentences of a corpus are worked on: named ones, those that meet conditions, the first few.
+
+Every command selects in the same way.  A sentence keeps its place in the corpus, so what is
+computed for it does not depend on which others were selected.
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+import operator
+import re
+from dataclasses import dataclass, replace
+from itertools import groupby
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+import numpy as np
+
+from arborand.corpus.computations import given_heads
+from arborand.errors import ArborandError, FormatError, SentenceError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from numpy.typing import NDArray
+
+    from arborand.corpus.computations import Setting
+    from arborand.formats.records import Layout, Rows, Sentences
+
+Order = Literal["file", "entropy", "length", "disagreement"]
+MEASURES = ("entropy", "length", "disagreement")
+# How an order is described, and its reverse.
+_FIRST = {
+    "file": ("in the order of the file", "the last first"),
+    "entropy": ("the most uncertain first", "the most certain first"),
+    "length": ("the longest first", "the shortest first"),
+    "disagreement": (
+        "those whose best tree differs most from the gold tree first",
+        "those whose best tree differs least from the gold tree first",
+    ),
+}
+_COMPARISONS: dict[str, Callable[[Any, float], NDArray[np.bool_]]] = {
+    "<": operator.lt,
+    "<=": operator.le,
+    "=": operator.eq,
+    ">=": operator.ge,
+    ">": operator.gt,
+}
+_CONDITION = re.compile(r"\s*(\w+)\s*(<=|>=|<|>|=)\s*(.*\S)\s*")
+
+
+class Condition(NamedTuple):
+    """What is asked of a sentence, such as ``entropy > 2`` or ``word = saw``."""
+
+    measure: str
+    comparison: str
+    value: str
+
+    def __str__(self) -> str:
+        return f"{self.measure} {self.comparison} {self.value}"
+
+
+def parse_condition(text: str) -> Condition:
+    """Read a condition.
+
+    Raises
+    ------
+    ValueError
+        If it is none.
+    """
+    match = _CONDITION.fullmatch(text)
+    if match is None or match[1] not in (*MEASURES, "word"):
+        raise ValueError(
+            f"{text!r} is not a condition: expected one of {', '.join(MEASURES)}, compared by <, "
+            "<=, =, >= or > with a number, or word = WORD"
+        )
+    condition = Condition(match[1], match[2], match[3])
+    if condition.measure == "word":
+        if condition.comparison != "=":
+            raise ValueError(f"{text!r}: a word can only be compared by =")
+    else:
+        try:
+            float(condition.value)
+        except ValueError:
+            raise ValueError(f"{text!r}: {condition.value!r} is not a number") from None
+    return condition
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Which sentences to work on, and in which order; all of them by default.
+
+    Attributes
+    ----------
+    wanted : tuple of str
+        Only the sentences with these ids.
+    conditions : tuple of Condition
+        Only sentences that meet all of these.
+    order : Order
+    reverse : bool
+        The last in that order first.
+    most : int or None
+        How many sentences at most.
+    """
+
+    wanted: tuple[str, ...] = ()
+    conditions: tuple[Condition, ...] = ()
+    order: Order = "file"
+    reverse: bool = False
+    most: int | None = None
+
+    @property
+    def measures(self) -> set[str]:
+        """What has to be known about each sentence."""
+        return {self.order, *(condition.measure for condition in self.conditions)} - {"file"}
+
+    @property
+    def needs_gold(self) -> bool:
+        """Whether gold heads have to be there."""
+        return "disagreement" in self.measures
+
+    @property
+    def is_sorted(self) -> bool:
+        """Whether sentences may leave the order of the file."""
+        return self.order != "file" or self.reverse
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether the first sentences of the file are asked for, whatever they are."""
+        return not (self.is_sorted or self.conditions or self.wanted)
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """The options of a command line that ask for it."""
+        return {
+            "sent-id": list(self.wanted) or None,
+            "filter": list(map(str, self.conditions)) or None,
+            "sort": self.order if self.order != "file" else None,
+            "reverse": self.reverse,
+            "max-sentences": self.most,
+        }
+
+    def described(self, taken: int, met: int) -> str:
+        """Say how many sentences were taken, of how many, and in which order."""
+        asked = " and ".join(map(str, self.conditions))
+        which = f" with {asked}" if asked else ""
+        return f"{taken:,} of {met:,} sentences{which}, {_FIRST[self.order][self.reverse]}"
+
+
+class Selected:
+    """The sentences that a selection takes, as an iterator of runs; counted on the way.
+
+    A sentence that cannot be measured is passed on with its fault, for the caller to raise or skip.
+    Where sentences are sorted, or counted before the first few are taken, those that are kept are
+    held in memory: at most as many as were asked for.
+
+    Attributes
+    ----------
+    num_read : int
+        The sentences that were looked at.
+    num_met : int
+        Those that were wanted and met all conditions.
+    num_taken : int
+    num_without_gold : int
+        Those without gold heads, where disagreement was asked for.
+    """
+
+    def __init__(
+        self, selection: Selection, runs: Iterable[Sentences], setting: Setting | None
+    ) -> None:
+        self.selection = selection
+        self.num_read = self.num_met = self.num_taken = self.num_without_gold = 0
+        self._setting = setting
+        self._runs = runs
+
+    def __iter__(self) -> Iterator[Sentences]:
+        selection = self.selection
+        runs: Iterable[Sentences] = self._counted()
+        if selection.wanted:
+            runs = _named(runs, selection.wanted)
+        if selection.is_sorted or (selection.conditions and selection.most is not None):
+            yield from self._first(runs)
+            return
+        for run, _ in self._meeting(runs):
+            if selection.most is not None:
+                run = run.part(0, min(len(run), selection.most - self.num_taken))
+            self.num_taken += len(run)
+            yield run
+            if self.num_taken == selection.most:
+                return
+
+    def described(self, total: int) -> str | None:
+        """Say what was taken, of a corpus of so many sentences; None if that was asked for by name.
+
+        Nor is anything said where all sentences come in their order.
+        """
+        selection = self.selection
+        if selection.wanted and not (selection.conditions or selection.is_sorted):
+            return None
+        if selection.is_plain:
+            taken = min(total, selection.most or total)
+            return None if taken == total else selection.described(taken, total)
+        text = selection.described(self.num_taken, self.num_met)
+        if self.num_without_gold:
+            text += f" ({self.num_without_gold:,} have no gold heads)"
+        return text
+
+    def _counted(self) -> Iterator[Sentences]:
+        for run in self._runs:
+            self.num_read += len(run)
+            yield run
+
+    def _first(self, runs: Iterable[Sentences]) -> Iterator[Sentences]:
+        """Take the first ones of the order, as runs of one; of equals, the first in the file."""
+        kept: list[tuple[float, int, Sentences]] = []
+        sign = -1 if self.selection.reverse else 1
+        for run, ranks in self._meeting(runs):
+            if ranks is None:
+                yield run
+                continue
+            for i, rank in enumerate(ranks.tolist()):
+                # What has no rank is last, whatever the direction.
+                key = (-math.inf if math.isnan(rank) else sign * rank, -sign * (run.first + i))
+                is_full = len(kept) == self.selection.most
+                if is_full and key < kept[0][:2]:
+                    continue
+                one = run.part(i, i + 1)
+                # A copy: a part would keep its whole run in memory.
+                item = (*key, replace(one, scores=one.scores.copy()))
+                (heapq.heapreplace if is_full else heapq.heappush)(kept, item)
+        kept.sort(key=lambda item: item[:2], reverse=True)
+        self.num_taken = len(kept)
+        for *_, one in kept:
+            yield one
+
+    def _meeting(
+        self, runs: Iterable[Sentences]
+    ) -> Iterator[tuple[Sentences, NDArray[np.float64] | None]]:
+        """Yield what meets all conditions, with its ranks; None for a sentence with a fault."""
+        for run, values in self._measured(runs):
+            if values is None:
+                yield run, None
+                continue
+            is_kept = np.ones(len(run), dtype=bool)
+            for condition in self.selection.conditions:
+                is_kept &= _meets(condition, values, run.tokens)
+            is_kept[list(run.faults)] = True  # for the caller to raise or skip
+            self.num_met += int(is_kept.sum())
+            ranks = values.get(self.selection.order, np.zeros(len(run)))
+            for start, stop in _spans(is_kept):
+                yield run.part(start, stop), ranks[start:stop]
+
+    def _measured(
+        self, runs: Iterable[Sentences]
+    ) -> Iterator[tuple[Sentences, dict[str, NDArray[np.float64]] | None]]:
+        """Measure runs as a whole; if something is wrong with a sentence, one by one."""
+        names = self.selection.measures - {"word"}
+        for run in runs:
+            if not names:
+                yield run, {}
+                continue
+            try:
+                run.check_usable()
+                values = self._values(run, names)
+            except (ArborandError, MemoryError):
+                pass  # the loop below finds out which sentence is to blame
+            else:
+                yield run, values
+                continue
+            for one in run.one_by_one():
+                try:
+                    one.check_usable()
+                    values = self._values(one, names)
+                except (ArborandError, MemoryError) as error:
+                    yield replace(one, faults={0: reason_of(error, one)}), None
+                else:
+                    yield one, values
+
+    def _values(self, run: Sentences, names: set[str]) -> dict[str, NDArray[np.float64]]:
+        values = {"length": run.lengths.astype(np.float64)}
+        if names == {"length"}:
+            return values
+        assert self._setting is not None
+        distribution = self._setting.distribution(run)
+        workers = self._setting.workers
+        if "entropy" in names:
+            values["entropy"] = distribution.entropy(workers=workers)
+        if "disagreement" in names:
+            gold = given_heads(run, distribution.log_weights.shape[-1])
+            is_given = gold >= 0
+            differs = is_given & (gold != distribution.best_tree(workers=workers))
+            has_gold = is_given.any(axis=1)
+            self.num_without_gold += int((~has_gold).sum())
+            values["disagreement"] = np.where(has_gold, differs.sum(axis=1), np.nan)
+        return values
+
+
+def _named(runs: Iterable[Sentences], wanted: Iterable[str]) -> Iterator[Sentences]:
+    """Take the sentences with some ids, and read no further than needed."""
+    left = set(wanted)
+    for run in runs:
+        for i, sent_id in enumerate(run.sent_ids):
+            if sent_id in left:
+                left.discard(sent_id)
+                yield run.part(i, i + 1)
+        if not left:
+            return
+    raise FormatError(f"no sentence has the sent_id {', '.join(map(repr, sorted(left)))}")
+
+
+def select_rows(selection: Selection, portions: Iterable[Rows], layout: Layout) -> Iterator[Rows]:
+    """Take the trees of selected sentences; the order stays, and only words are measured."""
+    left, taken, is_kept = set(selection.wanted), 0, False
+    for rows in portions:
+        kept = []
+        for i, sent_id in enumerate(rows.sent_ids):
+            if i or not rows.first_sample:  # else it goes on with the sentence before
+                is_kept = not selection.wanted or sent_id in left
+                values = {"length": rows.lengths[i : i + 1].astype(np.float64)}
+                tokens = rows.tokens[i : i + 1] or [None]
+                is_kept = is_kept and all(
+                    _meets(condition, values, tokens)[0] for condition in selection.conditions
+                )
+                is_kept = is_kept and taken != selection.most
+                taken += is_kept
+                left -= {sent_id}
+            kept.append(is_kept)
+        ends = np.concatenate([[0], np.cumsum(rows.num_rows)])
+        for start, stop in _spans(np.array(kept, dtype=bool)):
+            yield rows.part(layout, int(ends[start]), int(ends[stop]))
+    if left:
+        raise FormatError(f"no sentence has the sent_id {', '.join(map(repr, sorted(left)))}")
+
+
+def _meets(
+    condition: Condition,
+    values: dict[str, NDArray[np.float64]],
+    tokens: Sequence[Sequence[str] | None],
+) -> NDArray[np.bool_]:
+    """Tell which sentences meet a condition."""
+    if condition.measure == "word":
+        word = condition.value.casefold()
+        return np.array([word in (w.casefold() for w in words or ()) for words in tokens])
+    return _COMPARISONS[condition.comparison](values[condition.measure], float(condition.value))
+
+
+def _spans(is_kept: NDArray[np.bool_]) -> Iterator[tuple[int, int]]:
+    """Find the stretches of neighbours that are kept."""
+    start = 0
+    for kept, same in groupby(is_kept.tolist()):
+        stop = start + len(list(same))
+        if kept:
+            yield start, stop
+        start = stop
+
+
+def reason_of(error: BaseException, sentence: Sentences, num_trees: int = 0) -> str:
+    """Say why a sentence cannot be used."""
+    if isinstance(error, MemoryError):
+        reason = f"not enough memory for {sentence.lengths[0]} words"
+        if num_trees > 1:
+            reason += f" and {num_trees} trees of them: ask for fewer trees"
+        return reason
+    return error.reason if isinstance(error, SentenceError) else str(error)
