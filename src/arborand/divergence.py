@@ -1,28 +1,32 @@
 """The Kullback-Leibler divergence of two distributions over the trees of the same words.
 
-The core carries it through an elimination of both graphs, share by share.  That is good for close
-arguments.  But its terms are those of all forests.  They are large beside a small divergence where
-one tree has nearly all the mass, or where the other distribution has scores that are far apart.
-Then a formula with the scores may do better; the one with the smallest terms is used.
+Three formulas, each without digits lost where it is used.  Most pairs are far enough apart for a
+formula with the scores.  Two close distributions are joined by a path, and the variance along it is
+integrated.  Where masks are in the way of both, a formula with the entropy may have smaller terms.
+``docs/mathematics.md`` has the proofs.
 """
 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from arborand import _core, inference
+from arborand import inference
+from arborand.expectations import covariance
 from arborand.validation import Graphs, checked_batch, has_tree
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-# A carried divergence is in doubt where its largest term is more than this many times as large: its
-# error is a few 2^-53 of the term, so below that 14 digits are right, and a formula with scores,
-# which takes about as long again, could not give more than one digit beyond.
+# A formula is trusted if its terms add up to at most this many times the divergence: their errors
+# are a few 2^-53, so 14 digits are right.
 LARGEST_CANCELLATION = 16.0
+# How far the log-ratio of the two probabilities may range over the trees of close distributions:
+# beyond it, the integral would need too many points.
+LARGEST_RANGE = 4.0
 
 # Scores are multiplied by this, so that their differences stay in the range of float64.
 _SCALE = 2.0**-20
@@ -60,86 +64,154 @@ def kl_divergence(graphs: Graphs, other: Graphs, workers: int = 1) -> NDArray[np
 
 def _finite(graphs: Graphs, other: Graphs, workers: int) -> NDArray[np.float64]:
     """Compute the divergence where the other graphs allow every arc."""
-    carried = np.empty((len(graphs), 2))
-    _core.divergence(graphs.batch, other.batch, workers, carried)
-    answer, magnitude = carried.T.copy()
+    pairs = _Pairs.of(graphs, other, workers)
+    answer, magnitude = pairs.from_scores([-pairs.own, pairs.others], pairs.surprisal)
     for graph in np.flatnonzero(~(magnitude <= LARGEST_CANCELLATION * answer)):
         chosen = np.array([graph])
-        from_scores, terms = _from_scores(graphs.take(chosen), other.take(chosen))
-        if terms <= magnitude[graph]:
-            answer[graph] = from_scores
+        pair = _Pairs.of(graphs.take(chosen), other.take(chosen), workers)
+        along_path = pair.along_path(workers)
+        answer[graph] = pair.with_smallest_terms() if along_path is None else along_path
     return answer
 
 
-def _from_scores(graphs: Graphs, other: Graphs) -> tuple[float, float]:
-    r"""Compute the divergence of one graph from the scores, and the magnitude of its terms.
+@dataclass(frozen=True, slots=True)
+class _Pairs:
+    """Pairs of graphs, and a tree of each pair that is probable under the first distribution, p."""
 
-    With s_p and s_q the scores, and t a tree that is probable under p, the divergence is
+    graphs: Graphs
+    other: Graphs
+    chances: NDArray[np.float64]  # of arcs, under p
+    heads: NDArray[np.int32]  # of the tree; 0 where there is no word
+    surprisal: NDArray[np.float64]  # of the tree under p, to full relative accuracy
+    other_surprisal: NDArray[np.float64]  # and under q
+    own: NDArray[np.float64]  # scores of p times _SCALE, 0 where there is no arc
+    others: NDArray[np.float64]  # and of q
 
-    .. math:: \log p(t) - \log q(t) + \sum_e P(e) \, (s_p(e) - s_p(t_e) - s_q(e) + s_q(t_e)),
+    @classmethod
+    def of(cls, graphs: Graphs, other: Graphs, workers: int) -> _Pairs:
+        heads = np.zeros((len(graphs), graphs.size), dtype=np.int32)
+        surprisal = inference.tree_surprisal(graphs, heads, workers, is_given=False)
+        other_surprisal = inference.tree_surprisal(other, heads, workers, is_given=True)
+        heads[:, 0] = 0
+        chances = inference.arc_marginals(graphs, workers)
+        own, others = (
+            _SCALE * np.where(one.has_arc, one.log_weights, 0.0) for one in (graphs, other)
+        )
+        return cls(graphs, other, chances, heads, surprisal, other_surprisal, own, others)
 
-    where :math:`t_e` is the arc of t into the same word.  If t has nearly all the mass of both,
-    all terms are small, and known to full relative accuracy.  Another form of it has :math:`-H(p)`
-    in place of :math:`\log p(t)`, and no scores of p: it is accurate where every tree of p needs
-    masked arcs that q has not masked.  The one with the smaller terms is used.
-    """
-    heads = np.empty((1, graphs.size), dtype=np.int32)
-    surprisal = inference.tree_surprisal(graphs, heads, is_given=False)
-    other_surprisal = inference.tree_surprisal(other, heads, is_given=True)
-    entropy = float(inference.entropy(graphs)[0])
-    word = np.arange(1, int(graphs.lengths[0]) + 1)
-    own, others = (
-        _SCALE * np.where(one.has_arc[0], one.log_weights[0], 0.0)[:, word]
-        for one in (graphs, other)
-    )
-    chances = inference.arc_marginals(graphs)[0][:, word]
-    candidates = []
-    for taken, values in ((surprisal, [-own, others]), (entropy, [others])):
-        terms = _terms(chances, values, heads[0, word], single_root=graphs.kind.has_single_root)
-        parts = [*terms, _SCALE * other_surprisal, -_SCALE * taken]
-        candidates.append((math.fsum(map(abs, parts)), math.fsum(parts)))
-    magnitude, total = min(candidates)
-    return max(total, 0.0) / _SCALE, magnitude / _SCALE
+    def from_scores(
+        self,
+        values: list[NDArray[np.float64]],
+        surprisal: NDArray[np.float64],
+        root_shift: float = 0.0,
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        r"""Compute the divergences from the scores, and the magnitudes of their terms.
 
+        With s_p and s_q the scores, and t a tree that is probable under p, the divergence is
 
-def _terms(
-    chances: NDArray[np.float64],
-    values: list[NDArray[np.float64]],
-    heads: NDArray[np.int32],
-    *,
-    single_root: bool,
-) -> NDArray[np.float64]:
-    """Multiply the chances of all arcs by how far they are behind those of one tree."""
-    column = np.arange(len(heads))
-    is_behind = chances > 0
-    is_behind[heads, column] = False  # the tree's own arcs have no part in it
-    numbers = [np.broadcast_to(one[heads, column], one.shape) for one in values]
-    numbers += [-one for one in values]
-    if single_root:
-        numbers.append(_root_shift(chances, np.sum(values, axis=0), heads) * _is_root(heads))
-    return chances[is_behind] * _rounded_once([one[is_behind] for one in numbers])
+        .. math:: \log p(t) - \log q(t) + \sum_e P(e) \, (s_p(e) - s_p(t_e) - s_q(e) + s_q(t_e)),
+
+        where :math:`t_e` is the arc of t into the same word.  If t has nearly all the mass of both,
+        all terms are small, and known to full relative accuracy.
+        """
+        numbers = [part for one in values for part in (-one, self._of_tree(one))]
+        if root_shift:
+            leaves_root = np.arange(self.graphs.size)[:, None] == 0
+            numbers.append(root_shift * ((self.heads == 0)[:, None] - leaves_root.astype(float)))
+        count, size = self.heads.shape
+        terms = (self.chances * _rounded_once(numbers)).reshape(count, size * size)
+        parts = np.column_stack([terms, _SCALE * self.other_surprisal, -_SCALE * surprisal])
+        with np.errstate(over="ignore"):  # beyond the largest double
+            sums, magnitudes = parts.sum(axis=1) / _SCALE, np.abs(parts).sum(axis=1) / _SCALE
+        return np.maximum(sums, 0.0), magnitudes
+
+    def _of_tree(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Take the values of the trees' own arcs, for all arcs into the same words."""
+        chosen = np.take_along_axis(values, self.heads[:, None], axis=1)
+        return np.broadcast_to(chosen, values.shape)
+
+    def with_smallest_terms(self) -> float:
+        r"""Compute the divergence of one pair, by the formula that has the smallest terms.
+
+        Every dependency tree has one root arc, so a constant may be added to all of them.  And with
+        :math:`-H(p)` in place of :math:`\log p(t)` no scores of p are needed: that is accurate
+        where every tree of p needs masked arcs that q has not masked.
+        """
+        candidates = []
+        entropy = inference.entropy(self.graphs)
+        for taken, values in ((self.surprisal, [-self.own, self.others]), (entropy, [self.others])):
+            shift = 0.0
+            if self.graphs.kind.has_single_root:
+                shift = _root_shift(self.chances[0], np.sum(values, axis=0)[0], self.heads[0])
+            answer, magnitude = self.from_scores(values, taken, shift)
+            candidates.append((float(magnitude[0]), float(answer[0])))
+        return min(candidates)[1]
+
+    def along_path(self, workers: int) -> float | None:
+        r"""Integrate the variance along the path from p to q, if they are close enough.
+
+        Let f(e) be the score of e under q less that under p, relative to the tree's arc into the
+        same word, and :math:`p_u` the distribution with the scores :math:`s_p + u f`.  Then
+
+        .. math:: KL = \int_0^1 (1 - u) \, Var_{p_u}(f) \, du.
+
+        If q allows more trees than p, these are left out, and their share under q is added.
+        """
+        is_arc = self.graphs.has_arc
+        scores = np.where(is_arc, self.graphs.log_weights, 0.0)
+        with np.errstate(over="ignore", invalid="ignore"):  # far beyond the range that is accepted
+            # What is added to all scores of a word changes nothing: make them smaller, if that is
+            # exact, and the log-ratio relative to the largest of them, which then stays as it is.
+            of_tree = self._of_tree(scores)
+            smaller = scores - of_tree
+            is_exact = (smaller + of_tree == scores) & (scores - smaller == of_tree) | ~is_arc
+            scores = np.where(is_exact.all(axis=1, keepdims=True), smaller, scores)
+            largest = np.abs(scores).argmax(axis=1)[:, None]
+            numbers = [
+                part
+                for one in (self.others, -self.own)
+                for part in (one, np.broadcast_to(-np.take_along_axis(one, largest, 1), one.shape))
+            ]
+            ratio = np.where(is_arc, _rounded_once(numbers) / _SCALE, 0.0)
+            scores[~is_arc] = -np.inf
+            span = float((ratio.max(axis=1) - ratio.min(axis=1)).sum())
+        if not span <= LARGEST_RANGE:
+            return None
+        beyond = 0.0
+        if self.other.kind != self.graphs.kind or not np.array_equal(is_arc, self.other.has_arc):
+            within = self.graphs.with_log_weights(scores + ratio)
+            heads = self.heads.copy()
+            kept = inference.tree_surprisal(within, heads, workers, is_given=True)
+            beyond = max(float(self.other_surprisal[0] - kept[0]), 0.0)
+        if span == 0.0:
+            return beyond
+        # The variance is analytic where |Im u| < pi / span: three quarters of that bound an ellipse
+        # with the axes' sum rho, and the error is a multiple of rho^(-2 points).
+        points = math.ceil(23.0 / math.asinh(1.5 * math.pi / span))
+        place, weight = np.polynomial.legendre.leggauss(points)
+        share = (1.0 + place) / 2.0
+        shape = (points, *scores.shape[1:])
+        lengths = np.repeat(self.graphs.lengths, points)
+        batch = checked_batch(scores + share[:, None, None] * ratio, lengths, self.graphs.kind)
+        path = Graphs(batch, (points,), self.graphs.kind)
+        ratios = np.broadcast_to(ratio, shape).copy()
+        variance = covariance(path, ratios, ratios, workers)
+        return float((weight / 2.0 * (1.0 - share) * variance).sum()) + beyond
 
 
 def _rounded_once(numbers: list[NDArray[np.float64]]) -> NDArray[np.float64]:
     """Add up arrays; each sum is rounded once, or what is small beside its terms would be lost."""
-    total, errors, magnitude = np.zeros((3, len(numbers[0])))
+    total, errors, magnitude = np.zeros((3, *numbers[0].shape))
     for one in numbers:  # Knuth's TwoSum
         following = total + one
         back = following - total
         errors = errors + ((total - (following - back)) + (one - back))
         total, magnitude = following, magnitude + np.abs(one)
-    answer = total + errors
+    answer: NDArray[np.float64] = total + errors
     # The errors' own are below 2^-106 of the magnitude, for each of the few numbers and their sum.
-    for i in np.flatnonzero(2.0**-100 * magnitude > 2.0**-53 * np.abs(answer)).tolist():
-        answer[i] = math.fsum(one[i] for one in numbers)
+    for place in zip(*np.nonzero(2.0**-100 * magnitude > 2.0**-53 * np.abs(answer)), strict=True):
+        answer[place] = math.fsum(one[place] for one in numbers)
     return answer
-
-
-def _is_root(heads: NDArray[np.int32]) -> NDArray[np.float64]:
-    """Tell how many more root arcs a tree has than one with another arc instead: -1, 0 or 1."""
-    leaves_root = np.zeros((len(heads) + 1, 1))
-    leaves_root[0] = 1.0
-    return np.where(heads == 0, 1.0, 0.0) - leaves_root
 
 
 def _root_shift(
@@ -150,12 +222,13 @@ def _root_shift(
     The terms of arcs that compete with a root arc are their chances times how far the shift is from
     where the two would be level.  The sum is smallest at the median of these levels.
     """
-    is_root = _is_root(heads)
-    counts = (chances > 0) & (is_root != 0)
-    if not counts.any():
+    head, dependent = np.nonzero(chances)
+    of_tree = heads[dependent]
+    competes = (head == 0) != (of_tree == 0)
+    head, dependent, of_tree = head[competes], dependent[competes], of_tree[competes]
+    if not len(head):
         return 0.0
-    gaps = values[heads, np.arange(len(heads))] - values
-    levels = (-gaps * is_root)[counts]
+    levels = (values[of_tree, dependent] - values[head, dependent]) * np.where(head == 0, 1.0, -1.0)
     order = np.argsort(levels, kind="stable")
-    below = np.cumsum(chances[counts][order])
+    below = np.cumsum(chances[head, dependent][order])
     return float(levels[order][np.searchsorted(below, below[-1] / 2)])

@@ -103,14 +103,17 @@ def _as_core_integers(heads: NDArray[np.integer]) -> NDArray[np.int32]:
     return narrow
 
 
-def tree_surprisal(graphs: Graphs, heads: NDArray[np.int32], *, is_given: bool) -> float:
-    """Compute -log P of a tree of a single graph to full relative accuracy, however small it is.
+def tree_surprisal(
+    graphs: Graphs, heads: NDArray[np.int32], workers: int = 1, *, is_given: bool
+) -> NDArray[np.float64]:
+    """Compute -log P of a tree of every graph to full relative accuracy, however small it is.
 
-    If the tree is not given, it is the greedy tree, and its heads are written.
+    Flat over the batch.  If the trees are not given, they are the greedy ones, and their heads are
+    written.
     """
-    answer = np.empty(1)
-    _core.tree_surprisal(graphs.batch, 1, is_given, heads, answer)
-    return float(answer[0])
+    answer = np.empty(len(graphs))
+    _core.tree_surprisal(graphs.batch, workers, is_given, heads, answer)
+    return answer
 
 
 def arc_marginals(

@@ -158,8 +158,6 @@ def answers(batch, *, is_ragged, workers=1):
     ):
         trees = np.empty((NUM_TREES, SIZE), dtype=np.int32)
         found[name] = [iterator(trees, np.zeros((NUM_TREES, width))), trees]
-    found["divergence"] = [np.empty((count, 2))]
-    _core.divergence(batch, batch, workers, found["divergence"][0])
     return found
 
 

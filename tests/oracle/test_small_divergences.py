@@ -100,13 +100,52 @@ def test_errors_are_small_beside_the_largest_term(kind, seed, num_words, gap, di
     assert error <= 1e-13 * max(exact, term)
 
 
-@pytest.mark.parametrize("distance", [1e-2, 1e-4, 1e-6])
-def test_close_arguments_that_leave_all_trees_their_chance_lose_digits_by_their_distance(distance):
-    p = dense_scores(0, 10)
-    error, exact, _ = error_and_truth(
-        DependencyTrees, p, DependencyTrees, p + distance * dense_scores(1, 10)
-    )
-    assert error <= 1e-14 / distance * exact
+@PAIRS_OF_KINDS
+@pytest.mark.parametrize(("seed", "num_words"), SIZES[:4])
+@pytest.mark.parametrize("gap", [0.0, 5.0, 20.0, 130.0])
+@pytest.mark.parametrize("distance", [0.3, 0.1, 1e-2, 1e-3, 1e-6, 1e-9])
+def test_divergences_of_close_arguments_have_all_their_digits(
+    p_kind, q_kind, seed, num_words, gap, distance
+):
+    p = one_tree(seed, num_words, gap)
+    q = p + distance * dense_scores(seed + 50, num_words)
+    error, exact, _ = error_and_truth(p_kind, p, q_kind, q)
+    assert error <= 1e-12 * exact
+
+
+@KINDS
+@pytest.mark.parametrize("distance", [1e-2, 1e-6])
+def test_arcs_that_only_the_other_has_are_added_to_a_small_divergence(kind, distance):
+    """Close on the common trees, with tiny shares for the others: both parts count."""
+    q = dense_scores(3, 6) + distance * dense_scores(4, 6)
+    p = dense_scores(3, 6)
+    p[2, 5] = p[4, 1] = -np.inf
+    q[2, 5] = q[4, 1] = -2.0 * math.log(1.0 / distance)
+    error, exact, term = error_and_truth(kind, p, kind, q)
+    assert error <= 1e-15 * term
+    assert exact > 1e3 * error
+
+
+def test_a_constant_added_to_all_arcs_into_a_word_is_no_divergence():
+    p = np.round(2.0**20 * dense_scores(0, 8)) / 2.0**20  # so that the sums are exact
+    assert DependencyTrees(p).kl_divergence(DependencyTrees(p + 2.0 ** np.arange(9))) == 0.0
+
+
+@KINDS
+@pytest.mark.parametrize("distance", [1.0, 1e-3])
+def test_what_is_added_to_all_arcs_into_a_word_costs_no_digits(kind, distance):
+    p = dense_scores(3, 6)
+    q = p + distance * dense_scores(4, 6) + 1e5 * np.arange(7)
+    error, exact, _ = error_and_truth(kind, p, kind, q)
+    assert error <= 1e-12 * exact
+
+
+@pytest.mark.parametrize("mask", [1e4, 1e30])
+def test_masks_in_every_tree_of_the_first_cost_no_digits(mask):
+    """Each tree but the last has one masked arc, but not all have it at the same word."""
+    p = np.array([[0.0, -mask, -mask], [0.0, 0.0, 0.3], [0.0, 0.1, 0.0]])
+    error, exact, _ = error_and_truth(SpanningTrees, p, SpanningTrees, dense_scores(5, 2))
+    assert error <= 1e-13 * exact
 
 
 @KINDS
@@ -129,13 +168,13 @@ def test_log_probabilities_of_trees_have_all_their_digits(kind, seed, num_words,
     law = BallLaw(scores, single_root=is_single_root(kind), bits=2 * BITS)
     graphs = kind(scores)._graphs
     heads = np.empty((1, num_words + 1), dtype=np.int32)
-    found = inference.tree_surprisal(graphs, heads, is_given=False)
+    found = float(inference.tree_surprisal(graphs, heads, is_given=False)[0])
     exact = -law.log_prob(heads[0])
     assert abs(flint.arb(found) - exact) <= 1e-13 * exact
     # A tree that is most improbable: every word hangs on the one before, or the other way round.
     for order in (np.arange(num_words + 1), np.r_[0, num_words:0:-1]):
         heads[0, 0], heads[0, order[1:]] = -1, order[:-1]
-        found = inference.tree_surprisal(graphs, heads, is_given=True)
+        found = float(inference.tree_surprisal(graphs, heads, is_given=True)[0])
         exact = -law.log_prob(heads[0])
         assert abs(flint.arb(found) - exact) <= 1e-13 * exact
 

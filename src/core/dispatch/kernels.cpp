@@ -8,7 +8,6 @@
 #include "best_trees/best_trees.hpp"
 #include "inference/covariances.hpp"
 #include "inference/cumulants.hpp"
-#include "inference/divergence.hpp"
 #include "inference/entropy.hpp"
 #include "inference/entropy_gradient.hpp"
 #include "inference/greedy_tree.hpp"
@@ -162,17 +161,6 @@ Status tree_surprisal(const Graph& graph, Scratch& scratch, const Interrupt& int
     return status;
 }
 
-Status divergence(const Graph& graph, const Graph& other, Scratch& scratch,
-                  const Interrupt& interrupt, double* divergence) {
-    const FloatingPointGuard guard;
-    Divergence work{other, 0.0, 0.0};
-    Arena arena(scratch);
-    const Status status = find_divergence(graph, work, arena, interrupt);
-    divergence[0] = work.divergence;
-    divergence[1] = work.magnitude;
-    return status;
-}
-
 Status arc_covariances(const Graph* graphs, Index count, Scratch& scratch,
                        const Interrupt& interrupt, const double* const* directions,
                        double* const* covariances, Index stride) {
@@ -282,7 +270,6 @@ const Kernels& kernels() {
                                   entropy,
                                   renyi_entropy,
                                   tree_surprisal,
-                                  divergence,
                                   arc_covariances,
                                   arc_cumulants,
                                   entropy_gradient,

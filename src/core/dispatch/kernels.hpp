@@ -57,10 +57,6 @@ struct Kernels {
     // its heads are written.
     Status (*tree_surprisal)(const Graph&, Scratch&, const Interrupt&, bool is_given,
                              std::int32_t* heads, double* surprisal);
-    // divergence[0]: KL(graph || other), where `other` must allow every arc that `graph` does;
-    // divergence[1]: the magnitude of the terms that it is the sum of.
-    Status (*divergence)(const Graph& graph, const Graph& other, Scratch&, const Interrupt&,
-                         double* divergence);
     // covariances[head * stride + dependent] with the sum of direction[head * stride + dependent]
     Status (*arc_covariances)(const Graph*, Index count, Scratch&, const Interrupt&,
                               const double* const* directions, double* const* covariances,

@@ -1,4 +1,4 @@
-// Elimination of numbers that carry what is not a ratio of sums: an entropy, a divergence.
+// Elimination of numbers that carry what is not a ratio of sums: an entropy.
 //
 // The same censoring as in censoring.hpp, in plain loops and in one root column: the numbers know
 // their order in epsilon themselves (numbers/leading_term.hpp).  What they carry may depend on

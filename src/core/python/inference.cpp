@@ -304,20 +304,6 @@ void tree_surprisal(const Batch& batch, int workers, bool is_given, Contiguous<s
         per_node(batch, heads), per_graph(batch, out));
 }
 
-// KL(graph || other) for pairs of graphs of the same lengths, and the magnitude of its terms.
-void divergence(const Batch& batch, const Batch& other, int workers, Answer out) {
-    if (batch.lengths() != other.lengths()) {
-        throw std::invalid_argument("the graphs of a pair do not have the same length");
-    }
-    const auto pair = per_graph(batch, out, 2);
-    for_each_graph(
-        batch, workers,
-        [&](Index g, const Graph& graph, Workspace& workspace, const Interrupt& interrupt) {
-            return kernels->divergence(graph, other.load(g, workspace.answers), workspace.scratch,
-                                       interrupt, pair(g));
-        });
-}
-
 void arc_covariances(const Batch& batch, int workers, Contiguous<const double> direction,
                      Answer out) {
     solve_in_groups(batch, workers, kernels->arc_covariances, per_arc(batch, direction),
@@ -364,8 +350,6 @@ void register_inference(nb::module_& m) {
           nb::arg("out"));
     m.def("tree_surprisal", &tree_surprisal, nb::arg("batch"), nb::arg("workers"),
           nb::arg("is_given"), nb::arg("heads"), nb::arg("out"));
-    m.def("divergence", &divergence, nb::arg("batch"), nb::arg("other"), nb::arg("workers"),
-          nb::arg("out"));
     m.def("arc_covariances", &arc_covariances, nb::arg("batch"), nb::arg("workers"),
           nb::arg("direction"), nb::arg("out"));
     m.def("arc_cumulants", &arc_cumulants, nb::arg("batch"), nb::arg("workers"),
