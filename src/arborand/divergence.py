@@ -209,7 +209,8 @@ def _rounded_once(numbers: list[NDArray[np.float64]]) -> NDArray[np.float64]:
         total, magnitude = following, magnitude + np.abs(one)
     answer: NDArray[np.float64] = total + errors
     # The errors' own are below 2^-106 of the magnitude, for each of the few numbers and their sum.
-    for place in zip(*np.nonzero(2.0**-100 * magnitude > 2.0**-53 * np.abs(answer)), strict=True):
+    in_doubt = (errors != 0) & (2.0**-100 * magnitude > 2.0**-53 * np.abs(answer))
+    for place in zip(*np.nonzero(in_doubt), strict=True):
         answer[place] = math.fsum(one[place] for one in numbers)
     return answer
 
