@@ -79,10 +79,10 @@ def test_the_table_tells_the_same(arborand, compared):
     lines = {line.strip().split("  ")[0]: line for line in result.out.decode().splitlines()}
     assert f" {summary.num_words} " in lines["words with a gold head"]
     assert f"{summary.num_open} without one are not counted" in lines["words with a gold head"]
-    assert f"{100 * summary.best_attachment_score:.1f} %" in lines["right heads (UAS): best tree"]
+    assert f"{100 * summary.best_attachment_score:.1f} %" in lines["correct heads (UAS): best tree"]
     assert f"{100 * summary.expected_attachment_score:.1f} %" in lines["random trees, on average"]
-    assert f"{summary.mean_log_prob:.6g}" in lines["log-probability of gold, mean"]
-    assert f"over {summary.num_trees} sentences" in lines["log-probability of gold, mean"]
+    assert f"{summary.mean_log_prob:.6g}" in lines["mean log-probability of the gold tree"]
+    assert f"over {summary.num_trees} sentences" in lines["mean log-probability of the gold tree"]
     for b, (count, right) in enumerate(
         zip(summary.calibration.num_arcs, summary.calibration.num_right, strict=True)
     ):
@@ -95,8 +95,8 @@ def test_gold_that_is_not_a_tree_is_reported_in_one_line(arborand, compared):
     *_, command = compared
     result = arborand(*command)
     assert result.err == (
-        "arborand: gold is no dependency tree (a cycle, or several roots where one is asked for) "
-        "in 1 sentence (s-8): its heads count, but it has no log-probability\n"
+        "arborand: the gold heads are not a dependency tree (a cycle, or more than one root) "
+        "in 1 sentence (s-8): the heads count, but there is no log-probability\n"
     )
 
 
@@ -110,7 +110,7 @@ def test_gold_that_scores_rule_out_is_reported_and_left_out_of_the_mean(arborand
     scores = corpus.save(tmp_path / "scores.npz")
     path = gold_file(tmp_path / "gold.conllu", corpus, gold)
     result = arborand("evaluate", scores, "--conllu", path, "-o", tmp_path / "e.json")
-    assert "gold is a tree of probability 0" in result.err
+    assert "the gold tree has probability 0" in result.err
     assert "in 2 sentences (s-1, s-3)" in result.err
     found = json.loads((tmp_path / "e.json").read_text())
     assert (found["num_impossible"], found["num_trees"]) == (2, 3)
@@ -123,7 +123,7 @@ def test_each_sentence_has_a_line(kind, arborand, compared, tmp_path):
     out = tmp_path / f"e.{kind}"
     result = arborand(*command, "-o", out)
     assert f"written: {out}" in result.out.decode()
-    assert b"right heads (UAS)" in result.out  # the summary is printed beside it
+    assert b"correct heads (UAS)" in result.out  # the summary is printed beside it
     if kind == "jsonl":
         rows = [json.loads(line) for line in out.read_text().splitlines()[1:]]
     else:

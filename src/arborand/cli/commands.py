@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import typer
+
 from arborand.cli import options
-from arborand.cli.jobs import run_command
+from arborand.cli.jobs import list_words, run_command
+
+# How many words are listed if nobody says how many.
+_WORDS = 20
 
 
 @options.command()
@@ -115,8 +120,17 @@ def logz(scores: list[str], *, run: options.Run) -> None:
     run_command("logz", scores, run)
 
 
-@options.command()
-def entropy(scores: list[str], *, run: options.Run) -> None:
+@options.command(
+    words=options.option(
+        "List the words of the whole corpus whose heads are least certain, with their two "
+        "likeliest heads.",
+        "Words",
+    ),
+    max_words=options.option("How many words to list.", "Words", min=1, metavar="N"),
+)
+def entropy(
+    scores: list[str], words: bool = False, max_words: int | None = None, *, run: options.Run
+) -> None:
     """Report how certain the scores are about each sentence.
 
     log Z; the entropy of the trees, in nats; the probability of the best tree; and
@@ -129,10 +143,17 @@ def entropy(scores: list[str], *, run: options.Run) -> None:
 
     [bold]Examples[/bold]
 
-      [cyan]arborand entropy scores.npz[/cyan]
+      The ten sentences that the scores are least certain about:
+      [cyan]arborand entropy scores.npz --sort entropy --max-sentences 10[/cyan]
 
-      [cyan]arborand entropy scores.npz --conllu corpus.conllu[/cyan]
+      The twenty words whose heads are least certain:
+      [cyan]arborand entropy scores.npz --conllu corpus.conllu --words[/cyan]
 
       [cyan]arborand entropy scores.npz -o entropy.csv[/cyan]
     """
-    run_command("entropy", scores, run)
+    if words:
+        list_words(scores, run, max_words or _WORDS)
+    elif max_words is not None:
+        raise typer.BadParameter("goes with --words", param_hint="--max-words")
+    else:
+        run_command("entropy", scores, run)

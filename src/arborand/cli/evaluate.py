@@ -11,15 +11,8 @@ import typer
 
 from arborand.cli import options
 from arborand.cli.jobs import check_files, check_selection, choose_format, say_selected
-from arborand.cli.terminal import (
-    list_skipped,
-    listed,
-    note,
-    plain_percent,
-    print_table,
-    progress,
-    say_written,
-)
+from arborand.cli.tables import plain_percent, print_table
+from arborand.cli.terminal import list_skipped, listed, note, progress, say_written
 from arborand.corpus.computations import Setting, Work
 from arborand.corpus.execution import run_to_file, run_to_writer
 from arborand.corpus.reports import Comparison
@@ -34,6 +27,7 @@ if TYPE_CHECKING:
 
 # The formats that hold the summary; the others hold a line for each sentence.
 _WHOLE = ("json", "html")
+_CALIBRATION = "Calibration: of the arcs in each probability range, how many are correct?"
 
 
 @options.command(
@@ -129,15 +123,14 @@ def evaluate(
     no_trees, impossible = comparison.no_trees, comparison.impossible
     if no_trees.count:
         note(
-            f"gold is no {trees} tree (a cycle, or several roots where one is asked for) in "
-            f"{listed(no_trees.first, no_trees.count)}: its heads count, but it has no "
+            f"the gold heads are not a {trees} tree (a cycle, or more than one root) in "
+            f"{listed(no_trees.first, no_trees.count)}: the heads count, but there is no "
             "log-probability"
         )
     if impossible.count:
         note(
-            "gold is a tree of probability 0, because its scores rule out one of its arcs, in "
-            f"{listed(impossible.first, impossible.count)}: it is left out of the mean "
-            "log-probability"
+            "the gold tree has probability 0, because the scores rule out one of its arcs, in "
+            f"{listed(impossible.first, impossible.count)}: left out of the mean log-probability"
         )
     say_selected(tally, total)
     list_skipped(tally.skipped)
@@ -146,17 +139,17 @@ def evaluate(
 def _print_summary(summary: Summary) -> None:
     left_out = f"{summary.num_open:,} without one are not counted" if summary.num_open else ""
     uas = {
-        "right heads (UAS): best tree": summary.best_attachment_score,
-        "  tree of least risk": summary.minimum_risk_attachment_score,
+        "correct heads (UAS): best tree": summary.best_attachment_score,
+        "  minimum-risk tree": summary.minimum_risk_attachment_score,
         "  random trees, on average": summary.expected_attachment_score,
-        "  tree of least risk, as the scores expect": summary.claimed_attachment_score,
+        "  minimum-risk tree, as the scores expect": summary.claimed_attachment_score,
     }
     mean = f"{summary.mean_log_prob:.6g}"
     lines = [
         ("sentences", f"{summary.num_sentences:,}", ""),
         ("words with a gold head", f"{summary.num_words:,}", left_out),
         *((name, _percent(share), "") for name, share in uas.items()),
-        ("log-probability of gold, mean", mean, f"over {summary.num_trees:,} sentences"),
+        ("mean log-probability of the gold tree", mean, f"over {summary.num_trees:,} sentences"),
     ]
     print_table(["", ">", ""], lines)
     if summary.calibration is None:
@@ -171,8 +164,8 @@ def _print_summary(summary: Summary) -> None:
         )
         for line in summary.calibration.bins()
     ]
-    titles = [">probability", ">arcs", ">mean probability", ">right arcs", ">share"]
-    print_table(titles, bins, "of all arcs of such a probability, how many are right?")
+    titles = [">probability", ">arcs", ">mean probability", ">correct arcs", ">share"]
+    print_table(titles, bins, _CALIBRATION)
 
 
 def _percent(share: float) -> str:

@@ -8,7 +8,8 @@ import typer
 
 from arborand.cli import options
 from arborand.cli.jobs import check_files, check_selection, prepare, write
-from arborand.cli.terminal import by_reason, list_skipped, print_facts, progress
+from arborand.cli.tables import print_facts
+from arborand.cli.terminal import by_reason, list_skipped, progress
 from arborand.corpus.computations import make_work
 from arborand.corpus.job import read_status
 from arborand.corpus.reports import Findings, check_corpus

@@ -5,24 +5,35 @@ What makes no sense is refused before anything is read.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
 
-from arborand.cli.terminal import TableOutput, list_skipped, note, progress, say_written
-from arborand.corpus.computations import make_work
+from arborand.cli.tables import TableOutput, print_words
+from arborand.cli.terminal import list_skipped, note, progress, say_written
+from arborand.corpus.computations import Work, make_work
 from arborand.corpus.execution import run_job, run_to_file, run_to_writer
 from arborand.corpus.shards import open_inputs
-from arborand.corpus.storage import check_output, check_target, is_folder, is_remote, is_stream
+from arborand.corpus.storage import (
+    check_output,
+    check_target,
+    is_folder,
+    is_remote,
+    is_stream,
+    open_output,
+)
+from arborand.corpus.stream import NoOutput
+from arborand.corpus.uncertain_words import UncertainWords, word_rows
 from arborand.errors import OutputError
-from arborand.formats.outputs import output_format
+from arborand.formats.outputs import open_writer, output_format
+from arborand.formats.records import WORDS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from arborand.cli import options
-    from arborand.corpus.computations import Work
     from arborand.corpus.job import Status
     from arborand.corpus.selection import Selection
     from arborand.corpus.shards import Inputs
@@ -150,6 +161,39 @@ def run_command(command: str, scores: Sequence[str], run: options.Run, **others:
         list_skipped(skipped)
         if not inputs.num_sentences:
             note(f"{inputs.shards[0].shown} has no sentences")
+
+
+def list_words(scores: Sequence[str], run: options.Run, most: int) -> None:
+    """List the words of a corpus whose heads are least certain."""
+    if run.output is not None and is_folder(run.output):
+        raise typer.BadParameter(
+            "the words of the whole corpus are one file, not a folder", param_hint="--output"
+        )
+    check_files(scores, run.conllu, run.output)
+    format_ = choose_format(run.output, run, WORDS)
+    found = UncertainWords(replace(run.setting, workers=run.workers), most)
+    described = {"words": True, "max-words": most, **run.described}
+    work = Work("entropy", found, WORDS, described)
+    selection = check_selection(run, run.conllu)
+    if selection is not None:
+        work = work.selecting(selection)
+    unwritten = NoOutput()
+    with (
+        open_inputs(scores, run.conllu, run.output) as inputs,
+        progress("entropy", inputs.num_sentences) as advance,
+    ):
+        skip = run.on_error == "skip"
+        tally = run_to_writer(work, inputs, unwritten.begin, skip=skip, advance=advance)
+    if run.output is None:
+        print_words(found.words(), unwritten.provenance)
+    else:
+        with open_output(run.output) as target:
+            writer = open_writer(target, format_, WORDS, unwritten.provenance, spool=None)
+            writer.write(word_rows(found.words()))
+            writer.close()
+        say_written(run.output)
+    say_selected(tally, inputs.num_sentences)
+    list_skipped(tally.skipped)
 
 
 def write(

@@ -172,6 +172,12 @@ class Reading:
         """The same, for computations."""
         return Setting(self.trees, self.weights, 1, self.keep_heads, self.orientation)
 
+    @property
+    def described(self) -> dict[str, Any]:
+        """The same, for the record of where an output comes from."""
+        names = ("keep_heads", "trees", "weights", "orientation")
+        return {name.replace("_", "-"): getattr(self, name) for name in names}
+
 
 @dataclass(frozen=True)
 class Selecting:

@@ -142,10 +142,7 @@ def show(
         described: dict[str, Any] = {
             "num-draws": num_draws,
             "seed": seed,
-            "trees": reading.trees,
-            "weights": reading.weights,
-            "orientation": reading.orientation,
-            "keep-heads": reading.keep_heads,
+            **reading.described,
             **selection.options,
         }
         record = provenance(

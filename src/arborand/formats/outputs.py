@@ -309,6 +309,7 @@ _FORMATS_OF = {
     "trees": ("jsonl", "conllu", "parquet", "npz"),
     "marginals": ("jsonl", "parquet", "npz"),
     "findings": ("jsonl", "csv", "tsv", "parquet"),
+    "words": ("jsonl", "csv", "tsv"),
     "evaluation": ("json", "html", *_NUMBERS),
 }
 

@@ -273,6 +273,21 @@ BEST_TREES = replace(TREES, numbering="rank")
 MARGINALS = Layout("marginals", (), "marginals", num_values=matrix_sizes)
 LOG_PARTITION = Layout("log_partition", ("log_partition",))
 ENTROPY = Layout("entropy", ("log_partition", "entropy", "best_log_prob", "single_root_share"))
+# Words with the entropy of their heads and their two likeliest heads; names are strings.
+WORDS = Layout(
+    "words",
+    (
+        "word",
+        "form",
+        "entropy",
+        "head",
+        "head_form",
+        "probability",
+        "second_head",
+        "second_head_form",
+        "second_probability",
+    ),
+)
 FINDINGS = Layout("findings", ("reason",))
 # All but the last are counts of words with a gold head; `gold_words` is how many there are.
 EVALUATION = Layout(
