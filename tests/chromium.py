@@ -165,9 +165,14 @@ class Browser:
         height: int = 900,
         scripts: bool = True,
         touch: bool = False,
+        remember: bool = False,
+        fragment: str = "",
         **media: str,
     ) -> None:
-        """Load a file; `media` are features such as ``prefers_color_scheme="dark"``."""
+        """Load a file; `media` are features such as ``prefers_color_scheme="dark"``.
+
+        With `remember`, it finds what earlier pages have stored.
+        """
         self.errors.clear()
         self.requests.clear()
         self.call(
@@ -180,9 +185,21 @@ class Browser:
         self.call("Emulation.setScriptExecutionDisabled", value=not scripts)
         self.call("Emulation.setTouchEmulationEnabled", enabled=touch)
         self.emulate(**media)
+        forgetting = None
+        if not remember:
+            source = "localStorage.clear()"
+            forgetting = self.call("Page.addScriptToEvaluateOnNewDocument", source=source)
         self._events.clear()
-        self.call("Page.navigate", url=path.resolve().as_uri())
+        # The same address but for its fragment would not be loaded again.
+        self.call("Page.navigate", url="about:blank")
         self._wait_for("Page.loadEventFired")
+        self.requests.clear()
+        self.errors.clear()
+        self._events.clear()
+        self.call("Page.navigate", url=path.resolve().as_uri() + fragment)
+        self._wait_for("Page.loadEventFired")
+        if forgetting:
+            self.call("Page.removeScriptToEvaluateOnNewDocument", **forgetting)
 
     def open_live(self, path: Path, **options: Any) -> None:
         """Load a page of sentences, and wait until its script has taken over the first one."""
@@ -215,7 +232,9 @@ class Browser:
 
     def press(self, *keys: str, control: bool = False) -> None:
         """Press keys, one after the other, and wait until the page has drawn the result."""
-        codes = {"Tab": 9, "Enter": 13, "Escape": 27, " ": 32, "End": 35, "Home": 36, "z": 90}
+        codes = {"Tab": 9, "Enter": 13, "Escape": 27, " ": 32, "End": 35, "Home": 36}
+        codes |= {letter: ord(letter.upper()) for letter in "abcdefghijklmnopqrstuvwxyz123456789"}
+        codes |= {"?": 191}
         codes |= {"ArrowLeft": 37, "ArrowUp": 38, "ArrowRight": 39, "ArrowDown": 40, "Delete": 46}
         for key in keys:
             event: dict[str, Any] = {"key": key, "code": key, "windowsVirtualKeyCode": codes[key]}

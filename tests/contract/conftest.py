@@ -34,7 +34,10 @@ def browser(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def node():
-    """Call a JavaScript function with scripts of the page loaded, in Node: no document there."""
+    """Call a JavaScript function with scripts of the page loaded, in Node: no document there.
+
+    A promise is awaited.
+    """
     path = shutil.which("node")
     if path is None:
         missing("no Node found: install nodejs", "ARBORAND_REQUIRE_NODE")
@@ -45,7 +48,8 @@ def node():
                 '"use strict";',
                 constants_script(),
                 *map(asset, scripts),
-                f"console.log(JSON.stringify(({function})({json.dumps(argument)})));",
+                f"Promise.resolve(({function})({json.dumps(argument)}))",
+                "    .then((answer) => console.log(JSON.stringify(answer)));",
             )
         )
         done = subprocess.run([path, "-"], input=program, capture_output=True, text=True)

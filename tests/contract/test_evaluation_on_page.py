@@ -287,7 +287,8 @@ def test_all_of_it_can_be_seen_in_light_and_dark(browser, pages, name, scheme):
 def test_a_screen_reader_is_told_what_the_table_and_the_plot_are(browser, pages):
     browser.open(pages / "alone.html")
     told = browser.told("image")
-    assert ("region", "Compared with gold trees", "") in told
+    title = "Compared with gold trees: 78.6\xa0% of the heads are right"
+    assert ("region", title, "") in told
     assert ("table", "Of the arcs in each probability range, how many are right?", "") in told
     names = [name for role, name, _ in told if role == "columnheader"]
     assert names == ["probability", "arcs", "on average", "right", "share right"]

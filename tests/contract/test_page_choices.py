@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from arborand import DependencyTrees, SpanningTrees
-from arborand.formats.conllu import parse_block
 from arborand.pictures import Picture, page
 from arborand.pictures.arcs import head_entropy
 from examples.first_trees import FOLDER, read_corpus
@@ -290,26 +289,5 @@ def test_a_sentence_without_scores_has_its_probabilities_and_no_choices(node):
     marginals = trees.arc_marginals()
     rounded = np.where(marginals >= 0.01, marginals, 0.0)
     np.testing.assert_allclose(seen["marginals"], rounded.ravel(), atol=5.1e-5)
-    np.testing.assert_allclose(seen["entropies"], head_entropy(marginals), atol=5.1e-4)
+    np.testing.assert_allclose(seen["entropies"], head_entropy(marginals), atol=5.1e-5)
     assert (seen["heads"], seen["share"]) == (trees.best_tree().tolist(), 1)
-
-
-def test_fixed_heads_are_written_as_conllu(node):
-    written = node(
-        SCRIPTS,
-        """({ data, state }) => {
-            const made = new choices.Choices(choices.readSentence(data));
-            made.restore(state);
-            return choices.toConllu(made);
-        }""",
-        {
-            "data": data_of(CORPUS[0], parts_of_speech=["X"] * 12),
-            "state": {"fixed": [[4, 11], [0, 2]], "forbidden": [[4, 7]]},
-        },
-    )
-    annotation = parse_block(written.strip("\n").encode().splitlines(keepends=True), "saved")
-    expected = [-1] * 12
-    expected[10], expected[1] = 4, 0
-    assert annotation.given_heads == expected
-    assert (annotation.sent_id, annotation.tokens) == (CORPUS[0].sent_id, CORPUS[0].tokens)
-    assert annotation.column("UPOS") == ["X"] * 12

@@ -5,20 +5,17 @@ Whatever a choice changes on the page is what the library says of the trees that
 
 import json
 import re
-import shlex
 import sys
 
 import numpy as np
 import pytest
 
 from arborand import DependencyTrees, SpanningTrees
-from arborand.formats.conllu import parse_block, read_annotations
 from arborand.pictures import Picture, page
 from arborand.pictures.arcs import head_entropy
 from arborand.pictures.markup import large_number, percent
 from examples.first_trees import FOLDER, pictures, read_corpus
 from tests import random_graphs
-from tests.command_line import call
 
 pytestmark = pytest.mark.slow
 
@@ -320,19 +317,19 @@ def test_keys_alone_are_enough(browser, corpus_page):
 
 def test_a_tap_on_an_arc_lists_heads_and_never_fixes(browser, corpus_page):
     browser.open_live(corpus_page, width=390, height=844, touch=True)
-    x, y = browser.evaluate("""(() => {
-        const word = document.querySelector('#s1 .main .word[data-word="7"]');
-        word.scrollIntoView({ block: "center", inline: "center" });
+    spot = """(() => {
         const path = document.querySelector('#s1 .main [data-arc="4-7"] .line');
         const point = path.getPointAtLength(path.getTotalLength() * 0.6);
         const { x, y } = point.matrixTransform(path.getScreenCTM());
         return [x, y];
-    })()""")
-    browser.tap(x, y)
+    })()"""
+    browser.evaluate("""document.querySelector('#s1 .main .word[data-word="7"]')
+        .scrollIntoView({ block: "center", inline: "center" })""")
+    browser.tap(*browser.evaluate(spot))
     assert text(browser, ".heads-panel h3") == "Head of harbour"
     assert browser.evaluate("document.querySelector('.marked .choose').dataset.key") == "fix-4"
     assert browser.evaluate("document.querySelectorAll('#s1 .chip').length") == 0
-    browser.tap(x, y)
+    browser.tap(*browser.evaluate(spot))
     assert browser.evaluate("document.querySelectorAll('#s1 .chip').length") == 0
     # The list is a sheet at the bottom of the screen, with buttons for fingers.
     place = browser.evaluate("""(() => {
@@ -562,11 +559,12 @@ def test_the_gold_tree_follows_choices(browser, folder):
     below = browser.evaluate(
         "[...document.querySelectorAll('#s1 .main .below')].map((t) => t.textContent)"
     )
-    assert below[:2] == ["X", "r<1>"]
+    assert below[:2] == ["X", "◆ r<1>"]  # marked as gold's
     word = differs[0]
     choose(browser, word)
     assert text(browser, ".heads-panel h3").startswith("Head of ")
-    assert text(browser, ".heads-panel h3").endswith(f"(X, r<{word}>)")
+    assert text(browser, ".heads-panel h3").endswith("(X)")
+    assert text(browser, ".gold-mark") == f"gold ◆ r<{word}>"
     marked = browser.evaluate("document.querySelector('.gold-mark').closest('.choose').dataset.key")
     assert marked == f"fix-{gold[word]}"
     push(browser, "fix", int(gold[word]))
@@ -580,77 +578,6 @@ def test_the_gold_tree_follows_choices(browser, folder):
         )
     push(browser, "forbid", int(gold[word]))
     assert facts(browser)["gold"] == "0\xa0%"
-
-
-# ---- to take home
-
-
-def test_fixed_heads_are_saved_as_conllu_that_the_command_keeps(
-    browser, corpus_page, tmp_path, monkeypatch, capsysbinary
-):
-    browser.open_live(corpus_page)
-    browser.call("Browser.setDownloadBehavior", behavior="allow", downloadPath=str(tmp_path))
-    assert browser.evaluate("document.querySelector('#s1 .keep button').disabled")
-    choose(browser, 11)
-    push(browser, "fix", 4)
-    choose(browser, 2)
-    push(browser, "fix", 0)
-    browser.evaluate("""(() => {
-        globalThis.copied = [];
-        Object.defineProperty(navigator, "clipboard", {
-            value: { writeText: async (text) => copied.push(text) },
-        });
-        for (const button of document.querySelectorAll("#s1 .keep button")) button.click();
-    })()""")
-    path = tmp_path / "en-1.conllu"
-    browser.wait_for(lambda: path.exists() and path.stat().st_size > 0)
-    browser.settle()
-    (command,) = browser.evaluate("copied")
-    with path.open("rb") as saved:
-        (annotation,) = read_annotations(saved, "saved")
-    assert annotation.sent_id == "en-1"
-    assert annotation.tokens == CORPUS[0].tokens
-    expected = [-1] * 12
-    expected[10], expected[1] = 4, 0
-    assert annotation.given_heads == expected
-    assert command == COMMAND + " --conllu en-1.conllu --keep-heads --on-error skip"
-
-    # And the command does what it says.
-    words = [
-        w if w != "my scores.npz" else FOLDER / "corpus" / "sentences.npz"
-        for w in shlex.split(command)
-    ]
-    words[words.index("en-1.conllu")] = path
-    rest = (*words[1:], "-k", 20, "-o", tmp_path / "trees.jsonl")
-    done = call(monkeypatch, capsysbinary, *rest)
-    assert done.status == 0
-    trees = [json.loads(line) for line in (tmp_path / "trees.jsonl").read_text().splitlines()]
-    heads = [tree["heads"] for tree in trees if tree.get("sent_id") == "en-1"]
-    assert len(heads) == 20
-    assert {(h[10], h[1]) for h in heads} == {(4, 0)}
-
-
-def test_heads_that_were_given_before_are_saved_too(browser, folder):
-    scores = CORPUS[0].log_weights
-    given = np.full(len(scores), -1)
-    given[[7, 2]] = [2, 0]
-    trees = DependencyTrees(scores).condition(heads=given)
-    draws = trees.sample_without_replacement(5, rng=0)
-    shown = Picture(trees, CORPUS[0].tokens, "a\tb", draws, trees.arc_marginals())
-    browser.open_live(write(folder, "given", [shown]))
-    choose(browser, 11)
-    push(browser, "fix", 4)
-    saved = browser.evaluate("""(() => {
-        let blob;
-        URL.createObjectURL = (given) => ((blob = given), "blob:x");
-        HTMLAnchorElement.prototype.click = () => {};
-        document.querySelector("#s1 .keep button").click();
-        return blob.text();
-    })()""")
-    annotation = parse_block(saved.strip("\n").encode().splitlines(keepends=True), "saved")
-    given[11] = 4
-    assert annotation.given_heads == given[1:].tolist()
-    assert annotation.sent_id == "a\tb"  # which a comment cannot hold as it is
 
 
 # ---- limits
@@ -732,10 +659,14 @@ def test_arcs_between_lines_name_the_word_at_their_other_end(browser, long_page)
     for head, word, labels in ends:
         # At the word's end stands the head; at the head's, the word or how many more there are.
         stripped = [re.sub(r"[\u2068\u2069]", "", label) for label in labels]
-        assert any(s.startswith(data["tokens"][head - 1][:8]) for s in stripped)
+
+        def named(node):
+            return f"{node}\xa0{data['tokens'][node - 1][:7]}"
+
+        assert any(s.startswith(named(head)) for s in stripped)
         assert len(stripped) in (1, 2)
         if len(stripped) == 2:
-            assert any(s.startswith((data["tokens"][word - 1][:8], "and ")) for s in stripped)
+            assert any(s.startswith((named(word), "and ")) for s in stripped)
 
 
 def test_on_a_phone_a_diagram_scrolls_and_shows_that_there_is_more(browser, long_page, folder):
@@ -933,7 +864,10 @@ def test_nothing_written_anywhere_can_run(browser, tmp_path, sink):
         "document.querySelector('.heads-panel .more')?.click()",
         "document.querySelector('.sentences').open = true",
         "document.querySelectorAll('.sentences a')[1].click()",
-        "document.querySelectorAll('#s1 .keep button')[1].click()",
+        "document.querySelector('.keeping').open = true",
+        "document.querySelector('.keeping .save').click()",
+        "document.querySelector('.keeping .copy')?.click()",
+        "document.querySelector('.decide').click()",
         "document.querySelector('#s1 button.tree-head').click()",
     ):
         browser.evaluate(step)

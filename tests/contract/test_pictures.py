@@ -453,7 +453,8 @@ def test_nothing_is_loaded_and_only_the_one_script_may_run():
     document = "".join(page([picture(tokens=HOSTILE[:5], sent_id=HOSTILE[0])], title=HOSTILE[5]))
     reader = Reader(document)
     kinds = [a.get("type") for a in reader.all("script")]
-    assert kinds == ["application/json", None]  # data, which no browser runs, and the script
+    # Data, which no browser runs: of the sentence, and the corpus; and the script.
+    assert kinds == ["application/json", "application/json", None]
     script = document.rpartition("<script>")[2].partition("</script>")[0]
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     policy = next(a["content"] for a in reader.all("meta") if "http-equiv" in a)

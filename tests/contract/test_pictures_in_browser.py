@@ -140,9 +140,9 @@ def test_hostile_words_are_shown_and_not_run(browser, hard_page):
     assert browser.evaluate("window.pwned === undefined")
     shown = browser.evaluate("document.querySelector('#s2 .text').textContent")
     assert shown == " ".join(HOSTILE)
-    # One script, and the data of each sentence.
+    # One script, the data of each sentence, and the corpus.
     assert browser.evaluate("document.querySelectorAll('script:not([type])').length") == 1
-    assert browser.evaluate("document.querySelectorAll('script').length") == 1 + 6
+    assert browser.evaluate("document.querySelectorAll('script').length") == 1 + 6 + 1
     assert browser.evaluate("document.querySelector('h1').textContent") == "Hard <cases>"
 
 
@@ -280,7 +280,7 @@ def test_paper_gets_light_colours_whole_diagrams_and_no_buttons(browser, hard_pa
         const display = (selector) => getComputedStyle(document.querySelector(selector)).display;
         return {
             paper: getComputedStyle(document.body).backgroundColor,
-            hidden: [".bar-top", ".keys", "#s1 .tools", "#s1 .status"].map(display),
+            hidden: [".bar-top", ".legend", "#s1 .tools", "#s1 .status"].map(display),
             shown: ["#s1 .main", "#s3 .main"].map(display),
         };
     })()""")
@@ -320,6 +320,12 @@ def test_paper_gets_whole_diagrams_without_a_script_too(browser, hard_page):
 # ---- keys
 
 
+def unfold(browser, section=1):
+    """Show the facts and the trees of a sentence."""
+    browser.evaluate(f"document.querySelector('#s{section} .rest').open = true")
+    browser.settle()
+
+
 def test_arrow_keys_do_what_the_legend_says(browser, corpus_page):
     browser.open_live(corpus_page)
     assert focused(browser) is None
@@ -333,6 +339,7 @@ def test_arrow_keys_do_what_the_legend_says(browser, corpus_page):
     assert focused(browser) == ["s1", "word", 12]
     browser.press("Home", "ArrowLeft")
     assert focused(browser) == ["s1", "word", 1]
+    unfold(browser)
     browser.evaluate("document.querySelector('#s1 button.tree-head').focus()")
     browser.press("ArrowRight", "ArrowRight")
     assert focused(browser) == ["s1", "tree", 3]
@@ -364,6 +371,7 @@ def test_in_scripts_from_right_to_left_the_arrows_follow_the_eye(browser, hard_p
 
 def test_a_tree_that_has_the_focus_is_traced_in_the_large_diagram(browser, corpus_page):
     browser.open_live(corpus_page)
+    unfold(browser)
     browser.evaluate("document.querySelectorAll('#s1 button.tree-head')[1].focus()")
     browser.settle()
     data = json.loads(browser.evaluate("document.querySelector('#s1 script').textContent"))
@@ -392,8 +400,9 @@ def test_a_tree_that_has_the_focus_is_traced_in_the_large_diagram(browser, corpu
 
 def test_tab_reaches_everything_and_the_focus_can_be_seen(browser, corpus_page):
     browser.open_live(corpus_page)
+    unfold(browser)
     stops = []
-    for _ in range(12):
+    for _ in range(14):
         browser.press("Tab")
         stops.append(
             browser.evaluate("""(() => {
@@ -405,12 +414,16 @@ def test_tab_reaches_everything_and_the_focus_can_be_seen(browser, corpus_page):
             })()""")
         )
     names = [name for name, _ in stops]
-    # Previous, Undo, Reset and the rest are switched off; a diagram and the trees have a stop each.
-    assert names[:7] == [
-        "How to read",
-        "Sentence 1",
-        "Next",
+    # Previous, Undo and Reset are switched off; a diagram and the trees have a stop each.
+    assert names[:11] == [
+        "1 of 12",
+        "\N{SINGLE RIGHT-POINTING ANGLE QUOTATION MARK}",
+        "Decide",
+        "Save",
+        "?",
         "word",
+        "The best tr",
+        "Best tree 5",
         "brush",
         "harbour",
         "157.4\xa0%",
@@ -436,9 +449,9 @@ def test_the_list_of_sentences_leads_to_them(browser, corpus_page):
     assert 0 <= top < 120
     assert browser.evaluate("document.activeElement.closest('.sentence').id") == "s5"
     assert browser.evaluate("document.querySelector('.sentences').open") is False
-    assert browser.evaluate("document.querySelector('summary + .list')") is not None
+    assert browser.evaluate("document.querySelector('summary + .sheet')") is not None
     title = browser.evaluate("document.querySelector('.sentences summary').textContent")
-    assert title == "Sentence 5 of 12"
+    assert title == "5 of 12"
 
 
 def test_sentences_are_found_by_a_word_or_an_id(browser, corpus_page):

@@ -172,6 +172,7 @@ def show(
                 command=_sample_command(scores, reading),
                 evaluation=_evaluation(corpus, reading) if is_compared else None,
                 num_sentences=total,
+                **_original(corpus),
             )
             parts = chain(document, (as_comment(record),))
         write_output(output, parts)
@@ -204,7 +205,16 @@ def _picture_of(sentence: Sentences, setting: Setting, num_draws: int, seed: int
         gold_heads=None if gold is None or setting.keep_heads else gold.tolist(),
         parts_of_speech=_column(annotation, "UPOS"),
         relations=_column(annotation, "DEPREL"),
+        place=annotation.place if annotation else None,
     )
+
+
+def _original(corpus: Corpus) -> dict[str, Any]:
+    """Give the page the CoNLL-U file, for readers to save with their decisions."""
+    if corpus.annotations is None:
+        return {"file_name": f"{Path(corpus.scores.file.name).stem}.conllu"}
+    file = corpus.annotations.file
+    return {"conllu": file.path.read_bytes(), "file_name": file.name}
 
 
 def _column(annotation: Annotation | None, name: str) -> list[str] | None:

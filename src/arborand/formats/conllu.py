@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import re
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import IO, TYPE_CHECKING
 
 from arborand.errors import FormatError
@@ -51,11 +51,14 @@ class Annotation:
         The comment lines.
     lines : list of list of str
         The ten columns of each line: words, multiword tokens and empty nodes.
+    place : pair of int or None
+        Where its lines begin and end in the file, in bytes, if it was looked up there.
     """
 
     sent_id: str | None
     comments: list[str]
     lines: list[list[str]]
+    place: tuple[int, int] | None = None
 
     @property
     def words(self) -> list[list[str]]:
@@ -137,7 +140,9 @@ class AnnotationFile:
 
     def find(self, sent_id: str, index: int, num_words: int) -> Annotation:
         """Find a sentence of so many words by its id, or by its place where scores have no ids."""
-        annotation = parse_block(self._block(sent_id, index), self.file.name)
+        block, start = self._block(sent_id, index)
+        place = (start, start + sum(map(len, block)))
+        annotation = replace(parse_block(block, self.file.name), place=place)
         found = len(annotation.words)
         if found != num_words:
             raise FormatError(
@@ -145,12 +150,18 @@ class AnnotationFile:
             )
         return annotation
 
-    def _block(self, sent_id: str, index: int) -> list[bytes]:
+    def _block(self, sent_id: str, index: int) -> tuple[list[bytes], int]:
+        """Find the lines of a sentence, and where they begin."""
         if sent_id in self._skipped:
-            self._handle.seek(self._skipped.pop(sent_id))
-            return _next_block(self._handle)
-        start = self._handle.seek(self._offset)
-        while block := _next_block(self._handle):
+            start = self._handle.seek(self._skipped.pop(sent_id))
+            block, before = _next_block(self._handle)
+            return block, start + before
+        self._handle.seek(self._offset)
+        while True:
+            block, before = _next_block(self._handle)
+            if not block:
+                break
+            start = self._offset + before
             self._offset = self._handle.tell()
             self._index += 1
             if self._by_sent_id:
@@ -158,11 +169,10 @@ class AnnotationFile:
                 found = _sent_id([line.decode("utf-8-sig", "replace") for line in comments])
                 self._has_ids = self._has_ids or found is not None
                 if found == sent_id:
-                    return block
+                    return block, start
                 self._skipped.setdefault(found, start)
             elif self._index > index:
-                return block
-            start = self._offset
+                return block, start
         if not self._by_sent_id:
             reason = f"only {self._index} sentences"
         elif self._index and not self._has_ids:
@@ -174,23 +184,28 @@ class AnnotationFile:
 
 def read_annotations(handle: IO[bytes], name: str) -> Iterator[Annotation]:
     """Read all sentences of a CoNLL-U file, one after the other."""
-    while block := _next_block(handle):
+    while block := _next_block(handle)[0]:
         yield parse_block(block, name)
 
 
-def _next_block(handle: IO[bytes]) -> list[bytes]:
-    """Read the lines of the next block that has words; none at the end."""
+def _next_block(handle: IO[bytes]) -> tuple[list[bytes], int]:
+    """Read the lines of the next block that has words, none at the end; and how far it is to them.
+
+    The distance is in bytes.
+    """
     lines: list[bytes] = []
     has_words = False
+    before = 0
     for line in iter(handle.readline, b""):
         if line.strip():
             lines.append(line)
             has_words = has_words or not line.startswith(_COMMENT)
         elif has_words:
-            return lines
+            return lines, before
         else:  # comments that belong to no sentence
+            before += sum(map(len, lines)) + len(line)
             lines = []
-    return lines if has_words else []
+    return (lines if has_words else []), before
 
 
 def _comment(lines: list[str], key: str) -> str | None:

@@ -250,6 +250,7 @@ def render_for_page(
     right_to_left: bool,
     identifier: str,
     below: Sequence[Sequence[str]] = (),
+    gold_row: int | None = None,
 ) -> Diagram:
     """Draw words and arcs as an SVG that is as short as possible and relies on page.css."""
     rooms = slots(tokens, below)
@@ -278,7 +279,8 @@ def render_for_page(
     for number, row in enumerate(rows):
         y = ground + ROW_BASELINE + ROW_ROOM * number
         if row:
-            texts.append(f'<text class="below" y="{y:.0f}">{"".join(row)}</text>')
+            kind = "below gold" if number == gold_row else "below"
+            texts.append(f'<text class="{kind}" y="{y:.0f}">{"".join(row)}</text>')
     lines: dict[str, list[str]] = {}
     for arc in arcs:
         (x, y), (_, top), _, (end, _) = layout.curve(arc)

@@ -2,35 +2,61 @@
 // follows for the trees.  Nothing here knows the document: a view listens and draws.
 //
 // Whatever is kept, sent or read is plain data.  A state is { fixed, forbidden }, two lists of
-// [head, dependent] in the order of the decisions.  A decision is { kind, head, dependent }, where
-// kind is "fix", "free" (a word that was fixed), "forbid" or "allow" (an arc that was forbidden).
+// [head, dependent] in the order of the decisions; a fixed arc may have its label as a third entry.
+// A decision is { kind, head, dependent, label }, where kind is "fix", "free" (a word that was
+// fixed), "forbid" or "allow" (an arc that was forbidden); only "fix" may have a label.
 const choices = (() => {
   // Make a sentence of the data that page.py writes.  Without scores it is `known`: nothing can be
   // decided, and arcs of small probability are missing.
   const readSentence = (data) => {
     const n = data.tokens.length, size = n + 1;
     const names = ["the root", ...markup.distinctNames(data.tokens)];
-    const sentence = { ...data, n, size, names, below: [data.upos, data.deprel].filter(Boolean) };
+    // The rows below the words, those of gold marked as such.
+    const below = [
+      { line: data.upos, kind: "below" },
+      { line: data.deprel?.map((relation) => (relation === "_" ? "" : `◆ ${relation}`)), kind: "below gold" },
+    ].filter(({ line }) => line);
+    const sentence = { ...data, n, size, names, below };
     if (!data.scores) {
       const marginals = new Float64Array(size * size);
       for (const [head, dependent, p] of data.arcs) marginals[head * size + dependent] = p;
       return { ...sentence, known: { marginals, heads: data.best, headEntropies: data.entropies } };
     }
-    const bytes = Uint8Array.from(atob(data.scores), (c) => c.charCodeAt(0));
     const Kind = data.bytes === 8 ? Float64Array : Float32Array;
-    const scores = Float64Array.from(new Kind(bytes.buffer));
-    return { ...sentence, graph: { n, single: data.single, scores } };
+    const scores = Float64Array.from(new Kind(bufferOf(data.scores)));
+    const labels = data.labels ? readLabels(data.labels, size) : null;
+    return { ...sentence, labels, graph: { n, single: data.single, scores } };
+  };
+  const bufferOf = (base64) => Uint8Array.from(atob(base64), (c) => c.charCodeAt(0)).buffer;
+
+  // The labels of each arc, at head * size + dependent: { listed: [{ label, p }], entropy }, the
+  // likeliest first, p given the arc.  Those of less than one percent are one number together.
+  const readLabels = ({ names, table }, size) => {
+    const numbers = new Uint16Array(bufferOf(table)), answer = new Array(size * size);
+    let at = 0;
+    const share = () => numbers[at++] / 65535;
+    const term = (p) => (p > 0 ? -p * Math.log(p) : 0);
+    for (let head = 0; head < size; ++head)
+      for (let dependent = 1; dependent < size; ++dependent) {
+        const listed = Array.from({ length: numbers[at++] }, () => ({ label: names[numbers[at++]], p: share() }));
+        const entropy = listed.reduce((sum, { p }) => sum + term(p), term(share()));
+        answer[head * size + dependent] = { listed, entropy };
+      }
+    return answer;
   };
 
   const nameOf = (head, dependent) => `${head}-${dependent}`;
   const arcOf = (name) => name.split("-").map(Number);
   const decisionsOf = ({ fixed, forbidden }) => [
-    ...fixed.map(([head, dependent]) => ({ kind: "fix", head, dependent })),
+    ...fixed.map(([head, dependent, label]) => ({ kind: "fix", head, dependent, ...(label && { label }) })),
     ...forbidden.map(([head, dependent]) => ({ kind: "forbid", head, dependent })),
   ];
 
+  const LABEL = /^[^\s\p{C}]{1,60}$/u; // what DEPREL can hold
+  const MOST_REMEMBERED = 64; // answers: of the states that the next step may lead to, and a few more
+
   class Choices {
-    #fixed = new Map(); // from dependent to head
+    #fixed = new Map(); // from dependent to { head, label }
     #forbidden = new Set(); // names of arcs
     #history = []; // of these two, before each step
     #solved = new Map(); // answers of trees.js, by state
@@ -52,9 +78,22 @@ const choices = (() => {
       const next = this.#after(decisions, this.#fixed, this.#forbidden);
       return this.#step(...next, { kind: "decided", decisions });
     }
-    restore(state) {
+    // Begin with what was decided on an earlier visit; nothing to undo yet.
+    begin(state) {
+      const next = this.#after(decisionsOf(state), [], []);
+      if (this.#solve(...next).leftOut) return false;
+      this.#move(...next);
+      return true;
+    }
+    restore(state, kind = "restored") {
       const decisions = decisionsOf(state);
-      return this.#step(...this.#after(decisions, [], []), { kind: "restored", decisions });
+      return this.#step(...this.#after(decisions, [], []), { kind, decisions });
+    }
+    // All that is open becomes as in the best tree.
+    acceptBest() {
+      const { heads } = this.now;
+      const open = this.#words().filter((dependent) => !this.#fixed.has(dependent));
+      return this.decide(open.map((dependent) => ({ kind: "fix", head: heads[dependent], dependent })));
     }
     reset() {
       if (!this.count) return false;
@@ -83,7 +122,8 @@ const choices = (() => {
     // ---- the state ----------------------------------------------------------------------------
     get state() {
       return {
-        fixed: [...this.#fixed].map(([dependent, head]) => [head, dependent]),
+        fixed: [...this.#fixed].map(([dependent, { head, label }]) =>
+          label ? [head, dependent, label] : [head, dependent]),
         forbidden: [...this.#forbidden].map(arcOf),
       };
     }
@@ -97,7 +137,10 @@ const choices = (() => {
       return this.#history.length > 0;
     }
     headOf(dependent) {
-      return this.#fixed.get(dependent);
+      return this.#fixed.get(dependent)?.head;
+    }
+    labelOf(dependent) {
+      return this.#fixed.get(dependent)?.label;
     }
     isForbidden(head, dependent) {
       return this.#forbidden.size > 0 && this.#forbidden.has(nameOf(head, dependent));
@@ -112,12 +155,58 @@ const choices = (() => {
     }
     // The probability of all choices together.
     get share() {
-      return this.#shareOf(this.now);
+      return [...this.#fixed].reduce(
+        (share, [j, { head, label }]) => (label ? share * this.labelProbability(head, j, label) : share),
+        this.#shareOf(this.now));
     }
     // The entropy of the head of each word, in nats.
     get headEntropies() {
-      return (this.now.headEntropies ||= this.#headEntropies());
+      return this.headEntropiesOf(this.now);
     }
+    headEntropiesOf(answer) {
+      return (answer.headEntropies ||= this.#headEntropies(answer));
+    }
+    // What would follow if these decisions were made: an answer of trees.js.
+    suppose(decisions) {
+      return this.#solve(...this.#after(decisions, this.#fixed, this.#forbidden));
+    }
+    // ---- labels ---------------------------------------------------------------------------------
+    // The labels of an arc, the likeliest first: [{ label, p }], p given the arc.
+    labelsOf(head, dependent) {
+      return this.sentence.labels?.[head * this.sentence.size + dependent].listed ?? [];
+    }
+    // One that is not listed has less than one percent; nobody knows how much less.
+    labelProbability(head, dependent, label) {
+      if (!this.sentence.labels) return 1;
+      return this.labelsOf(head, dependent).find((one) => one.label === label)?.p ?? 0.01;
+    }
+    // What DEPREL should be: what was decided, or else what the scores say.
+    labelToWrite(head, dependent) {
+      const decided = this.headOf(dependent) === head ? this.labelOf(dependent) : undefined;
+      return decided ?? this.labelsOf(head, dependent)[0]?.label;
+    }
+    #labelEntropy(head, dependent) {
+      return this.sentence.labels?.[head * this.sentence.size + dependent].entropy ?? 0;
+    }
+
+    // ---- what an answer is worth ------------------------------------------------------------------
+    // The entropy, in nats, that the answer about each word removes on average: that of its head, and
+    // of its label where labels have scores.
+    get values() {
+      return [...this.headEntropies].map((entropy, j) => entropy + this.#labelValue(j));
+    }
+    // The entropy of trees with their labels.
+    get entropy() {
+      return this.#words().reduce((sum, j) => sum + this.#labelValue(j), this.now.entropy);
+    }
+    #labelValue(j) {
+      if (!j || !this.sentence.labels || this.labelOf(j)) return 0;
+      return this.#nodes().reduce((sum, head) => {
+        const p = this.probability(head, j);
+        return p > 0 ? sum + p * this.#labelEntropy(head, j) : sum;
+      }, 0);
+    }
+
     // The heads of a word with their probabilities given all other choices, the likeliest first.
     headsOf(dependent) {
       let answer = this.now;
@@ -132,9 +221,9 @@ const choices = (() => {
         .sort((a, b) => b.p - a.p);
     }
     // The likeliest heads of a word given all choices.
-    likeliestHeads(dependent, count) {
+    likeliestHeads(dependent, count, answer = this.now) {
       return this.#nodes()
-        .map((head) => ({ head, p: this.probability(head, dependent) }))
+        .map((head) => ({ head, p: this.probability(head, dependent, answer) }))
         .sort((a, b) => b.p - a.p).slice(0, count);
     }
     // The words that have another head in the best tree than before the last step.
@@ -191,28 +280,30 @@ const choices = (() => {
     #shareOf(answer) {
       return this.sentence.known ? 1 : trees.share(answer, this.whole);
     }
-    #headEntropies() {
-      const { n, size } = this.sentence, answer = new Float64Array(size);
+    #headEntropies(answer) {
+      const { n, size } = this.sentence, entropies = new Float64Array(size);
       for (let head = 0; head <= n; ++head)
         for (let j = 1; j <= n; ++j) {
-          const p = this.probability(head, j);
-          if (p > 0) answer[j] -= p * Math.log(p);
+          const p = this.probability(head, j, answer);
+          if (p > 0) entropies[j] -= p * Math.log(p);
         }
-      return answer.map((entropy) => Math.max(entropy, 0));
+      return entropies.map((entropy) => Math.max(entropy, 0));
     }
 
     #after(decisions, oldFixed, oldForbidden) {
       const fixed = new Map(oldFixed), forbidden = new Set(oldForbidden);
       for (const decision of decisions) {
-        const { kind, head, dependent } = decision, name = nameOf(head, dependent);
+        const { kind, head, dependent, label } = decision, name = nameOf(head, dependent);
         if (!this.#isArc(head, dependent)) throw new RangeError(`no arc ${name} in this sentence`);
+        if (label !== undefined && !(typeof label === "string" && LABEL.test(label)))
+          throw new TypeError(`a label cannot be ${JSON.stringify(label)}`);
         if (kind === "fix") {
-          fixed.set(dependent, head);
+          fixed.set(dependent, { head, label });
           forbidden.delete(name);
         } else if (kind === "free") fixed.delete(dependent);
         else if (kind === "forbid") {
           forbidden.add(name);
-          if (fixed.get(dependent) === head) fixed.delete(dependent);
+          if (fixed.get(dependent)?.head === head) fixed.delete(dependent);
         } else if (kind === "allow") forbidden.delete(name);
         else throw new TypeError(`a decision cannot be of the kind ${JSON.stringify(kind)}`);
       }
@@ -233,7 +324,8 @@ const choices = (() => {
     }
     #move(fixed, forbidden) {
       const heads = [...fixed.keys(), ...this.#fixed.keys()]
-        .filter((j) => fixed.get(j) !== this.#fixed.get(j));
+        .filter((j) => fixed.get(j)?.head !== this.#fixed.get(j)?.head ||
+          fixed.get(j)?.label !== this.#fixed.get(j)?.label);
       const arcs = [...forbidden, ...this.#forbidden]
         .filter((name) => forbidden.has(name) !== this.#forbidden.has(name));
       this.decided = new Set([...heads, ...arcs.map((name) => arcOf(name)[1])]);
@@ -246,41 +338,18 @@ const choices = (() => {
     }
     #solve(fixed, forbidden) {
       if (this.sentence.known) return this.sentence.known;
-      const included = [...fixed].map(([dependent, head]) => [head, dependent]);
+      const included = [...fixed].map(([dependent, { head }]) => [head, dependent]);
       const excluded = [...forbidden].map(arcOf), key = JSON.stringify([included, excluded]);
       if (!this.#solved.has(key)) {
         const answer = trees.solve(this.sentence.graph, included, excluded);
         // Of equally good trees, the one that the library calls best.
         if (!included.length && !excluded.length) answer.heads = this.sentence.best;
+        if (this.#solved.size >= MOST_REMEMBERED) this.#solved.delete(this.#solved.keys().next().value);
         this.#solved.set(key, answer);
       }
       return this.#solved.get(key);
     }
   }
 
-  // ---- as CoNLL-U -----------------------------------------------------------------------------
-  // The only head that the scores allow, such as one that was given before.
-  const onlyHead = ({ graph, size }, j) => {
-    const heads = [];
-    for (let head = 0; head < size; ++head)
-      if (head !== j && graph.scores[head * size + j] > -Infinity) heads.push(head);
-    return heads.length === 1 ? heads[0] : undefined;
-  };
-  const column = (text) => text.replace(/[\t\n\r]+/g, " ").trim() || "_";
-
-  // Write the sentence with its fixed heads.
-  const toConllu = (made) => {
-    const { sentence } = made, { id, text, tokens, upos } = sentence;
-    const lines = [`# sent_id = ${column(id)}`];
-    if (column(id) !== id) lines.push(`# arborand_sent_id = ${JSON.stringify(id)}`);
-    if (text) lines.push(`# text = ${column(text)}`);
-    tokens.forEach((token, i) => {
-      const head = made.headOf(i + 1) ?? onlyHead(sentence, i + 1) ?? "_";
-      const fields = [i + 1, column(token), "_", upos ? column(upos[i]) : "_", "_", "_", head, "_", "_", "_"];
-      lines.push(fields.join("\t"));
-    });
-    return `${lines.join("\n")}\n\n`;
-  };
-
-  return { readSentence, Choices, toConllu };
+  return { readSentence, Choices };
 })();

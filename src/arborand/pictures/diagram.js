@@ -15,6 +15,7 @@ const diagram = (() => {
   const html = (name, attributes = {}, ...children) =>
     fill(document.createElement(name), attributes, children);
   const bdi = (text) => html("bdi", {}, text);
+  const button = (attributes, ...children) => html("button", { type: "button", ...attributes }, ...children);
   const svg = (name, attributes = {}, ...children) =>
     fill(document.createElementNS("http://www.w3.org/2000/svg", name), attributes, children);
 
@@ -117,8 +118,8 @@ const diagram = (() => {
       const y = ground + SIZES.ROW_BASELINE + SIZES.ROW_ROOM * row;
       return part("text", { class: kind, x: round(x), y: round(y) }, text);
     };
-    const rows = sentence.below.map((line, row) =>
-      under(shorten(line[j - 1], SIZES.LONGEST_ROW), row, "below"));
+    const rows = sentence.below.map(({ line, kind }, row) =>
+      under(shorten(line[j - 1], SIZES.LONGEST_ROW), row, kind));
     const unit = slots[j - 1] >= SIZES.NATS_ROOM ? " nats" : "";
     if (entropies && mark.word) rows.push(under(mark.word, rows.length, "chosen"));
     else if (isUnsure) rows.push(under(`${entropy.toFixed(1)}${unit}`, rows.length, "entropy"));
@@ -181,5 +182,5 @@ const diagram = (() => {
     return { whole, element, wordElements, ...placed };
   };
 
-  return { draw, html, bdi };
+  return { draw, html, bdi, button };
 })();

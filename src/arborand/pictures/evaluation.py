@@ -58,15 +58,20 @@ def evaluation_section(
     num_sentences : int or None
         How many sentences the corpus has; None if all were compared.
     is_open : bool
-        Whether the table and the plot are shown at once.
+        Whether it is unfolded at once.
     """
     table = ""
     if summary.calibration is not None and summary.num_words:
-        table = _calibration(summary.calibration, is_open=is_open)
+        table = _calibration(summary.calibration)
+    share = summary.best_attachment_score
+    brief = "" if math.isnan(share) else f": {percent(share)} of the heads are right"
     return (
         '<section class="evaluation" aria-labelledby="evaluation">'
-        f'<h2 id="evaluation">Compared with gold trees</h2><p>{_scope(summary, num_sentences)}</p>'
-        f'<dl class="summary">{_facts(summary)}</dl>{_remarks(summary)}{table}</section>\n'
+        f"<details{' open' * is_open}><summary>"
+        f'<h2 id="evaluation">Compared with gold trees{brief}</h2></summary>'
+        f"<p>{_scope(summary, num_sentences)}</p>"
+        f'<dl class="summary">{_facts(summary)}</dl>{_remarks(summary)}{table}'
+        "</details></section>\n"
     )
 
 
@@ -120,7 +125,7 @@ def _remarks(summary: Summary) -> str:
     return "".join(f"<p>{remark}</p>" for remark in remarks)
 
 
-def _calibration(calibration: Calibration, *, is_open: bool) -> str:
+def _calibration(calibration: Calibration) -> str:
     rows = []
     for low, high, count, right, mean, share in calibration.bins():
         cells = (
@@ -138,14 +143,13 @@ def _calibration(calibration: Calibration, *, is_open: bool) -> str:
         for title in ("probability", "arcs", "on average", "right", "share right")
     )
     return (
-        f"{_nearly_sure(calibration)}<details{' open' * is_open}>"
-        "<summary>Calibration: are the probabilities reliable?</summary>"
+        f"{_nearly_sure(calibration)}<h3>Calibration: are the probabilities reliable?</h3>"
         "<p>If they are, the share of right arcs equals the probability in every row of the table, "
         "and all points of the plot lie on the dashed line. Where fewer are right, the scores are "
         'overconfident.</p><div class="calibration"><div class="scroll"><table>'
         "<caption>Of the arcs in each probability range, how many are right?</caption>"
         f"<thead><tr>{columns}</tr></thead><tbody>{''.join(rows)}</tbody></table></div>"
-        f"{calibration_plot(calibration)}</div></details>"
+        f"{calibration_plot(calibration)}</div>"
     )
 
 

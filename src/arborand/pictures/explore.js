@@ -8,11 +8,10 @@ const explore = (() => {
   // What is drawn later lies above.
   const ROLES = ["candidate", "gold", "forbidden", "tree", "other", "fixed"];
 
-  const open = (section, source) => {
-    const data = JSON.parse(section.querySelector('script[type="application/json"]').textContent);
-    const sentence = choices.readSentence(data);
+  const open = (section, made, source) => {
+    const { sentence } = made;
     const view = {
-      section, source, sentence, choices: new choices.Choices(sentence),
+      section, source, sentence, choices: made,
       frame: section.querySelector(".main"),
       selected: 0, // the word whose heads are listed
       traced: null, // the card of a tree whose arcs stand out
@@ -140,7 +139,8 @@ const explore = (() => {
 
   // ---- a word, or a tree, stands out --------------------------------------------------------------
   // List the heads of word j, or close the list if j is 0.
-  const select = (view, j, head = null, focusList = false) => {
+  // With `asked`, it is a question of deciding.js.
+  const select = (view, j, { head = null, hasFocus = false, asked = null } = {}) => {
     const owner = headsList.owner();
     if (owner && owner !== view) select(owner, 0);
     if (!j && !view.selected) return;
@@ -149,7 +149,7 @@ const explore = (() => {
     if (j) view.tabWord = j;
     drawDiagram(view);
     facts.showTraced(view);
-    if (j) return headsList.show(view, head, focusList);
+    if (j) return headsList.show(view, { head, hasFocus, asked });
     headsList.hide();
     if (hadFocus) view.picture.wordElements.get(last).focus({ preventScroll: true });
   };
@@ -198,7 +198,7 @@ const explore = (() => {
     const arc = nearest(view, event, isTouch ? REACH_OF_FINGERS : REACH);
     if (!arc) return select(view, 0);
     const { head, dependent } = arc;
-    if (!view.selected || isTouch) return select(view, dependent, head);
+    if (!view.selected || isTouch) return select(view, dependent, { head });
     if (arc.role === "forbidden") view.choices.toggleForbidden(head, dependent);
     else view.choices.toggleFixed(head, dependent);
   };
@@ -216,7 +216,7 @@ const explore = (() => {
       event.preventDefault();
       event.stopPropagation();
     }
-    if (isOpening) select(view, j, null, true);
+    if (isOpening) select(view, j, { hasFocus: true });
     else if (to >= 1 && to <= n) {
       leadTabTo(view, to);
       view.tabElement.focus();

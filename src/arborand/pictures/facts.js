@@ -1,36 +1,33 @@
 // What follows from the choices, in words and numbers: around the diagram of a sentence and below it.
 const facts = (() => {
-  const { html, bdi, draw } = diagram;
-  const { percent, briefPercent, largeNumber } = markup;
+  const { html, bdi, button, draw } = diagram;
+  const { percent, briefPercent, largeNumber, nats } = markup;
   const MOST_LISTED = 6, MOST_HEADS_LISTED = 4, LEAST_HEAD_LISTED = 0.005;
-  const MOST_CHANGES_LISTED = 8, LEAST_CHANGE = 0.02;
+  const MOST_CHANGES_LISTED = 8, LEAST_CHANGE = 0.02, MOST_CHIPS = 12;
   const WIDEST_BEST_TREE = 640; // pixels; the large diagram shows the best tree of longer sentences
+  const CARD_PADDING = 22; // pixels
 
-  const button = (attributes, ...children) => html("button", { type: "button", ...attributes }, ...children);
   const bar = (share) => html("span", { class: "bar", style: `--share:${share.toFixed(4)}` });
   const enumerate = (items, separator, last = separator) => {
     const rest = items.length - MOST_LISTED;
     return items.slice(0, MOST_LISTED).join(separator) + (rest > 0 ? `${last}and ${rest} more` : "");
   };
 
-  // ---- the tools above the diagram ------------------------------------------------------------
+  // ---- the tools below the diagram ------------------------------------------------------------
   const addTools = (view) => {
-    const { choices, source, frame } = view;
+    const { choices, frame } = view;
     const chips = html("span", { class: "chips" }), evidence = html("span", { class: "evidence" });
     const undo = button({ onclick: () => choices.undo() }, "Undo");
     const reset = button({ onclick: () => choices.reset() }, "Reset");
-    const save = button({ title: "The sentence with its fixed heads", onclick: () => download(view) }, "Save CoNLL-U");
-    const copy = button(
-      { title: "The command that draws trees with these heads", onclick: () => copyCommand(view) }, "Copy command");
+    const accept = button({ title: "Fix all open words as in the best tree", onclick: () => choices.acceptBest() },
+      "The best tree is right");
     view.status = html("p", { class: "status", role: "status", "aria-live": "polite" });
-    view.tools = { chips, evidence, undo, reset, keep: [save, copy] };
-    frame.before(
-      html("div", { class: "tools", role: "group", "aria-label": "Choices" },
-        undo, reset, chips, evidence, html("span", { class: "keep" }, save, source ? copy : null)),
-      view.status,
-    );
+    view.tools = { chips, evidence, undo, reset, accept };
     view.changes = html("div", { class: "changes", hidden: true });
-    view.section.querySelector(".facts").prepend(view.changes);
+    frame.after(
+      html("div", { class: "tools", role: "group", "aria-label": "Choices" }, undo, reset, accept, chips, evidence),
+      view.status, view.changes,
+    );
   };
   const tell = ({ status }, words, isRefusal = false) => {
     status.textContent = words;
@@ -39,8 +36,10 @@ const facts = (() => {
 
   const showTools = (view) => {
     const { choices, tools } = view, { fixed, forbidden } = choices.state;
+    const isMany = fixed.length > MOST_CHIPS; // as after "The best tree is right"
     tools.chips.replaceChildren(
-      ...fixed.map(([head, j]) => drawChip(view, "fixed", head, j, () => choices.toggleFixed(head, j))),
+      ...(isMany ? [`${fixed.length} of ${view.sentence.n} words are fixed`] : fixed.map(([head, j, label]) =>
+        drawChip(view, "fixed", head, j, () => choices.toggleFixed(head, j), label))),
       ...forbidden.map(([head, j]) => drawChip(view, "forbidden", head, j, () => choices.toggleForbidden(head, j))),
     );
     tools.evidence.replaceChildren(
@@ -50,13 +49,14 @@ const facts = (() => {
     );
     tools.undo.disabled = !choices.canUndo;
     tools.reset.disabled = !choices.count;
-    for (const kept of tools.keep) kept.disabled = !choices.numFixed;
+    tools.accept.disabled = choices.numFixed === view.sentence.n;
   };
-  const drawChip = ({ sentence: { names } }, kind, head, j, takeBack) => {
+  const drawChip = ({ sentence: { names } }, kind, head, j, takeBack, label) => {
     const depends = kind === "fixed" ? "depends" : "does not depend";
     return button({
         class: `chip ${kind}`, "aria-label": `Take back: ${names[j]} ${depends} on ${names[head]}`, onclick: takeBack,
-      }, bdi(names[j]), kind === "fixed" ? " depends on " : " not on ", bdi(names[head]), " ✕");
+      }, bdi(names[j]), kind === "fixed" ? " depends on " : " not on ", bdi(names[head]),
+      label ? ` as ${label}` : "", " ✕");
   };
 
   // ---- what a step did, for the status line ----------------------------------------------------
@@ -67,12 +67,15 @@ const facts = (() => {
       return tell(view, `No tree has these choices together: ${words} would be left out. Nothing was changed.`, true);
     }
     if (kind === "undone") return tell(view, "Undone.");
-    const said = decisions.map((decision) => sayDecision(names, decision));
+    const said = decisions.length > MOST_LISTED
+      ? [`${decisions.length} decisions made.`]
+      : decisions.map((decision) => sayDecision(names, decision));
     if (kind === "reset") said.push("All choices taken back.");
+    if (kind === "linked") said.push("These choices are from the link. Undo brings yours back.");
     tell(view, [...said, sayBestTree(view)].join(" "));
   };
-  const sayDecision = (names, { kind, head, dependent }) => ({
-    fix: `Fixed: ${names[dependent]} depends on ${names[head]}.`,
+  const sayDecision = (names, { kind, head, dependent, label }) => ({
+    fix: `Fixed: ${names[dependent]} depends on ${names[head]}${label ? ` as ${label}` : ""}.`,
     free: `${names[dependent]} is free again.`,
     forbid: `Forbidden: ${names[dependent]} does not depend on ${names[head]}.`,
     allow: `Allowed again: ${names[head]} → ${names[dependent]}.`,
@@ -88,6 +91,8 @@ const facts = (() => {
     const { choices, section } = view;
     view.originalFigures ||= figuresOf(view, choices.whole);
     const figures = choices.count ? figuresOf(view, choices.now) : view.originalFigures;
+    section.querySelector(".rest > summary .best").textContent = figures.best;
+    section.querySelector(".rest > summary .number").textContent = figures.equally.replace(/ equally.*/, "");
     for (const [name, value] of Object.entries(figures)) {
       const cell = section.querySelector(`[data-fact="${name}"] dd`), was = view.originalFigures[name];
       cell.replaceChildren(value, ...(choices.count && was !== value ? [html("small", {}, ` was ${was}`)] : []));
@@ -97,7 +102,7 @@ const facts = (() => {
     const found = choices.facts(answer), number = Math.exp(found.entropy);
     const words = (count) => `${count} of ${n} words, ${percent(count / n)}`;
     return {
-      entropy: `${found.entropy.toFixed(2)}\u00a0nats`,
+      entropy: nats(found.entropy),
       equally: `${number < 100 ? number.toFixed(1) : largeNumber(number)} equally likely trees`,
       best: percent(found.bestProbability),
       "log-z": found.logZ.toFixed(2),
@@ -113,7 +118,7 @@ const facts = (() => {
   const wordButton = (view, j) => {
     const open = () => {
       view.picture.wordElements.get(j).scrollIntoView({ block: "nearest", inline: "center" });
-      explore.select(view, j, null, true);
+      explore.select(view, j, { hasFocus: true });
     };
     return button({ class: "link", onclick: open }, bdi(view.sentence.names[j]));
   };
@@ -177,7 +182,8 @@ const facts = (() => {
       explore.trace(view, rank);
     });
     title.replaceWith(chosen);
-    const drawn = drawTree(sentence, tree, rank), width = drawn.getAttribute("width");
+    const room = view.section.clientWidth - CARD_PADDING;
+    const drawn = drawTree(sentence, tree, rank, room), width = drawn.getAttribute("width");
     if (rank || width <= WIDEST_BEST_TREE)
       chosen.after(html("div", {
         class: "scroll", role: "group", "aria-label": `Tree ${rank + 1}`, dir: sentence.rtl ? "rtl" : null,
@@ -185,8 +191,12 @@ const facts = (() => {
       }, drawn));
     return chosen;
   };
-  const drawTree = (sentence, tree, rank) => {
-    const { best, names, n } = sentence, words = excerpt(sentence, tree);
+  // What differs is shown whatever the width: with neighbours if there is room for them.
+  const drawTree = (sentence, tree, rank, room) => {
+    const { best, names, n, slots } = sentence;
+    const widthOf = (some) => some.reduce((sum, j) => sum + (j ? slots[j - 1] : layout.GAP), 0);
+    const words = [1, 0].map((reach) => excerpt(sentence, tree, reach))
+      .find((some, i) => i || widthOf(some) <= room);
     const arcs = tree.heads.map((head, dependent) =>
       ({ head, dependent, p: null, role: head === best[dependent] ? "tree" : "other" })).slice(1);
     const said = arcs.map((arc) => `${names[arc.dependent]} depends on ${names[arc.head]}`).join("; ");
@@ -195,13 +205,13 @@ const facts = (() => {
     element.classList.toggle("whole", words.length === n);
     return element;
   };
-  // The words in which a tree differs, their old and new heads, and the neighbours of all these, with
-  // 0 for the words between them.
-  const excerpt = ({ n, best }, { heads, changed }) => {
+  // The words in which a tree differs, their old and new heads, and those within `reach` of these,
+  // with 0 for the words between them.
+  const excerpt = ({ n, best }, { heads, changed }, reach) => {
     const all = Array.from({ length: n }, (_, k) => k + 1);
     if (!changed.length) return all;
     const near = new Set(
-      changed.flatMap((j) => [j, heads[j], best[j]]).filter(Boolean).flatMap((j) => [j - 1, j, j + 1]));
+      changed.flatMap((j) => [j, heads[j], best[j]]).filter(Boolean).flatMap((j) => [j - reach, j, j + reach]));
     return all.map((j) => (near.has(j) ? j : 0)).filter((j, i, found) => j || found[i - 1] !== 0);
   };
 
@@ -223,27 +233,6 @@ const facts = (() => {
     }
   };
 
-  // ---- to take away -----------------------------------------------------------------------------
-  const fileName = (sentence) =>
-    `${sentence.id.replace(/[^\p{L}\p{N}._-]+/gu, "_").slice(0, 80) || "sentence"}.conllu`;
-  const download = (view) => {
-    const address = URL.createObjectURL(new Blob([choices.toConllu(view.choices)], { type: "text/plain" }));
-    html("a", { href: address, download: fileName(view.sentence) }).click();
-    setTimeout(() => URL.revokeObjectURL(address), 1000);
-    const isPart = view.choices.numFixed < view.choices.count;
-    tell(view, `Saved with the fixed heads${isPart ? "; CoNLL-U has no place for forbidden ones" : ""}.`);
-  };
-  const quoted = (text) => (/^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`);
-  const copyCommand = async (view) => {
-    const text = `${view.source} --conllu ${quoted(fileName(view.sentence))} --keep-heads --on-error skip`;
-    try {
-      await navigator.clipboard.writeText(text);
-      tell(view, `Copied: ${text}`);
-    } catch {
-      tell(view, text);
-    }
-  };
-
   // ---- all together -----------------------------------------------------------------------------
   const add = (view) => {
     addCards(view);
@@ -253,6 +242,7 @@ const facts = (() => {
       return;
     }
     addTools(view);
+    if (view.choices.count) showFigures(view);
     showTools(view);
     showUncertainWords(view);
   };
@@ -265,5 +255,5 @@ const facts = (() => {
     showTraced(view);
   };
 
-  return { add, show, showTraced, sayStep };
+  return { add, show, showTraced, sayStep, tell };
 })();

@@ -3,12 +3,14 @@
 const layout = (() => {
   const { MARGIN, OUT, IN, LABEL_SIZE, MOST_LABELLED } = SIZES;
   const { briefPercent, shorten } = markup;
-  const SIDE = 104; // room beside broken lines, for the names of words on other lines
+  const SIDE = 126; // room beside broken lines, for the names of words on other lines
   const NARROW = 600; // narrower windows scroll: too few words would fit on a line
   const GAP = 26; // where words are left out
   const MOST_STUBS = 4; // of arcs from one word to other lines, on each side
+  const MOST_TAILS = 8; // of arcs from the words of a line to other lines, on each side
   const STUB_GAP = 13; // between the heights of stubs, so that their labels do not touch
   const LEAST_BETWEEN_LINES = 0.1; // candidates between lines that are less probable are left out
+  const MOST_CANDIDATES = 6; // from other lines into a line, on each side
 
   const rise = (length) =>
     SIZES.LEAST_RISE + SIZES.RISE_PER_OCTAVE * Math.log2(1 + (length - 1) / SIZES.FIRST_OCTAVE);
@@ -110,21 +112,40 @@ const layout = (() => {
     return { lines, height: y };
   };
 
-  // If a word has many dependents on other lines, most of them share one stub.  Their own lines
-  // name the word, so nothing is lost.
+  // Of many candidates that come into a line from one side, the least probable ones share a stub.
+  const thin = (arcs, places) => {
+    const groups = new Map(), left = new Set();
+    for (const arc of arcs) {
+      const { head, dependent, role, isChosen } = arc, { line } = places.get(dependent);
+      if (role !== "candidate" || isChosen || !head || places.get(head).line === line) continue;
+      const side = `${line} ${head > dependent}`;
+      groups.set(side, [...(groups.get(side) || []), arc]);
+    }
+    for (const group of groups.values()) {
+      const rest = group.sort((a, b) => b.p - a.p).slice(MOST_CANDIDATES);
+      if (rest.length < 2) continue;
+      rest[0].more = rest.length;
+      for (const arc of rest.slice(1)) left.add(arc);
+    }
+    return arcs.filter((arc) => !left.has(arc));
+  };
+
+  // If a word, or a line, has many dependents on other lines, most of them share one stub.  Their own
+  // lines name the head, so nothing is lost.
   const bundle = (stubs) => {
-    const answer = stubs.filter((stub) => stub.isTip), byHead = new Map();
+    const byHead = new Map();
     for (const stub of stubs)
       if (!stub.isTip) byHead.set(stub.arc.head, [...(byHead.get(stub.arc.head) || []), stub]);
-    for (const same of byHead.values()) {
-      same.sort(
-        (a, b) => Number(b.arc.isChosen) - Number(a.arc.isChosen) || (b.arc.p ?? 1) - (a.arc.p ?? 1),
-      );
-      const most = Math.max(MOST_STUBS, same.filter(({ arc }) => arc.isChosen).length);
-      if (same.length <= most + 1) answer.push(...same);
-      else answer.push(...same.slice(0, most), { ...same[most], more: same.length - most });
-    }
-    return answer;
+    const tails = [...byHead.values()].flatMap((same) => cap(same, MOST_STUBS));
+    return [...stubs.filter((stub) => stub.isTip), ...cap(tails, MOST_TAILS)];
+  };
+  const cap = (stubs, most) => {
+    const numChosen = stubs.filter(({ arc }) => arc.isChosen).length, kept = Math.max(most, numChosen);
+    if (stubs.length <= kept + 1) return stubs;
+    const sorted = [...stubs].sort((a, b) =>
+      Number(b.arc.isChosen) - Number(a.arc.isChosen) || (b.arc.p ?? 1) - (a.arc.p ?? 1));
+    const more = sorted.slice(kept).reduce((sum, stub) => sum + (stub.more ?? 1), 0);
+    return [...sorted.slice(0, kept), { ...sorted[kept], more }];
   };
 
   // ---- arcs -----------------------------------------------------------------------------------
@@ -169,7 +190,7 @@ const layout = (() => {
       if (!arc.head || places.get(arc.head).line === places.get(arc.dependent).line) return true;
       return arc.role !== "candidate" || arc.isChosen || arc.p >= LEAST_BETWEEN_LINES;
     };
-    const drawn = arcs.filter(isDrawn).map((arc) => ({ ...arc, strokes: [] }));
+    const drawn = thin(arcs.filter(isDrawn).map((arc) => ({ ...arc, strokes: [] })), places);
     const { lines, height } = placeLines(placed.lines, places, drawn, numRows, before);
     for (const place of [...places.values(), ...placed.gaps]) place.line = lines[place.line];
 
@@ -182,6 +203,7 @@ const layout = (() => {
     const isFree = (x, y, half) =>
       taken.every(([u, v, h]) => Math.abs(x - u) > half + h + 2 || Math.abs(y - v) > LABEL_SIZE);
     const isUnsure = ({ p }) => p !== null && p < MOST_LABELLED;
+    const likeliestRoot = Math.max(...drawn.filter(({ head }) => !head).map(({ p }) => p ?? 1));
 
     const stubsOf = new Map();
     for (const line of lines)
@@ -191,7 +213,9 @@ const layout = (() => {
       const from = places.get(arc.head), to = places.get(arc.dependent);
       if (!arc.head) {
         arc.strokes.push(rootStroke(to));
-        write(arc, to.x, to.line.rootLabel, isUnsure(arc) ? briefPercent(arc.p) : "root");
+        const name = !isUnsure(arc) || arc.p === likeliestRoot ? "root" : "";
+        const share = isUnsure(arc) ? briefPercent(arc.p) : "";
+        write(arc, to.x, to.line.rootLabel, `${name} ${share}`.trim());
       } else if (from.line === to.line)
         arc.strokes.push(curveStroke(from, to, Math.abs(arc.head - arc.dependent)));
       else
@@ -200,9 +224,10 @@ const layout = (() => {
           const edge = way > 0 ? width - side + 4 : side - 4;
           arc.strokes.push(stubStroke(stub, line, edge, way));
           // Isolated, so that a name from right to left does not take the number into itself.
-          const name = `\u2068${shorten(tokens[stub.other - 1], 9)}\u2069`;
+          const name = `${stub.other}\u00a0\u2068${shorten(tokens[stub.other - 1], 8)}\u2069`;
           let text = isUnsure(arc) ? `${name} ${briefPercent(arc.p)}` : name;
-          if (stub.more) text = `and ${stub.more} more`;
+          const more = stub.more ?? (stub.isTip ? arc.more : undefined);
+          if (more) text = `and ${more} more`;
           write(arc, edge + way * 3, line.ground - stub.height, text, way > 0 ? "start" : "end");
         }
     }
@@ -220,5 +245,5 @@ const layout = (() => {
     return { width, height, lines, words: placedWords, gaps: placed.gaps, arcs: drawn, labels };
   };
 
-  return { layOut, outline, NARROW };
+  return { layOut, outline, NARROW, GAP };
 })();

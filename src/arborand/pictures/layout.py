@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 WORD_SIZE, LABEL_SIZE, ROW_SIZE = 15, 11, 10
 # The room of a word: at least that of "100 %" between the arrows into its neighbours.
 WORD_GAP, LEAST_SLOT = 14, 39
-LONGEST_ROW = 12  # characters of a part of speech or a relation
+LONGEST_ROW = 14  # characters of a part of speech or a relation
 MARGIN = 10
 # Above the highest arc is room for root arcs, which begin at ROOT_TOP, and for their labels.
 ROOT_ROOM, ROOT_TOP, ROOT_LABEL = 34, 16, 9
@@ -121,12 +121,14 @@ class Layout:
         An arc gets no label if there is no room for it.
         """
         labels = []
-        for arc in self._arcs:
-            if arc.head == 0:
-                text = "root"
-                if arc.probability is not None and arc.probability < MOST_LABELLED:
-                    text = brief_percent(arc.probability)
-                labels.append(Label(arc, self.middles[arc.dependent], ROOT_LABEL, text))
+        from_root = [arc for arc in self._arcs if arc.head == 0]
+        likeliest = max((_probability(arc) for arc in from_root), default=1.0)
+        for arc in from_root:
+            share = _probability(arc)
+            text = "root" if share >= min(likeliest, MOST_LABELLED) else ""
+            if share < MOST_LABELLED:
+                text = f"{text} {brief_percent(share)}".strip()
+            labels.append(Label(arc, self.middles[arc.dependent], ROOT_LABEL, text))
         taken = [(label.x, label.y, text_width(label.text, size) / 2) for label in labels]
         for arc in sorted(self._arcs, key=lambda arc: -(arc.probability or 0.0)):
             if arc.head == 0 or arc.probability is None:
@@ -158,6 +160,11 @@ def slots(tokens: Sequence[str], below: Sequence[Sequence[str]] = ()) -> list[fl
 def heat(entropy: float) -> float:
     """Return the opacity of the mark of an uncertain word."""
     return LEAST_HEAT + (MOST_HEAT - LEAST_HEAT) * min(1.0, entropy / HOTTEST_NATS)
+
+
+def _probability(arc: Arc) -> float:
+    """Return the probability of an arc; one without a probability is certain."""
+    return 1.0 if arc.probability is None else arc.probability
 
 
 def _rise(arc: Arc) -> float:

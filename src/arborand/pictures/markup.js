@@ -27,6 +27,8 @@ const markup = (() => {
     return `${Math.round(100 * p)}\u202f%`;
   };
 
+  const nats = (entropy) => `${entropy.toFixed(2)}\u00a0nats`;
+
   const shorten = (word, most = SIZES.LONGEST_WORD) => {
     const characters = [...word];
     return characters.length <= most ? word : characters.slice(0, most - 1).join("") + "…";
@@ -41,5 +43,5 @@ const markup = (() => {
     );
   };
 
-  return { percent, largeNumber, briefPercent, shorten, distinctNames };
+  return { percent, largeNumber, nats, briefPercent, shorten, distinctNames };
 })();

@@ -10,6 +10,7 @@ from __future__ import annotations
 import base64
 import json
 import math
+import zlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -48,8 +49,9 @@ if TYPE_CHECKING:
     from arborand.without_replacement import Draws
 
 _SCRIPTS = (
-    *("markup.js", "trees.js", "layout.js", "choices.js", "diagram.js"),
-    *("heads_list.js", "facts.js", "explore.js", "page.js"),
+    *("markup.js", "trees.js", "choices.js", "decisions.js", "corpus.js", "queue.js", "conllu.js"),
+    *("layout.js", "diagram.js", "heads_list.js", "facts.js", "explore.js"),
+    *("page.js", "keeping.js", "deciding.js"),
 )
 _MOST_WORDS_LISTED = 6
 _MOST_HEADS_LISTED = 4
@@ -65,6 +67,8 @@ _MOST_WORDS_EXPLORED = 200
 # trees.js is tested with scores at most this far apart, and with masks this far below them.
 _FARTHEST_APART = 1e6
 _MASKS = (1e8, 1e10)
+# A corpus that takes more than this, compressed, is not in the page as a whole.
+_LARGEST_CORPUS = 3_000_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,6 +92,8 @@ class Picture:
         The tree that an annotator gave it, with -1 for the root.
     parts_of_speech, relations : sequence of str, optional
         What is written below the words: UPOS and DEPREL of a CoNLL-U file.
+    place : pair of int, optional
+        Where its lines begin and end in the `conllu` of the page, in bytes.
 
     Examples
     --------
@@ -108,6 +114,7 @@ class Picture:
     gold_heads: Sequence[int] | None = None
     parts_of_speech: Sequence[str] | None = None
     relations: Sequence[str] | None = None
+    place: tuple[int, int] | None = None
 
     def __post_init__(self) -> None:
         shape = self.distribution.batch_shape
@@ -153,6 +160,8 @@ def page(
     command: str | None = None,
     evaluation: Summary | None = None,
     num_sentences: int | None = None,
+    conllu: bytes | None = None,
+    file_name: str = "corpus.conllu",
 ) -> Iterator[str]:
     """Write a page about sentences, one after the other.
 
@@ -176,6 +185,11 @@ def page(
         How the scores of the corpus compare with its gold trees, for a section of its own.
     num_sentences : int, optional
         How many sentences the corpus has, if the evaluation is not about all of them.
+    conllu : bytes, optional
+        The CoNLL-U file that the sentences are from.  Readers can save it as a whole, with what
+        they decided.  Sentences without a `place` in it are written after it.
+    file_name : str
+        Its name.
 
     Yields
     ------
@@ -194,16 +208,69 @@ def page(
     yield f"<header><h1>{escape(title)}</h1>{chosen}{_LEGEND}</header><main{repeated}>"
     if evaluation is not None:
         yield evaluation_section(evaluation, num_sentences)
+    places: list[tuple[int, int]] = []
+    added = bytearray()
+    base = conllu if conllu is not None and _fits(conllu) else b""
     for number, picture in enumerate(pictures, start=1):
         yield _section(picture, number, num_trees, explore=explore)
+        start, stop = picture.place or (0, 0)
+        if picture.place is None or not base:
+            block = (conllu or b"")[start:stop] or _block(picture)
+            start = len(base) + len(added)
+            stop = start + len(block)
+            added += block + b"\n"
+        places.append((start, stop))
     yield "</main><footer><p>Drawn by arborand.</p>"
     if provenance:
         rows = (f"<dt>{escape(k)}</dt><dd>{escape(v)}</dd>" for k, v in provenance.items())
         yield f"<dl>{''.join(rows)}</dl>"
-    yield f"</footer><script>{script}</script></body></html>\n"
+    yield "</footer>"
+    if explore:
+        corpus = {
+            "name": printable(file_name),
+            "places": places,
+            "is_whole": bool(base) or conllu is None,
+            "deflated": base64.b64encode(zlib.compress(base + added, 9)).decode(),
+        }
+        yield f'<script type="application/json" id="corpus">{_json(corpus)}</script>'
+    yield f"<script>{script}</script></body></html>\n"
 
 
-_LEGEND = """<details class="legend" open><summary>How to read this page</summary><ul>
+def _fits(conllu: bytes) -> bool:
+    return len(conllu) <= _LARGEST_CORPUS or len(zlib.compress(conllu, 9)) <= _LARGEST_CORPUS
+
+
+def _block(picture: Picture) -> bytes:
+    """Write the lines of a sentence that no file has: heads that are the only ones possible."""
+
+    def column(text: str) -> str:
+        return " ".join(printable(text).split()) or "_"
+
+    sent_id = column(picture.sent_id)
+    lines = [f"# sent_id = {sent_id}"]
+    if sent_id != picture.sent_id:
+        lines.append(f"# arborand_sent_id = {json.dumps(picture.sent_id)}")
+    lines.append(f"# text = {column(picture.text or ' '.join(picture.tokens))}")
+    size = len(picture.tokens) + 1
+    is_arc = picture.distribution.log_weights[:size, :size] > -np.inf
+    np.fill_diagonal(is_arc, False)
+    for word, token in enumerate(picture.tokens, start=1):
+        heads = np.flatnonzero(is_arc[:, word])
+        head = str(heads[0]) if len(heads) == 1 else "_"
+        tag = column(picture.parts_of_speech[word - 1]) if picture.parts_of_speech else "_"
+        relation = "root" if head == "0" else "_"
+        fields = (str(word), column(token), "_", tag, "_", "_", head, relation, "_", "_")
+        lines.append("\t".join(fields))
+    return ("\n".join(lines) + "\n").encode()
+
+
+def _json(data: Mapping[str, Any]) -> str:
+    """Write JSON that cannot end the element it is in."""
+    return json.dumps(data, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
+
+
+_LEGEND = """<details class="legend"><summary aria-label="How to read this page, and keys" \
+title="How to read this page, and keys">?</summary><div class="sheet"><ul>
 <li><svg viewBox="0 0 66 18" width="66" height="18" aria-hidden="true">
 <path class="arc candidate" opacity=".3" d="M2 9h18"/><path class="arc candidate" opacity=".65"
 d="M24 9h18"/><path class="arc candidate" d="M46 9h18"/></svg> An arc goes from a word to a word
@@ -213,16 +280,27 @@ d="M2 9h26"/></svg> The arcs of the best tree, the most probable of all, have th
 text.</li>
 <li class="gold-key"><svg viewBox="0 0 30 18" width="30" height="18" aria-hidden="true"><path
 class="arc gold" d="M2 9h26"/></svg> An arc of the gold tree, the annotated one, that the best tree
-does not have.</li>
+does not have. <span class="gold-relation">◆ nsubj</span> is a relation of the gold tree, whatever
+arcs are drawn.</li>
 <li><mark>word</mark> It is uncertain what this word depends on. Its number is the entropy in nats:
 0 means certain, 0.7 is a toss-up between two heads, 1.1 between three.</li>
 <li class="needs-script"><b>Choose a word</b> to see its possible heads. Fix or forbid one, and all
-numbers follow.</li></ul>
-<p class="keys needs-script">Keys: <kbd>Tab</kbd> goes to the words, then to the trees of a
-sentence. <kbd>←</kbd> <kbd>→</kbd> go through them. On a word, <kbd>Enter</kbd> lists its heads;
-there <kbd>↑</kbd> <kbd>↓</kbd> choose one, <kbd>Enter</kbd> fixes it, <kbd>Delete</kbd> forbids it,
-<kbd>Esc</kbd> closes the list. On a tree, <kbd>↑</kbd> <kbd>↓</kbd> go to other sentences.
-<kbd>Ctrl</kbd> <kbd>Z</kbd> takes the last choice back.</p></details>"""
+numbers follow. Your decisions stay in this browser; <b>Save</b> writes them into the corpus.</li>
+<li class="needs-script"><b>Decide</b> asks for the word whose head settles most, then for the next
+one.</li></ul>
+<table class="keys needs-script"><caption>Keys</caption><tbody>
+<tr><td><kbd>d</kbd></td><td>decide: ask the most valuable question</td></tr>
+<tr><td><kbd>1</kbd> … <kbd>9</kbd></td><td>answer the question, or fix this head of the
+list</td></tr>
+<tr><td><kbd>b</kbd></td><td>the best tree of this sentence is right</td></tr>
+<tr><td><kbd>s</kbd></td><td>skip the question</td></tr>
+<tr><td><kbd>u</kbd> or <kbd>Ctrl</kbd> <kbd>Z</kbd></td><td>undo</td></tr>
+<tr><td><kbd>n</kbd> <kbd>p</kbd></td><td>next and previous sentence</td></tr>
+<tr><td><kbd>←</kbd> <kbd>→</kbd></td><td>go through the words, or the trees of a sentence</td></tr>
+<tr><td><kbd>Enter</kbd></td><td>on a word: list its heads; in the list: fix this head</td></tr>
+<tr><td><kbd>Delete</kbd></td><td>in the list: forbid this head</td></tr>
+<tr><td><kbd>Esc</kbd></td><td>close the list, or stop deciding</td></tr>
+</tbody></table></div></details>"""
 
 
 class _Sentence:
@@ -249,8 +327,11 @@ class _Sentence:
             padded = np.full(picture.distribution.log_weights.shape[-1], -1, dtype=np.int32)
             padded[:size] = self.gold
             self.gold_probability = float(np.exp(picture.distribution.log_prob(padded)))
-        columns = (picture.parts_of_speech, picture.relations)
-        self.below = [list(column) for column in columns if column is not None]
+        self.below = [] if picture.parts_of_speech is None else [list(picture.parts_of_speech)]
+        self.gold_row = None
+        if picture.relations is not None:  # marked, because the arcs that are drawn may be others
+            self.gold_row = len(self.below)
+            self.below.append(["" if name == "_" else f"◆ {name}" for name in picture.relations])
 
 
 def _section(picture: Picture, number: int, num_trees: int, *, explore: bool) -> str:
@@ -272,6 +353,7 @@ def _section(picture: Picture, number: int, num_trees: int, *, explore: bool) ->
         right_to_left=sentence.right_to_left,
         identifier=f"d{number}",
         below=sentence.below,
+        gold_row=sentence.gold_row,
     )
     is_long = " long" if diagram.width > _SHEET else ""
     slices = _slices(diagram, f"d{number}", sentence.right_to_left) if is_long else ""
@@ -283,17 +365,28 @@ def _section(picture: Picture, number: int, num_trees: int, *, explore: bool) ->
         f'data-entropy="{sentence.entropy:.2f}">'
         f'<h2 id="h{number}" tabindex="-1" title="{escape(picture.sent_id)}">'
         f"<bdi>{escape(picture.sent_id)}</bdi></h2>"
-        f'<p class="text"{direction}>{escape(text)}</p>{_summary(sentence)}'
+        f'<p class="text"{direction}>{escape(text)}</p>'
         f'<div class="scroll main"{direction} role="group" aria-label="Arcs with their '
         f'probabilities">{diagram.svg}</div>{slices}'
+        f'<details class="rest"><summary>{_brief(sentence)}</summary>{_summary(sentence)}'
         f'<div class="facts">{_uncertain_words(sentence)}</div>'
-        f"{_trees(sentence, number)}"
-        f'<script type="application/json">{_data(sentence, explore=explore)}</script></section>\n'
+        f"{_trees(sentence, number)}</details>"
+        f'<script type="application/json">{_json(_data(sentence, explore=explore))}</script>'
+        "</section>\n"
     )
 
 
-def _data(sentence: _Sentence, *, explore: bool) -> str:
-    """Write what the scripts need, as JSON that cannot end the element it is in."""
+def _brief(sentence: _Sentence) -> str:
+    """Sum a sentence up in a line; facts.js writes the same."""
+    number = _effective_number(sentence.entropy)
+    return (
+        f'Best tree <b class="best">{percent(sentence.best_probability)}</b>, '
+        f'as uncertain as <b class="number">{number}</b> equally likely trees'
+    )
+
+
+def _data(sentence: _Sentence, *, explore: bool) -> dict[str, Any]:
+    """Gather what the scripts need."""
     picture, marginals = sentence.picture, sentence.marginals
     data: dict[str, Any] = {
         "id": printable(picture.sent_id),
@@ -301,6 +394,8 @@ def _data(sentence: _Sentence, *, explore: bool) -> str:
         "slots": [round(slot) for slot in slots(picture.tokens, sentence.below)],
         "rtl": sentence.right_to_left,
         "best": sentence.best.tolist(),
+        "entropy": sentence.entropy,
+        "entropies": [round(float(entropy), 4) for entropy in sentence.entropies],
         "trees": [
             [float(f"{probability:.6g}"), _differences(heads, sentence.best)]
             for heads, probability in zip(sentence.trees, sentence.probabilities, strict=True)
@@ -319,7 +414,6 @@ def _data(sentence: _Sentence, *, explore: bool) -> str:
     if reason:
         heads, dependents = np.nonzero(marginals >= 0.01)
         data["reason"] = reason
-        data["entropies"] = [round(float(entropy), 3) for entropy in sentence.entropies]
         data["arcs"] = [
             [head, dependent, round(float(marginals[head, dependent]), 4)]
             for head, dependent in zip(heads.tolist(), dependents.tolist(), strict=True)
@@ -332,8 +426,7 @@ def _data(sentence: _Sentence, *, explore: bool) -> str:
         data["single"] = type(picture.distribution).__name__ == "DependencyTrees"
         data["bytes"] = stored.itemsize
         data["scores"] = base64.b64encode(stored.tobytes()).decode()
-    text = json.dumps(data, ensure_ascii=False, separators=(",", ":"))
-    return text.replace("<", "\\u003c")
+    return data
 
 
 def _differences(heads: NDArray[np.intp], best: NDArray[np.intp]) -> list[list[int]]:

@@ -1,0 +1,89 @@
+// The sentences of the page with what was decided about them.  A sentence is only computed once it is
+// looked at, or has decisions.
+const corpus = (() => {
+  class Corpus {
+    #made = new Map(); // choices, by the number of the sentence
+    #listeners = [];
+
+    // `data` are the sentences as page.py writes them, `store` is of decisions.js.
+    constructor(data, store) {
+      this.data = data;
+      this.store = store;
+      this.size = data.length;
+      this.ofOtherScores = new Set(); // sentences whose decisions were made with other scores
+      this.refused = new Set(); // sentences whose kept decisions no tree has
+    }
+    // Called with the number of a sentence and the event, after each step anywhere.
+    listen(listener) {
+      this.#listeners.push(listener);
+    }
+    choicesOf(index) {
+      if (this.#made.has(index)) return this.#made.get(index);
+      const sentence = choices.readSentence(this.data[index]), made = new choices.Choices(sentence);
+      this.#made.set(index, made);
+      if (!sentence.graph) return made;
+      const kept = this.store.load(sentence);
+      if (kept) {
+        if (kept.isOfOtherScores) this.ofOtherScores.add(index);
+        if (!this.#try(() => made.begin(kept.state))) this.refused.add(index);
+      }
+      made.listen((event) => {
+        // What a link says is kept as soon as the reader works on it.
+        if (event.kind !== "refused" && event.kind !== "linked") this.store.save(sentence, made.state);
+        for (const listener of this.#listeners) listener(index, event);
+      });
+      return made;
+    }
+    // Open the sentences that have decisions of an earlier visit.
+    openKept() {
+      this.data.forEach((data, index) => data.scores && this.store.load(data) && this.choicesOf(index));
+    }
+    hasDecisions(index) {
+      return Boolean(this.#made.get(index)?.count);
+    }
+    get decided() {
+      return [...this.#made.keys()].filter((index) => this.hasDecisions(index)).sort((a, b) => a - b);
+    }
+    // Take decisions of a file over.  Returns { taken, refused, missing, differing, damaged,
+    // ofOtherScores }, each a list of ids.
+    take(text) {
+      const { found, ...answer } = decisions.fromFile(text, this.data);
+      const taken = [], refused = [], ofOtherScores = [];
+      for (const { index, state, isOfOtherScores } of found) {
+        const { id } = this.data[index], made = this.choicesOf(index);
+        if (!this.#try(() => made.restore(state))) refused.push(id);
+        else {
+          taken.push(id);
+          if (isOfOtherScores) ofOtherScores.push(id);
+        }
+      }
+      return { taken, refused, ofOtherScores, ...answer };
+    }
+    toFile() {
+      return decisions.toFile(this.decided.map((index) => [this.data[index], this.#made.get(index).state]));
+    }
+
+    // ---- for the queue --------------------------------------------------------------------------
+    // What the answer about each word is worth, by number; nothing for sentences without scores.
+    valuesOf(index) {
+      if (!this.data[index].scores) return null;
+      return this.#made.get(index)?.values ?? this.data[index].entropies;
+    }
+    entropyAtFirst(index) {
+      return this.data[index].entropy;
+    }
+    entropyOf(index) {
+      return this.#made.get(index)?.entropy ?? this.data[index].entropy;
+    }
+
+    #try(step) {
+      try {
+        return step();
+      } catch {
+        return false; // arcs that the sentence does not have
+      }
+    }
+  }
+
+  return { Corpus };
+})();

@@ -1,0 +1,90 @@
+// Which question to ask next.  The head of a word is a function of the tree, so to learn it removes,
+// on average, exactly its own entropy from that of the trees: the word with the largest entropy is
+// the question that settles most.
+const queue = (() => {
+  const LEAST_ASKED = SIZES.UNCERTAIN_NATS; // nats
+  const SETTLED = 0.05; // of a sentence's entropy: with less than that left, it counts as settled
+  const MOST_NAMED = 3;
+
+  class Queue {
+    #skipped = new Set();
+    #answered = []; // the sentences that were decided about here, in order
+
+    // `corpus` has `size`, and for each sentence an `entropyOf` and the values of its words.
+    constructor(corpus) {
+      this.corpus = corpus;
+    }
+    // The most valuable open question { index, word, value }: of sentence `near`, if it has any.
+    next(near = null) {
+      let best = null;
+      const look = (index) => {
+        this.corpus.valuesOf(index)?.forEach((value, word) => {
+          if (value < LEAST_ASKED || this.#skipped.has(`${index} ${word}`)) return;
+          if (!best || value > best.value) best = { index, word, value };
+        });
+      };
+      if (near !== null) look(near);
+      for (let index = 0; index < this.corpus.size && (near === null || !best || best.index !== near); ++index)
+        look(index);
+      return best;
+    }
+    skip({ index, word }) {
+      this.#skipped.add(`${index} ${word}`);
+    }
+    get numSkipped() {
+      return this.#skipped.size;
+    }
+    askAgain() {
+      this.#skipped.clear();
+    }
+    // Remember an answer, so that it can be taken back wherever it was given.
+    answered(index) {
+      this.#answered.push(index);
+    }
+    lastAnswered() {
+      return this.#answered.pop() ?? null;
+    }
+    // How far the corpus is: entropy in nats, at first and now, and how many words are worth asking for.
+    progress() {
+      let before = 0, left = 0, questions = 0;
+      for (let index = 0; index < this.corpus.size; ++index) {
+        const values = this.corpus.valuesOf(index);
+        if (!values) continue;
+        before += this.corpus.entropyAtFirst(index);
+        left += this.corpus.entropyOf(index);
+        questions += values.filter((value) => value >= LEAST_ASKED).length;
+      }
+      return { before, left, questions };
+    }
+  }
+
+  // What each of these heads of a word would leave: { entropy, settled }, in nats, and the other
+  // words that would no longer be uncertain; null if no tree has it.
+  const consequences = (choices, word, heads) => {
+    const before = choices.headEntropies;
+    return heads.map((head) => {
+      const answer = choices.suppose([{ kind: "fix", head, dependent: word }]);
+      if (answer.leftOut) return null;
+      const after = choices.headEntropiesOf(answer);
+      const settled = [...before.keys()].filter((j) =>
+        j && j !== word && before[j] >= LEAST_ASKED && after[j] < LEAST_ASKED);
+      return { entropy: answer.entropy, settled };
+    });
+  };
+
+  // How many answers, each the likeliest one to the best question, settle a sentence.
+  const answersNeeded = (choices) => {
+    const decisions = [];
+    let answer = choices.now;
+    while (answer.entropy > SETTLED * choices.whole.entropy && decisions.length < choices.sentence.n) {
+      const entropies = choices.headEntropiesOf(answer);
+      const dependent = entropies.indexOf(Math.max(...entropies));
+      const [{ head }] = choices.likeliestHeads(dependent, 1, answer);
+      decisions.push({ kind: "fix", head, dependent });
+      answer = choices.suppose(decisions);
+    }
+    return decisions.length;
+  };
+
+  return { Queue, consequences, answersNeeded, LEAST_ASKED, MOST_NAMED };
+})();
