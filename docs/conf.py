@@ -12,11 +12,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from docutils import nodes
+from docutils.utils.math import MathError
 from docutils.utils.math.latex2mathml import tex2mathml
+from sphinx.util import logging
 
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
     from sphinx.util.docutils import SphinxTranslator
+
+logger = logging.getLogger(__name__)
 
 project = "arborand"
 author = "The arborand developers"
@@ -44,7 +48,7 @@ exclude_patterns = [".venv", "build", "dist"]
 
 # ---- Markdown
 
-myst_enable_extensions = ["colon_fence", "html_image"]
+myst_enable_extensions = ["colon_fence", "dollarmath", "html_image"]
 myst_heading_anchors = 3  # the anchors that repository browsers make
 # Console blocks show commands with what they print, of which only the commands are shell.
 suppress_warnings = ["misc.highlighting_failure"]
@@ -68,7 +72,10 @@ html_math_renderer = "mathml"  # browsers show MathML themselves: nothing is loa
 def visit_math(translator: SphinxTranslator, node: nodes.math | nodes.math_block) -> None:
     """Write a formula as MathML."""
     is_block = isinstance(node, nodes.math_block)
-    translator.body.append(tex2mathml(node.astext(), as_block=is_block))
+    try:
+        translator.body.append(tex2mathml(node.astext(), as_block=is_block))
+    except MathError as error:
+        logger.warning("formula %r: %s", node.astext(), error, location=node)
     raise nodes.SkipNode
 
 
