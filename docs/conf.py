@@ -133,6 +133,7 @@ CONTENTS = {
         "": [
             "/docs/api/dependency_trees",
             "/docs/api/spanning_trees",
+            "/docs/api/labelled_trees",
             "/docs/api/sparse_spanning_trees",
             "/docs/api/draws",
             "/docs/api/best_trees",

@@ -16,6 +16,7 @@ import numpy as np
 from arborand import (
     BiasedSamplerWarning,
     DependencyTrees,
+    LabelledTrees,
     SpanningTrees,
     SparseSpanningTrees,
 )
@@ -137,6 +138,25 @@ def answers_of(trees):
     return found
 
 
+def labelled_answers(kind):
+    """Draw and list labelled trees.
+
+    NumPy's exp differs between machines in the last digit, so numbers are rounded.
+    """
+    matrices = [scores(seed, 6, 4.0, density=0.7) for seed in range(20, 25)]
+    labelled = LabelledTrees(np.stack(matrices, axis=-1), kind=kind)
+    heads, labels = labelled.sample(NUM_DRAWS, rng=SEED)
+    draws = labelled.sample_without_replacement(NUM_DRAWS, rng=SEED)
+    best = labelled.best_trees(NUM_DRAWS)
+    return {
+        "log_partition": round(float(labelled.log_partition()), 10),
+        "sample": [heads.tolist(), labels.tolist()],
+        "without replacement": [draws.heads.tolist(), draws.labels.tolist()],
+        "perturbed_log_prob": draws.perturbed_log_prob.round(10).tolist(),
+        "best_trees": [best.heads.tolist(), best.labels.tolist()],
+    }
+
+
 def compute():
     """Compute all values: graph, kind of tree, question."""
     found = {}
@@ -150,6 +170,8 @@ def compute():
             }
     for name, trees in edge_lists().items():
         found[f"{name}, SparseSpanningTrees"] = answers_of(trees)
+    for kind in (SpanningTrees, DependencyTrees):
+        found[f"labelled, {kind.__name__}"] = labelled_answers(kind)
     return found
 
 

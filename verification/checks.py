@@ -30,6 +30,7 @@ from arborand.paper import reference
 from verification.calibration import calibration_trial, judge_not_too_small
 from verification.graphs import graph
 from verification.judges import judge_arcs_of, judge_consecutive, judge_inclusion
+from verification.labelled_checks import LABELLED_CHECKS, LABELLED_DISTINCT
 from verification.laws import FloatArray, law_of
 from verification.ledger import Check, require_unique
 from verification.library_checks import LIBRARY_CHECKS
@@ -208,6 +209,8 @@ CHECKS: tuple[Check, ...] = (
     *SHARP_CHECKS,
     *SPARSE_CHECKS,
     *NETWORKX_CHECKS,
+    *LABELLED_CHECKS,
+    *LABELLED_DISTINCT,
 )
 """Every registered check."""
 

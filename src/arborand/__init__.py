@@ -18,6 +18,7 @@ from arborand.errors import (
     TooMuchWorkError,
     WalkTooLongError,
 )
+from arborand.labelled import LabelledTrees
 from arborand.padding import pad
 from arborand.sparse_graphs import SparseSpanningTrees
 from arborand.without_replacement import Draw, Draws
@@ -32,6 +33,7 @@ __all__ = [
     "Draws",
     "InvalidTreeError",
     "InvalidWeightsError",
+    "LabelledTrees",
     "NoTreeError",
     "PrecisionError",
     "SpanningTrees",

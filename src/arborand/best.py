@@ -43,12 +43,15 @@ class BestTrees:
         How many trees were found of each graph.
     exhausted : ndarray of bool, shape batch_shape
         Whether these are all the trees there are, although more were asked for.
+    labels : ndarray of int32, in the shape of `heads`, or None
+        The label of each word's arc, of :class:`LabelledTrees`.
     """
 
     heads: NDArray[np.int32]
     log_prob: NDArray[np.float64]
     num_found: NDArray[np.int64]
     exhausted: NDArray[np.bool_]
+    labels: NDArray[np.int32] | None = None
 
     def __len__(self) -> int:
         return len(self.heads)
@@ -65,6 +68,7 @@ class BestTree:
 
     heads: NDArray[np.int32]
     log_prob: NDArray[np.float64]
+    labels: NDArray[np.int32] | None = None
 
 
 def best_tree(graphs: Graphs, *, workers: int = 1) -> NDArray[np.int32]:
@@ -94,7 +98,7 @@ def best_trees(
         rows,
         num_found,
     )
-    exhausted = find_exhausted(k, num_found, graphs, on_exhausted)
+    exhausted = find_exhausted(k, num_found, graphs.batch_shape, on_exhausted)
     heads = trees_first(rows, num_found, graphs)
     return BestTrees(
         heads,

@@ -75,14 +75,14 @@ def room_for(k: int, graphs: Graphs, num_numbers: int, iterator: str) -> int:
 
 
 def find_exhausted(
-    k: int, num_found: NDArray[np.int64], graphs: Graphs, on_exhausted: str
+    k: int, num_found: NDArray[np.int64], batch_shape: tuple[int, ...], on_exhausted: str
 ) -> NDArray[np.bool_]:
     """Mark the graphs that have fewer than k trees, or raise an error that names the first."""
     exhausted: NDArray[np.bool_] = num_found < k
     if on_exhausted == "raise" and exhausted.any():
         graph = int(np.flatnonzero(exhausted)[0])
-        index = ", ".join(str(int(i)) for i in np.unravel_index(graph, graphs.batch_shape))
-        where = f" of batch item [{index}]" if graphs.batch_shape else ""
+        index = ", ".join(str(int(i)) for i in np.unravel_index(graph, batch_shape))
+        where = f" of batch item [{index}]" if batch_shape else ""
         count = int(num_found[graph])
         raise SupportExhaustedError(
             f"k is {k}, but the graph{where} has only {count} tree{'s' if count > 1 else ''}; ask "

@@ -20,10 +20,17 @@ import numpy as np
 
 from arborand.recognition import foreign_generator
 
-Seed: TypeAlias = int | np.integer | np.random.Generator | np.random.SeedSequence | None
+
+class Key(tuple[int, int]):
+    """A key of a call, with which it may make other calls: it passes as ``rng``."""
+
+    __slots__ = ()
 
 
-def stream_key(rng: Seed) -> tuple[int, int]:
+Seed: TypeAlias = int | np.integer | np.random.Generator | np.random.SeedSequence | Key | None
+
+
+def stream_key(rng: Seed) -> Key:
     """Turn what the caller passed as ``rng`` into a key.
 
     Raises
@@ -42,6 +49,8 @@ def stream_key(rng: Seed) -> tuple[int, int]:
         return _key_of(rng)
     if rng is None:
         return _key_of(np.random.SeedSequence())
+    if isinstance(rng, Key):
+        return rng
     if not isinstance(rng, int | np.integer) or isinstance(rng, bool):
         found = foreign_generator(rng)
         if found is not None:
@@ -55,24 +64,26 @@ def stream_key(rng: Seed) -> tuple[int, int]:
     return _key_of_integer(int(rng))
 
 
-def _next_key(bits: np.random.BitGenerator) -> tuple[int, int]:
+def _next_key(bits: np.random.BitGenerator) -> Key:
     """Take two numbers out of a Generator: those of ``integers(2**64, size=2, dtype=uint64)``.
 
     That call takes as long as drawing a small tree does.
     """
     interface = bits.ctypes
     with bits.lock:
-        return (
-            interface.next_uint64(interface.state_address),
-            interface.next_uint64(interface.state_address),
+        return Key(
+            (
+                interface.next_uint64(interface.state_address),
+                interface.next_uint64(interface.state_address),
+            )
         )
 
 
 @lru_cache(maxsize=256)  # mixing a seed takes longer than drawing a small tree
-def _key_of_integer(seed: int) -> tuple[int, int]:
+def _key_of_integer(seed: int) -> Key:
     return _key_of(np.random.SeedSequence(seed))
 
 
-def _key_of(sequence: np.random.SeedSequence) -> tuple[int, int]:
+def _key_of(sequence: np.random.SeedSequence) -> Key:
     first, second = sequence.generate_state(2, np.uint64)
-    return int(first), int(second)
+    return Key((int(first), int(second)))

@@ -124,7 +124,7 @@ def check_log_weights(
     graphs = _at_once(log_weights, lengths, kind, orientation, are_weights=False)
     if graphs is not None:
         return graphs
-    given = Given(_as_array(log_weights, name), name, orientation, True)
+    given = Given(real_array(log_weights, name), name, orientation, True)
     graphs, suspicion, graph = _check(given, lengths, kind)
     if stacklevel is not None and (suspicion != _NONE or given.array.shape == (3, 3)):
         _warn_if_suspicious(given, graphs, suspicion, graph, stacklevel + 1)
@@ -142,7 +142,7 @@ def check_weights(
     graphs = _at_once(weights, lengths, kind, orientation, are_weights=True)
     if graphs is not None:
         return graphs
-    given = Given(_as_array(weights, "weights"), "weights", orientation, False)
+    given = Given(real_array(weights, "weights"), "weights", orientation, False)
     return _check(given, lengths, kind)[0]
 
 
@@ -223,7 +223,7 @@ class Given:
         return f"{self.name}{_brackets(index)} is {self.array[index]}"
 
 
-def _as_array(values: ArrayLike, name: str) -> NDArray[Any]:
+def real_array(values: ArrayLike, name: str) -> NDArray[Any]:
     """Read something as an array of real numbers."""
     if type(values) is not np.ndarray:
         if isinstance(values, np.ma.MaskedArray):

@@ -55,6 +55,8 @@ class Draws:
         How many trees each graph has given.
     exhausted : ndarray of bool, shape batch_shape
         Whether these are all the trees there are, although more were asked for.
+    labels : ndarray of int32, in the shape of `heads`, or None
+        The label of each word's arc, of :class:`LabelledTrees`.
     """
 
     heads: NDArray[np.int32]
@@ -63,6 +65,7 @@ class Draws:
     perturbed_log_prob: NDArray[np.float64]
     num_drawn: NDArray[np.int64]
     exhausted: NDArray[np.bool_]
+    labels: NDArray[np.int32] | None = None
 
     def __len__(self) -> int:
         return len(self.heads)
@@ -81,6 +84,7 @@ class Draw:
     log_prob: NDArray[np.float64]
     log_remaining: NDArray[np.float64]
     perturbed_log_prob: NDArray[np.float64]
+    labels: NDArray[np.int32] | None = None
 
 
 def sample_without_replacement(
@@ -117,7 +121,7 @@ def sample_without_replacement(
         num_drawn,
         -1 if most_repeats is None else most_repeats,
     )
-    exhausted = find_exhausted(k, num_drawn, graphs, on_exhausted)
+    exhausted = find_exhausted(k, num_drawn, graphs.batch_shape, on_exhausted)
     log_prob, log_remaining, perturbed = (
         numbers_first(numbers[..., i], num_drawn, graphs) for i in range(3)
     )
@@ -153,10 +157,8 @@ def iterate_without_replacement(
     ]
     shape = graphs.batch_shape
     for heads, numbers in side_by_side(sequences, graphs.size, 3):
-        yield Draw(
-            heads.reshape(*shape, graphs.size),
-            *(numbers[:, i].reshape(shape)[()] for i in range(3)),
-        )
+        log_prob, log_remaining, perturbed = (numbers[:, i].reshape(shape)[()] for i in range(3))
+        yield Draw(heads.reshape(*shape, graphs.size), log_prob, log_remaining, perturbed)
 
 
 def switch_below(method: str | None, graphs: Graphs) -> NDArray[np.float64]:

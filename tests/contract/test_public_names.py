@@ -37,6 +37,7 @@ PUBLIC_NAMES = {
     "Draws",
     "InvalidTreeError",
     "InvalidWeightsError",
+    "LabelledTrees",
     "NoTreeError",
     "PrecisionError",
     "SpanningTrees",

@@ -2,12 +2,22 @@
 
 import pytest
 
-from verification.checks import CALIBRATION, CHECKS, NETWORKX_CHECKS, REFERENCE, TWINS
+from verification.checks import (
+    CALIBRATION,
+    CHECKS,
+    LABELLED_DISTINCT,
+    NETWORKX_CHECKS,
+    REFERENCE,
+    TWINS,
+)
 from verification.ledger import NUM_CHECKS, alpha_per_check
 
 # The judges' own laws (the paper's algorithms, the harness itself, samplers in Python), those of
-# NetworkX, and sparse graphs on which walks are long and nothing cuts them short.
-SLOW = {check.name for check in (*REFERENCE, *CALIBRATION, *TWINS, *NETWORKX_CHECKS)} | {
+# NetworkX, distinct labelled trees, and sparse graphs on which walks are long and nothing cuts them
+# short.
+SLOW = {
+    check.name for check in (*REFERENCE, *CALIBRATION, *TWINS, *NETWORKX_CHECKS, *LABELLED_DISTINCT)
+} | {
     "sparse sample, bound_pair_4",
     "sparse sample, nested_traps_4",
     "sparse sample, tiny_roots_3",

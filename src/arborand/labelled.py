@@ -1,0 +1,913 @@
+r"""Trees with labelled arcs, over any kind of tree.
+
+A labelled tree is a tree of a graph with one arc for each label, so
+
+.. math:: P(t, l) = P(t) \prod_j P(l_j \mid h_j \to j),
+
+where P(t) is the law of trees whose weights are sums over labels.  Everything here is made of that
+law, by the public methods of its distribution, and of the labels of single arcs.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+
+from arborand.arguments import check_choice, check_count, check_index, check_size, explain_arguments
+from arborand.best import BestTree, BestTrees
+from arborand.distinct import InterruptibleIterator, find_exhausted, side_by_side
+from arborand.distributions import DependencyTrees, TreeDistribution
+from arborand.errors import InvalidTreeError, InvalidWeightsError
+from arborand.labellings import best_labellings, draw_distinct, draw_labels
+from arborand.randomness import stream_key
+from arborand.trees import check_integers
+from arborand.validation import DEPENDENT_HEAD, HEAD_DEPENDENT, real_array
+from arborand.without_replacement import Draw, Draws
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from numpy.typing import ArrayLike, NDArray
+
+    from arborand.labellings import Rows, RowsOfTrees
+    from arborand.randomness import Seed
+
+    HeadsAndLabels = tuple[NDArray[np.int32], NDArray[np.int32]]
+
+_LOWEST = -np.finfo(np.float64).max
+# Scores are worked on so many at a time, which stay in the cache.
+_AT_ONCE = 2**15
+
+
+@explain_arguments
+class LabelledTrees:
+    """The distribution over the trees of a graph whose arcs have labels.
+
+    The probability of a labelled tree is in proportion to the product of the weights of its
+    labelled arcs.  A labelled tree is a pair of integer arrays, `heads` and `labels`, which hold -1
+    for the root and for padding.  Methods that are not explained here do what those of
+    `DependencyTrees` do, for labelled trees.
+
+    Parameters
+    ----------
+    log_weights : array_like, shape (n + 1, n + 1, L) or (..., m, m, L)
+        ``log_weights[head, dependent, label]``; -inf where the arc cannot have the label.  An arc
+        without any label is absent.  Column 0 and the diagonal are ignored.  Float32 stays float32
+        in memory.
+    kind : class
+        Which trees: `DependencyTrees`, `SpanningTrees` or another distribution over trees.
+    labels : sequence of str, optional
+        The names of the L labels.
+    lengths : array_like of int, optional
+        The number of words of each graph of a padded batch.
+    orientation : {"head,dependent", "dependent,head"}
+        What the two axes before that of the labels stand for.
+
+    Raises
+    ------
+    InvalidWeightsError, NoTreeError
+        If the array is not a labelled graph, or has no tree.
+
+    Notes
+    -----
+    Answers are right to 1e-13 + 1.2e-16 D relative, where D adds up how far the arcs of a tree are
+    below the best scores of their words.
+
+    Examples
+    --------
+    >>> scores = np.log([[[1, 1], [1, 3], [2, 2]], [[1, 1], [1, 1], [3, 1]], [[1, 1]] * 3])
+    >>> d = LabelledTrees(scores, labels=["subject", "object"])
+    >>> d
+    LabelledTrees(DependencyTrees, 2 words, 4 arcs, 2 labels)
+    >>> heads, labels = d.best_tree()
+    >>> heads.tolist(), [d.labels[label] for label in labels[1:]]
+    ([-1, 0, 1], ['object', 'subject'])
+    """
+
+    def __init__(
+        self,
+        log_weights: ArrayLike,
+        *,
+        kind: type[TreeDistribution] = DependencyTrees,
+        labels: Sequence[str] | None = None,
+        lengths: ArrayLike | None = None,
+        orientation: str = HEAD_DEPENDENT,
+    ) -> None:
+        if not (isinstance(kind, type) and issubclass(kind, TreeDistribution)):
+            raise TypeError(f"kind must be a class such as DependencyTrees, not {kind!r}")
+        scores, best, top = _check_scores(log_weights, "log_weights")
+        tops = kind(top, lengths=lengths, orientation=orientation)
+        if orientation == DEPENDENT_HEAD:
+            scores, best = scores.swapaxes(-2, -3).copy(), best.swapaxes(-1, -2).copy()
+        self._set(scores, tops, _check_names(labels, scores.shape[-1]), False, best)
+
+    @classmethod
+    def from_trees(
+        cls,
+        trees: TreeDistribution,
+        label_log_weights: ArrayLike,
+        *,
+        labels: Sequence[str] | None = None,
+    ) -> Self:
+        """Give the arcs of a distribution labels: P(label | arc) is the softmax of their scores.
+
+        The trees keep their law.  This is for parsers that score arcs and labels separately.
+
+        Parameters
+        ----------
+        trees : SpanningTrees, DependencyTrees or another distribution over trees
+        label_log_weights : array_like, shape ``(*batch_shape, m, m, L)``
+            ``[head, dependent, label]``; -inf where the arc cannot have the label.
+        labels : sequence of str, optional
+            The names of the L labels.
+
+        Examples
+        --------
+        >>> from arborand import SpanningTrees
+        >>> d = LabelledTrees.from_trees(SpanningTrees(np.zeros((3, 3))), np.zeros((3, 3, 2)))
+        >>> float(np.exp(d.entropy()).round(6))  # 3 trees with 4 labellings each
+        12.0
+        """
+        if not isinstance(trees, TreeDistribution):
+            raise TypeError(
+                f"trees must be a distribution such as DependencyTrees, not {type(trees).__name__}"
+            )
+        scores, best, top = _check_scores(label_log_weights, "label_log_weights")
+        if scores.shape[:-1] != trees.log_weights.shape:
+            raise InvalidWeightsError(
+                f"label_log_weights has shape {scores.shape}: expected the shape of the trees' "
+                f"log-weights, {trees.log_weights.shape}, and an axis for the labels"
+            )
+        bad = (trees.log_weights > -np.inf) & ~np.isfinite(top)
+        if bad.any():
+            index = np.argwhere(bad)[0].tolist()
+            raise InvalidWeightsError(
+                f"the highest of label_log_weights{index} is {top[tuple(index)]}, and the trees "
+                "have the arc: give it a label of finite score, and -inf to labels it cannot have"
+            )
+        names = _check_names(labels, scores.shape[-1])
+        return cls.__new__(cls)._set(scores, trees, names, True, best)
+
+    def _set(
+        self,
+        scores: NDArray[np.floating],
+        base: TreeDistribution,
+        names: tuple[str, ...] | None,
+        keeps_trees: bool,
+        best: NDArray[np.intp] | None = None,
+    ) -> Self:
+        """Remember checked scores, flat over the batch, and the distribution they belong to.
+
+        That is the one of the trees with their best labels, or of the trees whose law is kept.
+        """
+        self._base, self._names, self._keeps_trees = base, names, keeps_trees
+        self._scores = scores.reshape(math.prod(base.batch_shape), *scores.shape[-3:])
+        best = scores.argmax(axis=-1) if best is None else best
+        self._best: NDArray[Any] = best.reshape(self._scores.shape[:-1])
+        self._scores[self._flat(base.log_weights) == -np.inf] = -np.inf
+        self._scores.flags.writeable = False
+        return self
+
+    # ---- what it is made of
+
+    @property
+    def trees(self) -> TreeDistribution:
+        """The distribution of the trees without their labels.
+
+        Its log-weights are sums over labels, relative to the best score of each word.  So its log Z
+        is less than `log_partition` by the sum of these best scores.  After `from_trees`, it is the
+        distribution that was given.
+        """
+        return self._base if self._keeps_trees else self._summed
+
+    @property
+    def log_weights(self) -> NDArray[np.floating]:
+        """The scores [head, dependent, label]: -inf where nothing is read."""
+        if not self._keeps_trees:
+            return self._shaped(self._scores)
+        joint: NDArray[np.floating] = self._log_chances(...)
+        return self._shaped(joint) + self._base.log_weights[..., None]
+
+    @property
+    def labels(self) -> tuple[str, ...] | None:
+        """The names of the labels, if they have names."""
+        return self._names
+
+    @property
+    def num_labels(self) -> int:
+        """The number of labels."""
+        return int(self._scores.shape[-1])
+
+    @property
+    def lengths(self) -> NDArray[np.int32]:
+        """The number of words of each graph, in the shape of the batch."""
+        return self._base.lengths
+
+    @property
+    def batch_shape(self) -> tuple[int, ...]:
+        """The shape of the batch: ``()`` for a single graph."""
+        return self._base.batch_shape
+
+    def __len__(self) -> int:
+        return len(self._base)
+
+    def __getitem__(self, index: Any) -> Self:
+        """Take graphs out of a batch, with NumPy's indexing of the batch axes."""
+        base = self._base[index]
+        chosen = np.arange(len(self._scores)).reshape(self.batch_shape)[index]
+        return self._with(np.array(self._scores[chosen]), base)
+
+    def __repr__(self) -> str:
+        kind, _, rest = repr(self._base).partition("(")
+        plural = "s" if self.num_labels > 1 else ""
+        return f"{type(self).__name__}({kind}, {rest[:-1]}, {self.num_labels} label{plural})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        made = LabelledTrees.__new__, (type(self),)
+        return *made, (np.array(self._scores), self._base, self._names, self._keeps_trees)
+
+    def __setstate__(self, state: tuple[Any, ...]) -> None:
+        self._set(*state)
+
+    def _with(self, scores: NDArray[np.floating], base: TreeDistribution) -> Self:
+        made = type(self).__new__(type(self))
+        return made._set(scores, base, self._names, self._keeps_trees)
+
+    # ---- what it knows
+
+    def log_partition(self, *, workers: int = 1) -> NDArray[np.float64]:
+        """Compute log Z, the logarithm of the summed weights of all labelled trees.
+
+        Examples
+        --------
+        >>> float(np.exp(LabelledTrees(np.zeros((3, 3, 5))).log_partition()).round(6))
+        50.0
+        """
+        of_trees = self.trees.log_partition(workers=workers)
+        if self._keeps_trees:
+            return of_trees
+        terms = np.column_stack([self._word_best, np.reshape(of_trees, (-1, 1))])
+        return np.array([math.fsum(row) for row in terms]).reshape(self.batch_shape)[()]
+
+    def label_marginals(self, *, workers: int = 1) -> NDArray[np.float64]:
+        """Compute the probability of every labelled arc, in the shape of `log_weights`.
+
+        Examples
+        --------
+        >>> d = LabelledTrees(np.log([[[1, 1]] * 3, [[1, 1], [1, 1], [1, 3]], [[1, 1]] * 3]))
+        >>> d.label_marginals()[1, 2].round(4).tolist()
+        [0.1667, 0.5]
+        """
+        of_best = self._flat(self.trees.arc_marginals(workers=workers)) / (1.0 + self._rest)
+        answer = np.empty(self._scores.shape)
+        for block in _blocks(self._scores.shape):
+            weights = self._relative(block)
+            np.multiply(np.exp(weights, out=weights), of_best[block, ..., None], out=answer[block])
+        return self._shaped(answer)
+
+    def arc_marginals(self, *, workers: int = 1) -> NDArray[np.float64]:
+        """Compute the probability of every arc, whatever its label.
+
+        Examples
+        --------
+        >>> LabelledTrees(np.zeros((2, 2, 3))).arc_marginals().tolist()
+        [[0.0, 1.0], [0.0, 0.0]]
+        """
+        return self.trees.arc_marginals(workers=workers)
+
+    def root_marginals(self, *, workers: int = 1) -> NDArray[np.float64]:
+        """Compute the probability of every root arc, whatever its label.
+
+        Examples
+        --------
+        >>> LabelledTrees(np.zeros((3, 3, 2))).root_marginals().round(6).tolist()
+        [0.0, 0.5, 0.5]
+        """
+        return self.trees.root_marginals(workers=workers)
+
+    def entropy(self, *, workers: int = 1) -> NDArray[np.float64]:
+        """Compute the entropy in nats: that of the trees, plus the mean entropy of their labels.
+
+        Examples
+        --------
+        >>> float(np.exp(LabelledTrees(np.zeros((3, 3, 5))).entropy()).round(6))
+        50.0
+        """
+        of_labels = self._over_labels(lambda p, log_p: -_product(p, log_p).sum(axis=-1))
+        return self.trees.entropy(workers=workers) + self._mean(of_labels, workers)
+
+    def log_prob(self, heads: ArrayLike, labels: ArrayLike) -> NDArray[np.float64]:
+        """Compute the log-probability of labelled trees, -inf outside the support.
+
+        Parameters
+        ----------
+        heads, labels : array_like of int, shape ``(*draws, *batch_shape, m)``
+            Labelled trees, for instance as `sample` returns them.
+
+        Raises
+        ------
+        InvalidTreeError
+            If something is not a tree, or an entry of `labels` is not a label.
+
+        Examples
+        --------
+        >>> d = LabelledTrees(np.zeros((3, 3, 2)))
+        >>> float(np.exp(d.log_prob([-1, 0, 1], [-1, 1, 0])).round(6))
+        0.125
+        """
+        of_trees = np.asarray(self.trees.log_prob(heads))
+        tree: NDArray[Any] = np.asarray(heads).astype(np.intp)
+        given = self._check_labels(labels, tree.shape)
+        num_graphs, size, _ = self._best.shape
+        shape = (of_trees.size // max(1, num_graphs), num_graphs, size)
+        tree, given = (array.reshape(shape) for array in (tree, given))
+        graph, dependent = np.ogrid[:num_graphs, :size]
+        arc = (graph, tree, dependent)
+        with np.errstate(over="ignore"):
+            relative = np.subtract(self._scores[(*arc, given)], self._top[arc], dtype=np.float64)
+        of_words = relative - np.log1p(self._rest[arc])
+        of_labels = np.where(tree < 0, 0.0, of_words).sum(axis=-1)
+        answer: NDArray[np.float64] = of_trees + of_labels.reshape(of_trees.shape)
+        return answer[()]
+
+    def expectation(self, arc_values: ArrayLike, *, workers: int = 1) -> NDArray[np.float64]:
+        """Compute the mean of a sum over labelled arcs, exactly.
+
+        Parameters
+        ----------
+        arc_values : array_like, shape ``(*batch_shape, m, m, L)``
+            ``arc_values[head, dependent, label]``, finite where the arc can have the label.
+        workers : int
+            Threads that share the graphs of a batch.
+
+        Examples
+        --------
+        The expected number of arcs with label 0:
+
+        >>> d = LabelledTrees(np.zeros((4, 4, 3)))
+        >>> float(d.expectation(np.broadcast_to([1, 0, 0], (4, 4, 3))).round(6))
+        1.0
+        """
+        values = self._check_values(arc_values, "arc_values")
+        return self._mean(self._over_labels(lambda p, _, v: (p * v).sum(axis=-1), values), workers)
+
+    def variance(self, arc_values: ArrayLike, *, workers: int = 1) -> NDArray[np.float64]:
+        """Compute the variance of a sum over labelled arcs, exactly.
+
+        Examples
+        --------
+        Here the number of arcs with label 0 is binomial:
+
+        >>> d = LabelledTrees(np.zeros((4, 4, 3)))
+        >>> float(d.variance(np.broadcast_to([1, 0, 0], (4, 4, 3))).round(6))  # 3 * 1/3 * 2/3
+        0.666667
+        """
+        return np.maximum(self.covariance(arc_values, arc_values, workers=workers), 0.0)[()]
+
+    def covariance(
+        self, arc_values: ArrayLike, other: ArrayLike, *, workers: int = 1
+    ) -> NDArray[np.float64]:
+        """Compute the covariance of two sums over labelled arcs, exactly.
+
+        That of their means given the tree, plus the mean of their covariances given the tree.
+
+        Examples
+        --------
+        >>> first, second = np.zeros((2, 2, 2, 2))
+        >>> first[..., 0] = second[..., 1] = 1  # one label or the other
+        >>> float(LabelledTrees(np.zeros((2, 2, 2))).covariance(first, second).round(6))
+        -0.25
+        """
+        values = [self._check_values(arc_values, "arc_values"), self._check_values(other, "other")]
+        means = [self._over_labels(lambda p, _, v: (p * v).sum(axis=-1), one) for one in values]
+        first, second = (v - mean[..., None] for v, mean in zip(values, means, strict=True))
+        within = self._over_labels(lambda p, _, v, w: (p * v * w).sum(axis=-1), first, second)
+        between = self.trees.covariance(*map(self._shaped, means), workers=workers)
+        return between + self._mean(within, workers)
+
+    def kl_divergence(self, other: LabelledTrees, *, workers: int = 1) -> NDArray[np.float64]:
+        """Compute the Kullback-Leibler divergence from another distribution, in nats.
+
+        That of the trees, plus the mean divergence of their labels.
+
+        Examples
+        --------
+        >>> d = LabelledTrees(np.zeros((3, 3, 2)))
+        >>> float(d.kl_divergence(d))
+        0.0
+        """
+        if not isinstance(other, LabelledTrees):
+            raise TypeError(f"other must be LabelledTrees, not {type(other).__name__}")
+        if other.labels != self.labels or other._scores.shape != self._scores.shape:
+            raise ValueError(
+                "other differs from this distribution in its labels or its shape, "
+                f"{other.log_weights.shape} instead of {self.log_weights.shape}"
+            )
+        of_trees = self.trees.kl_divergence(other.trees, workers=workers)
+
+        def divergences(p: Any, log_p: Any, block: Any) -> Any:
+            log_q = other._log_chances(block)
+            with np.errstate(invalid="ignore", over="ignore"):
+                distance = log_q - log_p
+                # As p and q sum to 1, all terms of q - p - p log(q / p) are at least 0.
+                near = p * (np.expm1(distance) - distance)
+                far = np.exp(log_q) - p - p * distance
+            terms = np.where(p > 0, np.where(abs(distance) < 1, near, far), np.exp(log_q))
+            return np.maximum(terms, 0.0).sum(axis=-1)
+
+        return of_trees + self._mean(self._over_labels(divergences, None), workers)
+
+    def cross_entropy(self, other: LabelledTrees, *, workers: int = 1) -> NDArray[np.float64]:
+        """Compute the mean of minus the other's log-probability: entropy plus divergence.
+
+        Examples
+        --------
+        >>> d = LabelledTrees(np.zeros((3, 3, 2)))
+        >>> float(np.exp(d.cross_entropy(d)).round(6))
+        8.0
+        """
+        return self.entropy(workers=workers) + self.kl_divergence(other, workers=workers)
+
+    def condition(
+        self,
+        *,
+        heads: ArrayLike | None = None,
+        labels: ArrayLike | None = None,
+        allowed: ArrayLike | None = None,
+    ) -> Self:
+        """Make the distribution of the labelled trees that meet a condition.
+
+        Parameters
+        ----------
+        heads, labels : array_like of int, shape ``(*batch_shape, m)``, optional
+            Partial annotations: the head of a word, its label, or both; -1 where it is open.
+        allowed : array_like of bool, optional
+            ``allowed[head, dependent]`` or ``allowed[head, dependent, label]``: which arcs a tree
+            may contain.
+
+        Raises
+        ------
+        NoTreeError
+            If no labelled tree is left, with the reason.
+
+        Examples
+        --------
+        Only label 0 under the root, and nowhere else:
+
+        >>> allowed = np.ones((3, 3, 4), bool)
+        >>> allowed[0, :, 1:] = allowed[1:, :, 0] = False
+        >>> d = LabelledTrees(np.zeros((3, 3, 4))).condition(allowed=allowed)
+        >>> float(np.exp(d.entropy()).round(6)), d.best_tree()[1].tolist()
+        (6.0, [-1, 0, 1])
+        """
+        left = self._what_is_left(labels, allowed)
+        arcs = self._base.condition(heads=heads, allowed=self._shaped(left.any(axis=-1)))
+        left &= (self._flat(arcs.log_weights) > -np.inf)[..., None]
+        scores = np.where(left, self._scores, self._scores.dtype.type(-np.inf))
+        base = self._weighted_by(left) if self._keeps_trees else self._kind(scores.max(axis=-1))
+        return self._with(scores, base)
+
+    def log_evidence(
+        self,
+        *,
+        heads: ArrayLike | None = None,
+        labels: ArrayLike | None = None,
+        allowed: ArrayLike | None = None,
+        workers: int = 1,
+    ) -> NDArray[np.float64]:
+        """Compute the log-probability of a `condition`: -inf where no labelled tree meets it.
+
+        Examples
+        --------
+        >>> d = LabelledTrees(np.zeros((3, 3, 2)))
+        >>> float(np.exp(d.log_evidence(labels=[-1, 0, -1])).round(6))
+        0.5
+        """
+        left = self._what_is_left(labels, allowed)
+        of_arcs = self.trees.log_evidence(
+            heads=heads, allowed=self._shaped(left.any(axis=-1)), workers=workers
+        )
+        impossible = np.asarray(of_arcs) == -np.inf
+        left |= impossible.reshape(-1, 1, 1, 1) & (self._scores > -np.inf)
+        if heads is not None:
+            heads = np.where(impossible[..., None], -1, heads)
+        given = self.trees.condition(heads=heads, allowed=self._shaped(left.any(axis=-1)))
+        left &= (self._flat(given.log_weights) > -np.inf)[..., None]
+        of_both = self._weighted_by(left).log_partition(workers=workers)
+        return of_arcs + np.minimum(of_both - given.log_partition(workers=workers), 0.0)
+
+    # ---- what it draws
+
+    def sample(
+        self,
+        size: int | tuple[int, ...] | None = None,
+        *,
+        method: str | None = None,
+        rng: Seed = None,
+        workers: int = 1,
+        first_graph: int = 0,
+        first_draw: int = 0,
+    ) -> HeadsAndLabels:
+        """Draw labelled trees with replacement: heads and labels.
+
+        The heads are those that ``trees.sample`` gives for the same arguments.
+
+        Examples
+        --------
+        >>> d = LabelledTrees(np.zeros((3, 3, 2)))
+        >>> heads, labels = d.sample(5, rng=0)
+        >>> bool((heads == d.trees.sample(5, rng=0)).all()), labels.shape
+        (True, (5, 3))
+        """
+        key, first_draw = stream_key(rng), check_index(first_draw, "first_draw")
+        options: dict[str, Any] = {} if method is None else {"method": method}  # not of all kinds
+        options |= {"rng": key, "first_graph": first_graph, "first_draw": first_draw}
+        shape = check_size(size)
+        heads = self.trees.sample(shape, workers=workers, **options)
+        rows = heads.reshape(math.prod(shape), *self._best.shape[:2])
+        labels = np.full_like(rows, -1)
+        for graph, num_words in enumerate(self.lengths.flat):
+            part = (slice(None), graph, slice(1, num_words + 1))
+            labels[part] = draw_labels(
+                self._rows_of(graph), rows[part], key, first_graph + graph, first_draw
+            )
+        return heads, labels.reshape(heads.shape)
+
+    def sample_without_replacement(
+        self, k: int, *, rng: Seed = None, on_exhausted: str = "return", first_graph: int = 0
+    ) -> Draws:
+        """Draw k distinct labelled trees, each in proportion to its probability among those left.
+
+        New trees appear in the order in which ``trees.sample_without_replacement`` gives them.
+
+        Examples
+        --------
+        >>> draws = LabelledTrees(np.zeros((3, 3, 2))).sample_without_replacement(99, rng=0)
+        >>> len(draws), bool(draws.exhausted), draws.labels.shape
+        (8, True, (8, 3))
+        """
+        sequences = self._distinct(rng, first_graph)
+        heads, labels, numbers, count, exhausted = self._first(k, sequences, 3, on_exhausted)
+        log_prob, log_remaining, perturbed = np.moveaxis(numbers, -1, 0)
+        return Draws(heads, log_prob, log_remaining, perturbed, count, exhausted, labels)
+
+    def iterate_without_replacement(
+        self, *, rng: Seed = None, first_graph: int = 0
+    ) -> Iterator[Draw]:
+        """Draw distinct labelled trees lazily: the sequence of `sample_without_replacement`.
+
+        Examples
+        --------
+        >>> d = LabelledTrees(np.zeros((2, 2, 3)))
+        >>> sorted(int(draw.labels[1]) for draw in d.iterate_without_replacement(rng=0))
+        [0, 1, 2]
+        """
+        sequences = self._distinct(rng, first_graph)
+        return InterruptibleIterator(
+            Draw(heads, numbers[..., 0], numbers[..., 1], numbers[..., 2], labels)
+            for heads, labels, numbers in self._side_by_side(sequences, 3)
+        )
+
+    # ---- what is best
+
+    def best_tree(self, *, workers: int = 1) -> HeadsAndLabels:
+        """Find the best labelled tree: heads and labels.
+
+        Examples
+        --------
+        >>> heads, labels = LabelledTrees(np.zeros((3, 3, 2))).best_tree()
+        >>> heads.tolist(), labels.tolist()
+        ([-1, 0, 1], [-1, 0, 0])
+        """
+        return self._with_best_labels(self._tops.best_tree(workers=workers))
+
+    def best_trees(self, k: int, *, on_exhausted: str = "return") -> BestTrees:
+        """Find the k best labelled trees, in order: by exact score, then heads, then labels.
+
+        Examples
+        --------
+        >>> trees = LabelledTrees(np.zeros((3, 3, 2))).best_trees(3)
+        >>> trees.heads.tolist(), trees.labels.tolist()
+        ([[-1, 0, 1], [-1, 0, 1], [-1, 0, 1]], [[-1, 0, 0], [-1, 0, 1], [-1, 1, 0]])
+        """
+        sequences = self._in_order(check_count(k, "k", 0))
+        heads, labels, _, count, exhausted = self._first(k, sequences, 0, on_exhausted)
+        log_prob = self._log_prob_of_best(heads, labels)
+        return BestTrees(heads, log_prob, count, exhausted, labels)
+
+    def iterate_best_trees(self) -> Iterator[BestTree]:
+        """Find labelled trees lazily, from the best one on, until there are no more.
+
+        Examples
+        --------
+        >>> d = LabelledTrees(np.log([[[1, 1, 1], [1, 3, 2]], [[1, 1, 1]] * 2]))
+        >>> [int(tree.labels[1]) for tree in d.iterate_best_trees()]
+        [1, 2, 0]
+        """
+        return InterruptibleIterator(
+            BestTree(heads, self._log_prob_of_best(heads, labels), labels=labels)
+            for heads, labels, _ in self._side_by_side(self._in_order(None), 0)
+        )
+
+    def minimum_risk_tree(self, *, workers: int = 1) -> HeadsAndLabels:
+        """Find the labelled tree with the largest expected number of correct labelled arcs.
+
+        Examples
+        --------
+        >>> heads, labels = LabelledTrees(np.zeros((3, 3, 2))).minimum_risk_tree()
+        >>> heads.tolist(), labels.tolist()
+        ([-1, 0, 1], [-1, 0, 0])
+        """
+        best = self._flat(self.trees.arc_marginals(workers=workers)) / (1.0 + self._rest)
+        is_arc = self._flat(self._base.log_weights) > -np.inf
+        marginals = self._kind(np.where(is_arc, best, -np.inf))
+        return self._with_best_labels(marginals.best_tree(workers=workers))
+
+    # ---- the labels of arcs, with one axis for the batch
+
+    def _flat(self, array: NDArray[Any]) -> NDArray[Any]:
+        shape = self.batch_shape
+        return array.reshape(math.prod(shape), *array.shape[len(shape) :])
+
+    def _shaped(self, array: Any) -> NDArray[Any]:
+        shaped: NDArray[Any] = array.reshape(*self.batch_shape, *array.shape[1:])
+        return shaped
+
+    def _kind(self, scores: NDArray[np.floating]) -> TreeDistribution:
+        """Make a distribution of the same words and the same kind of tree."""
+        return type(self._base)(self._shaped(scores), lengths=self.lengths)
+
+    @cached_property
+    def _rest(self) -> NDArray[np.float64]:
+        """The weight of all labels of an arc but the best, relative to the best."""
+        answer = np.zeros(self._best.shape)
+        for block in _blocks(self._scores.shape):
+            weights = self._relative(block)
+            np.exp(weights, out=weights)
+            best = np.arange(0, weights.size, self.num_labels) + self._best[block].ravel()
+            weights.reshape(-1)[best] = 0.0
+            np.einsum("...l->...", weights, out=answer[block])
+        return answer
+
+    @cached_property
+    def _word_best(self) -> NDArray[np.float64]:
+        """The best score of each word; 0 for the root and padding."""
+        best: NDArray[np.float64] = self._flat(self._base.log_weights).max(axis=1)
+        return np.where(best > -np.inf, best, 0.0)
+
+    @cached_property
+    def _summed(self) -> TreeDistribution:
+        """The distribution of the trees whose weights are sums over labels."""
+        tops = self._flat(self._base.log_weights)
+        with np.errstate(over="ignore"):
+            relative = np.maximum(tops - self._word_best[:, None], _LOWEST) + np.log1p(self._rest)
+        return self._kind(np.where(tops > -np.inf, relative, -np.inf))
+
+    @cached_property
+    def _tops(self) -> TreeDistribution:
+        """The distribution of the trees with their best labels."""
+        if not self._keeps_trees:
+            return self._base
+        return self._kind(self._flat(self._base.log_weights) - np.log1p(self._rest))
+
+    def _with_best_labels(self, heads: NDArray[np.int32]) -> HeadsAndLabels:
+        best = np.take_along_axis(self._shaped(self._best), np.maximum(heads, 0)[..., None, :], -2)
+        return heads, np.where(heads < 0, -1, best[..., 0, :]).astype(np.int32)
+
+    @cached_property
+    def _top(self) -> NDArray[np.float64]:
+        """The best score of each arc's labels; 0 where there is no arc."""
+        top = _take(self._scores, self._best).astype(np.float64)
+        return np.where(top > -np.inf, top, 0.0)
+
+    def _relative(self, arcs: Any) -> NDArray[np.float64]:
+        """Return the scores of some arcs' labels relative to the best of each arc."""
+        with np.errstate(over="ignore"):
+            relative: NDArray[np.float64] = np.subtract(
+                self._scores[arcs], self._top[arcs][..., None], dtype=np.float64
+            )
+        return relative
+
+    def _log_chances(self, arcs: Any) -> NDArray[np.float64]:
+        """Return log P(label | arc) of some arcs' labels."""
+        scores = self._relative(arcs)
+        scores -= np.log1p(self._rest[arcs])[..., None]
+        return scores
+
+    def _over_labels(self, function: Callable[..., Any], *values: Any) -> NDArray[np.float64]:
+        """Compute a number for each arc from P(label | arc), its logarithm, and values.
+
+        A value of None stands for where the arcs are.
+        """
+        answer = np.zeros(self._best.shape)
+        for block in _blocks(self._scores.shape):
+            log_chances = self._log_chances(block)
+            chosen = (block if value is None else value[block] for value in values)
+            answer[block] = function(np.exp(log_chances), log_chances, *chosen)
+        return answer
+
+    def _mean(self, values: NDArray[np.float64], workers: int) -> NDArray[np.float64]:
+        return self.trees.expectation(self._shaped(values), workers=workers)
+
+    def _weighted_by(self, left: NDArray[np.bool_]) -> TreeDistribution:
+        """Weight the trees by the probability that all their labels are among those left."""
+
+        def log_share(p: Any, log_p: Any, kept: Any) -> Any:
+            lost = np.where(kept, 0.0, p).sum(axis=-1)
+            log_kept = np.where(kept, log_p, -np.inf)
+            top = np.maximum(log_kept.max(axis=-1), _LOWEST)
+            with np.errstate(divide="ignore"):
+                log_sum = top + np.log(np.exp(log_kept - top[..., None]).sum(axis=-1))
+                return np.where(lost < 0.5, np.log1p(-np.minimum(lost, 0.5)), log_sum)
+
+        return self._kind(self._flat(self.trees.log_weights) + self._over_labels(log_share, left))
+
+    # ---- what is given with labels
+
+    def _what_is_left(
+        self, labels: ArrayLike | None, allowed: ArrayLike | None
+    ) -> NDArray[np.bool_]:
+        """Mark the labelled arcs that two conditions leave."""
+        left: NDArray[np.bool_] = self._scores > -np.inf
+        if allowed is not None:
+            mask, shape = np.asarray(allowed), (*self.batch_shape, *self._scores.shape[1:])
+            if mask.dtype != np.bool_:
+                raise TypeError(f"allowed must be an array of bool, but its dtype is {mask.dtype}")
+            if mask.shape not in (shape, shape[:-1]):
+                raise ValueError(
+                    f"allowed has shape {mask.shape}: expected {shape}, True where [head, "
+                    f"dependent, label] is allowed, or {shape[:-1]} for arcs with any label"
+                )
+            left &= self._flat(mask if mask.shape == shape else mask[..., None])
+        if labels is not None:
+            given = self._check_labels(labels, self._base.log_weights.shape[:-1], least=-1)
+            given = self._flat(given)[:, None, :, None]
+            left &= (given < 0) | (given == np.arange(self.num_labels))
+        return left
+
+    def _check_labels(
+        self, labels: ArrayLike, shape: tuple[int, ...], least: int = 0
+    ) -> NDArray[np.intp]:
+        """Let the labels of words through."""
+        array = check_integers(labels, "labels").astype(np.intp)
+        if array.shape != shape:
+            raise InvalidTreeError(
+                f"labels has shape {array.shape}: expected {shape}, as heads, -1 for the root"
+            )
+        node = np.arange(shape[-1])
+        is_word = (node > 0) & (node <= self.lengths[..., None])
+        bad = np.where(is_word, (array < least) | (array >= self.num_labels), array != -1)
+        if bad.any():
+            index = np.argwhere(bad)[0].tolist()
+            raise InvalidTreeError(
+                f"labels{index} is {array[tuple(index)]}: labels of words are {least} to "
+                f"{self.num_labels - 1}, and those of the root and padding -1"
+            )
+        return array
+
+    def _check_values(self, values: ArrayLike, name: str) -> NDArray[np.float64]:
+        """Let values of labelled arcs through, 0 where there is none."""
+        array, shape = real_array(values, name), (*self.batch_shape, *self._scores.shape[1:])
+        if array.shape != shape:
+            raise ValueError(
+                f"{name} has shape {array.shape}: expected {shape}, a value for each labelled arc"
+            )
+        flat = np.where(self._scores > -np.inf, self._flat(array), 0.0)
+        if not np.isfinite(flat).all():
+            index = np.argwhere(~np.isfinite(self._shaped(flat)))[0].tolist()
+            raise ValueError(
+                f"{name}{index} is {array[tuple(index)]}: give every labelled arc a finite number"
+            )
+        return flat
+
+    # ---- sequences of distinct labelled trees
+
+    def _rows_of(self, graph: int) -> Rows:
+        """Return the function that gives log P(label | arc) of a tree's arcs, one row per word."""
+
+        def rows(heads: NDArray[np.int32]) -> NDArray[np.float64]:
+            arcs = (graph, heads, np.arange(1, heads.shape[-1] + 1))
+            lowest = np.where(self._scores[arcs] > -np.inf, _LOWEST, -np.inf)
+            return np.maximum(self._log_chances(arcs), lowest)
+
+        return rows
+
+    def _distinct(self, rng: Seed, first_graph: int) -> list[RowsOfTrees]:
+        key, first_graph = stream_key(rng), check_index(first_graph, "first_graph")
+        sequences = []
+        for graph, one in enumerate(self._graph_by_graph(self.trees)):
+            trees = one.iterate_without_replacement(rng=key, first_graph=first_graph + graph)
+            num_words = int(self.lengths.flat[graph])
+            rows = self._rows_of(graph)
+            sequences.append(draw_distinct(rows, trees, num_words, key, first_graph + graph))
+        return sequences
+
+    def _in_order(self, k: int | None) -> list[RowsOfTrees]:
+        scores = self._flat(self.log_weights)
+        sequences = []
+        for graph, one in enumerate(self._graph_by_graph(self._tops)):
+            trees = (tree.heads for tree in one.iterate_best_trees())
+            found = trees if k is None else one.best_trees(k).heads
+            sequences.append(best_labellings(scores[graph], found, int(self.lengths.flat[graph])))
+        return sequences
+
+    def _graph_by_graph(self, trees: TreeDistribution) -> Iterator[TreeDistribution]:
+        if not self.batch_shape:
+            yield trees
+        else:
+            yield from (trees[index] for index in np.ndindex(self.batch_shape))
+
+    def _side_by_side(self, sequences: list[RowsOfTrees], num_numbers: int) -> Iterator[Any]:
+        """Yield heads, labels and numbers in the shape of the batch; -1 and -inf after the last."""
+        size = self._scores.shape[1]
+        for rows, numbers in side_by_side(sequences, 2 * size, num_numbers):
+            heads, labels = np.split(self._shaped(rows), 2, axis=-1)
+            yield heads, labels, self._shaped(numbers)
+
+    def _first(
+        self, k: int, sequences: list[RowsOfTrees], num_numbers: int, on_exhausted: str
+    ) -> tuple[Any, ...]:
+        """Take the first k of each: heads, labels, numbers, how many were found, all there are."""
+        k = check_count(k, "k", 0)
+        check_choice(on_exhausted, "on_exhausted", ("return", "raise"))
+        found = [list(itertools.islice(sequence, k)) for sequence in sequences]
+        most, size = max(map(len, found), default=0), self._scores.shape[1]
+        rows = np.full((most, len(found), 2 * size), -1, np.int32)
+        numbers = np.full((most, len(found), num_numbers), -np.inf)
+        for graph, trees in enumerate(found):
+            for place, one in enumerate(trees):
+                rows[place, graph], numbers[place, graph] = one
+        num_found = np.array([len(trees) for trees in found], np.int64)
+        exhausted = find_exhausted(k, num_found, self.batch_shape, on_exhausted)
+        heads, labels = np.split(rows.reshape(most, *self.batch_shape, 2 * size), 2, axis=-1)
+        counts = (array.reshape(self.batch_shape)[()] for array in (num_found, exhausted))
+        return heads, labels, numbers.reshape(most, *self.batch_shape, num_numbers), *counts
+
+    def _log_prob_of_best(
+        self, heads: NDArray[np.int32], labels: NDArray[np.int32]
+    ) -> NDArray[np.float64]:
+        """Compute log-probabilities, -inf where a graph had no more."""
+        missing = heads[..., 1] < 0
+        best = self.best_tree()  # may take the place: any tree will do
+        trees = [
+            np.where(missing[..., None], one, given)
+            for one, given in zip(best, (heads, labels), strict=True)
+        ]
+        return np.where(missing, -np.inf, self.log_prob(*trees))[()]
+
+
+def _check_scores(values: ArrayLike, name: str) -> tuple[Any, NDArray[np.intp], Any]:
+    """Copy the scores of labelled arcs, and find each arc's best label with its score.
+
+    NaN is best.  Whether the best scores are sound is checked with the trees.
+    """
+    array = real_array(values, name)
+    dtype = array.dtype if array.dtype in (np.float32, np.float64) else np.float64
+    *_, heads, dependents, labels = (0, 0, 0, *array.shape)
+    if array.ndim < 3 or heads != dependents or heads < 2 or labels < 1:
+        raise InvalidWeightsError(
+            f"{name} has shape {array.shape}: expected (n + 1, n + 1, L) for a graph of n words "
+            "and L labels, at least one of each, or (..., m, m, L) for a padded batch"
+        )
+    scores = np.array(array, dtype=dtype, order="C")
+    best = scores.argmax(axis=-1)
+    return scores, best, _take(scores, best)
+
+
+def _blocks(shape: tuple[int, ...]) -> Iterator[slice]:
+    """Divide arrays of a batch into parts that stay in the cache."""
+    step = max(1, _AT_ONCE // math.prod(shape[1:]))
+    for start in range(0, shape[0], step):
+        yield slice(start, start + step)
+
+
+def _check_names(labels: Sequence[str] | None, num_labels: int) -> tuple[str, ...] | None:
+    if labels is None:
+        return None
+    names = (labels,) if isinstance(labels, str) else tuple(labels)
+    if not all(isinstance(name, str) for name in names):
+        raise TypeError("labels must be strings, the names of the labels")
+    if len(names) != num_labels:
+        raise ValueError(
+            f"labels has {len(names)} names, where the scores have {num_labels} labels"
+        )
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise ValueError(f"labels has the name {twice!r} twice: every label needs its own")
+    return tuple(map(str, names))
+
+
+def _take(scores: NDArray[np.floating], labels: NDArray[np.intp]) -> NDArray[np.floating]:
+    """Take the score of one label of each arc."""
+    places = np.arange(0, scores.size, scores.shape[-1]) + labels.ravel()
+    taken: NDArray[np.floating] = scores.reshape(-1)[places].reshape(labels.shape)
+    return taken
+
+
+def _product(p: NDArray[np.float64], log_p: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Multiply, where 0 times minus infinity is 0."""
+    return np.where(p > 0, p * np.maximum(log_p, _LOWEST), 0.0)

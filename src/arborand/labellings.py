@@ -1,0 +1,203 @@
+"""Labels of given trees: drawn, drawn without repeats, and in the order of their scores.
+
+Given its tree, the labels of the words are independent.  So all that is needed of a graph is the
+law of the labels of each arc, and trees of the distribution without labels.
+"""
+
+from __future__ import annotations
+
+import heapq
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from numpy.typing import NDArray
+
+    from arborand.without_replacement import Draw
+
+    # From the heads of words, (..., n), to the log-probabilities of their labels, (..., n, L).
+    Rows = Callable[[NDArray[np.int32]], NDArray[np.float64]]
+    # Heads and labels in one row, padded, and numbers of the labelled tree.
+    RowsOfTrees = Iterator[tuple[NDArray[np.int32], NDArray[np.float64]]]
+
+# Streams of their own, so that the trees are those drawn without labels: the second word of
+# Philox's counter, into which the blocks of many draws may carry.
+_LABELS, _DISTINCT = 2**40, 2**41
+_ROWS_AT_ONCE = 2**12
+
+
+def _stream(key: tuple[int, int], purpose: int, graph: int, first: int = 0) -> np.random.Philox:
+    """Open the stream of a graph at its `first` number."""
+    counter = first // 4 + (purpose << 64) + (graph << 128)
+    stream = np.random.Philox(key=key[0] + (key[1] << 64), counter=counter)
+    stream.random_raw(first % 4, output=False)
+    return stream
+
+
+def _choose(weights: NDArray[np.float64], numbers: NDArray[np.uint64]) -> NDArray[np.intp]:
+    """Choose an index of the last axis, in proportion to the weights, by 128 random bits each.
+
+    Sums grow from the smallest weight on, so that even an outcome of probability 1e-30 is neither
+    lost nor inflated: it is not small beside the sum that ends with it.
+    """
+    order = np.argsort(weights, axis=-1, kind="stable")
+    sums = np.take_along_axis(weights, order, axis=-1).cumsum(axis=-1)
+    uniform = (numbers[..., 0] + numbers[..., 1] * 2.0**-64) * 2.0**-64
+    passed = (sums <= (uniform * sums[..., -1])[..., None]).sum(axis=-1)
+    # All sums are passed where the number was rounded to 1.
+    place = np.minimum(passed, weights.shape[-1] - 1)
+    chosen: NDArray[np.intp] = np.take_along_axis(order, place[..., None], axis=-1)[..., 0]
+    return chosen
+
+
+def draw_labels(
+    rows_of: Rows,
+    heads: NDArray[np.int32],
+    key: tuple[int, int],
+    graph: int,
+    first_draw: int,
+) -> NDArray[np.intp]:
+    """Draw labels for trees of one graph, heads of words of shape (num_draws, n).
+
+    Draw i reads 2 n numbers of its own.
+    """
+    num_draws, num_words = heads.shape
+    stream = _stream(key, _LABELS, graph, 2 * num_words * first_draw)
+    labels = np.empty(heads.shape, np.intp)
+    at_once = max(1, _ROWS_AT_ONCE // num_words)
+    for start in range(0, num_draws, at_once):
+        part = heads[start : start + at_once]
+        log_chances = rows_of(part)
+        numbers = stream.random_raw(2 * part.size).reshape(*part.shape, 2)
+        labels[start : start + at_once] = _choose(np.exp(log_chances), numbers)
+    return labels
+
+
+def draw_distinct(
+    rows_of: Rows, trees: Iterator[Draw], num_words: int, key: tuple[int, int], graph: int
+) -> RowsOfTrees:
+    """Draw distinct labelled trees of one graph, to the last one, from its distinct trees.
+
+    Yields heads and labels in one row, and the three numbers of `Draws`.  What is left is a union
+    of disjoint parts: the labelled trees whose tree was not drawn yet, and, for each tree drawn,
+    sets of those whose first labels are given and whose next one is among some that were not drawn
+    there.  Masses of parts are sums and products, never differences.
+    """
+    stream = _stream(key, _DISTINCT, graph)
+    log_time = -np.inf
+    coming = next(trees, None)
+    # Part 0 is what `trees` has left.  The others are: a tree, its label rows, its first labels,
+    # and the log-probabilities of what is left for the next word.
+    parts: list[Any] = [None]
+    masses = np.array([0.0])
+    while (top := masses.max()) > -np.inf:
+        weights = np.exp(masses - top)
+        log_remaining = min(0.0, float(top + np.log(weights.sum())))
+        chosen = int(_choose(weights, stream.random_raw(2)))
+        if chosen == 0 and coming is not None:
+            rows = rows_of(coming.heads[1 : num_words + 1])
+            tree, log_tree, labels, left = coming.heads, float(coming.log_prob), [], rows[0]
+            coming = next(trees, None)
+            masses[0] = -np.inf if coming is None else coming.log_remaining
+        else:
+            tree, log_tree, rows, labels, left = parts.pop(chosen)
+            masses = np.delete(masses, chosen)
+        first = len(labels)
+        left = np.concatenate([left[None], rows[first + 1 :]])
+        numbers = stream.random_raw(2 * len(left)).reshape(-1, 2)
+        drawn = _choose(np.exp(left - left.max(axis=-1, keepdims=True)), numbers)
+        labels = [*labels, *drawn.tolist()]
+        log_chances = log_tree + rows[np.arange(num_words), labels].cumsum()
+        # What is left at each word that was open, after the labels before it.
+        left[np.arange(len(left)), drawn] = -np.inf
+        top_left = left.max(axis=-1)
+        for word in (first + np.flatnonzero(top_left > -np.inf)).tolist():
+            row, best = left[word - first], top_left[word - first]
+            before = log_chances[word - 1] if word else log_tree
+            parts.append((tree, log_tree, rows, labels[:word], row))
+            masses = np.append(masses, before + best + np.log(np.exp(row - best).sum()))
+        # Each labelled tree has a clock that rings at a rate of its probability: minus the
+        # logarithm of the time is its perturbed log-probability.
+        uniform = (float(stream.random_raw()) + 0.5) * 2.0**-64
+        log_time = np.logaddexp(log_time, np.log(-np.log(uniform)) - log_remaining)
+        yield (
+            _row(tree, labels),
+            np.array([log_chances[-1], log_remaining, -log_time]),
+        )
+
+
+def _row(heads: NDArray[np.int32] | tuple[int, ...], labels: Sequence[int]) -> NDArray[np.int32]:
+    """Put heads and labels in one row, both padded by -1."""
+    padding = (-1,) * (len(heads) - 1 - len(labels))
+    return np.array((*heads, -1, *labels, *padding), np.int32)
+
+
+def best_labellings(
+    scores: NDArray[np.floating], trees: Iterable[NDArray[np.int32]], num_words: int
+) -> RowsOfTrees:
+    """List the labelled trees of one graph by exact score, then heads, then labels.
+
+    `trees` come in the order of their best labelling.  The labellings of each are listed lazily,
+    and the lists are merged: a tree is fetched only if its best labelling may come next.  Yields
+    heads and labels in one row.
+    """
+    arc_labels = _exact_losses(scores)
+    remaining = map(tuple, (tree.tolist() for tree in trees))
+
+    def next_tree() -> Any:
+        heads = next(remaining, None)
+        if heads is None:
+            return None
+        best = [arc_labels(heads[word], word)[0] for word in range(1, num_words + 1)]
+        return sum(loss for loss, _ in best), heads, tuple(label for _, label in best), start, 0
+
+    # A labelling is the rank of each word's label among those of its arc.  It is reached from one
+    # other, which has the rank before at the last word that has not its best label.
+    start = (0,) * num_words
+    queue: list[Any] = []  # loss, heads, labels, ranks, the last word that has not its best label
+    coming = next_tree()
+    while coming is not None or queue:
+        while coming is not None and not (queue and queue[0] < coming):
+            heapq.heappush(queue, coming)
+            coming = next_tree()
+        loss, heads, labels, ranks, first = heapq.heappop(queue)
+        yield _row(heads, labels), np.empty(0)
+        for j in range(first, num_words):
+            arc, rank = arc_labels(heads[j + 1], j + 1), ranks[j] + 1
+            if rank < len(arc):
+                next_loss, label = arc[rank]
+                item = (
+                    loss - arc[rank - 1][0] + next_loss,
+                    heads,
+                    (*labels[:j], label, *labels[j + 1 :]),
+                    (*ranks[:j], rank, *ranks[j + 1 :]),
+                    j,
+                )
+                heapq.heappush(queue, item)
+
+
+def _exact_losses(scores: NDArray[np.floating]) -> Callable[[int, int], list[tuple[int, int]]]:
+    """Return what lists (loss, label) of an arc, the best label first.
+
+    Losses are minus the scores of one graph as integers, times one power of two.
+    """
+    lowest = int(np.frexp(scores[np.isfinite(scores) & (scores != 0)])[1].min(initial=0))
+
+    @cache
+    def arc_labels(head: int, dependent: int) -> list[tuple[int, int]]:
+        row = scores[head, dependent]
+        labels = np.flatnonzero(row > -np.inf)
+        mantissas, exponents = np.frexp(row[labels].astype(np.float64))
+        parts = zip(
+            (mantissas * -(2.0**53)).astype(np.int64).tolist(),
+            np.maximum(exponents - lowest, 0).tolist(),  # 0 has the exponent 0
+            labels.tolist(),
+            strict=True,
+        )
+        return sorted((mantissa << exponent, label) for mantissa, exponent, label in parts)
+
+    return arc_labels
