@@ -10,10 +10,10 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from typer.core import TyperGroup
 
 from arborand import __version__, _core
 from arborand.cli import commands, evaluate, files, show
+from arborand.cli.help import Command, Commands
 from arborand.cli.terminal import note
 from arborand.corpus.job import described
 from arborand.errors import ArborandError, BiasedSamplerWarning, SuspiciousWeightsWarning
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
-class Commands(TyperGroup):
+class QuotedCommands(Commands):
     """The commands; errors quote what was not understood without its escape sequences."""
 
     def make_context(self, *arguments: Any, **options: Any) -> Any:
@@ -51,8 +51,7 @@ def _quoted() -> Iterator[None]:
 
 app = typer.Typer(
     name="arborand",
-    cls=Commands,
-    rich_markup_mode="rich",
+    cls=QuotedCommands,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -66,8 +65,9 @@ def _print_version(value: bool) -> None:
 
 
 @app.callback(
-    epilog="The exit status is 0 on success, 1 if the data, a file or the disk made the command "
-    "fail, 2 if the command was not understood, 130 if it was interrupted."
+    epilog="arborand COMMAND --help explains a command. The exit status is 0 on success, 1 if the "
+    "data, a file or the disk made the command fail, 2 if the command was not understood, 130 if "
+    "it was interrupted."
 )
 def arborand(
     version: Annotated[
@@ -77,28 +77,22 @@ def arborand(
         ),
     ] = False,
 ) -> None:
-    """Draw exact random trees from the arc scores of a corpus.
+    """Draw exact random trees from the arc scores of a corpus, and ask what the scores say.
 
-    Scores come in as .npy, .npz, .safetensors or .parquet; trees go out as
-    CoNLL-U, .parquet, .jsonl or .npz, or as a table on the terminal; numbers also
-    as .csv or .tsv.
-    Memory does not grow with the corpus. An output appears under its name
-    when it is complete. A folder (-o trees/) gets a part for each file of scores;
-    after an interruption, rerun the same command to resume.
+    Scores come in as .npy, .npz, .safetensors or .parquet. Trees go out as CoNLL-U,
+    .parquet, .jsonl or .npz, numbers as .csv or .tsv, or as tables on the terminal.
+    Memory does not grow with the corpus. A file appears when it is complete. A folder
+    (-o trees/) gets a part for each file of scores; after an interruption, rerun the
+    same command to resume.
 
-    [bold]Examples[/bold]
-
-      [cyan]arborand check scores.npz[/cyan]
-
-      [cyan]arborand sample scores.npz -k 100 --seed 1 -o trees.parquet[/cyan]
-
-      [cyan]arborand best scores.npz -k 5[/cyan]
-
-      [cyan]arborand entropy scores.npz[/cyan]
-
-      [cyan]arborand evaluate scores.npz --conllu gold.conllu[/cyan]
-
-      [cyan]arborand show scores.npz --conllu corpus.conllu -o corpus.html[/cyan]
+    Examples
+    --------
+      arborand check scores.npz
+      arborand entropy scores.npz --sort entropy --max-sentences 10
+      arborand best scores.npz -k 5 --conllu corpus.conllu
+      arborand sample scores.npz -k 100 --seed 1 -o trees.parquet
+      arborand evaluate scores.npz --conllu gold.conllu
+      arborand show scores.npz --conllu corpus.conllu -o corpus.html
     """
     del version
 
@@ -117,7 +111,7 @@ for _command in (
     paper.experiment,
     paper.illustrate,
 ):
-    app.command()(_command)
+    app.command(cls=Command)(_command)
 
 
 def run() -> None:

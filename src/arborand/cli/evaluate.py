@@ -32,12 +32,20 @@ _CALIBRATION = "Calibration: of the arcs in each probability range, how many are
 
 @options.command(
     conllu=options.option(
-        "The gold heads: its HEAD column, matched by sent_id (by position, if scores have no "
-        "ids). Words whose HEAD is '_' are not counted.",
+        "The file with the gold heads, matched by sent_id, or by position if scores have no ids. "
+        "Words whose HEAD is '_' are not counted.",
         "Scores",
         metavar="GOLD",
     ),
-    plot=options.option("A picture of the calibration (.svg).", "Output", metavar="FILE"),
+    output=options.option(
+        "A file, whose ending tells the format; '-' for standard output.",
+        "Output",
+        "-o",
+        metavar="OUT",
+    ),
+    format_=options.formats(EVALUATION),
+    workers=options.option("Threads.", "Running", min=1),
+    plot=options.option("Also draw the calibration, as .svg.", "Output", metavar="FILE"),
 )
 def evaluate(
     scores: list[str],
@@ -53,24 +61,19 @@ def evaluate(
     *,
     selecting: options.Selecting,
 ) -> None:
-    r"""Compare scores with gold trees: how accurate and how well calibrated they are.
+    """Compare scores with gold trees: how accurate and how well calibrated they are.
 
-    The share of correct heads (UAS) of the best tree, of the minimum-risk tree and
-    of random trees; the log-probability of the gold tree; and the calibration: of
-    the arcs with a probability of 90 %, how many are correct? A .json file and a
-    page (.html) have all of this. In the other formats, each sentence has a line.
+    The share of correct heads (UAS) of the best tree, of the minimum-risk tree and of random
+    trees; the log-probability of the gold tree; and the calibration: of the arcs with a
+    probability of 90 %, how many are correct? A .json file and a page (.html) have all of
+    this. In the other formats, each sentence has a line.
 
-    [bold]Examples[/bold]
-
-      [cyan]arborand evaluate scores.npz --conllu gold.conllu[/cyan]
-
-      [cyan]arborand evaluate scores.npz --conllu gold.conllu -o evaluation.html[/cyan]
-
-      [cyan]arborand evaluate scores.npz --conllu gold.conllu -o evaluation.json \
-          --plot calibration.svg[/cyan]
-
-      Sentence by sentence:
-      [cyan]arborand evaluate scores.npz --conllu gold.conllu -o sentences.csv[/cyan]
+    Examples
+    --------
+      arborand evaluate scores.npz --conllu gold.conllu
+      arborand evaluate scores.npz --conllu gold.conllu -o evaluation.html
+      arborand evaluate scores.npz --conllu gold.conllu -o sentences.csv
+      arborand evaluate scores.npz --conllu gold.conllu --plot calibration.svg
     """
     if output is not None and is_folder(output):
         raise typer.BadParameter("an evaluation is one file, not a folder", param_hint="--output")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
 import typer
 
 from arborand.cli import options
@@ -15,6 +16,7 @@ from arborand.corpus.job import read_status
 from arborand.corpus.reports import Findings, check_corpus
 from arborand.corpus.shards import open_inputs, open_shard
 from arborand.formats.inputs import visible
+from arborand.formats.records import FINDINGS, TREES, scores_layout
 from arborand.formats.scores import open_scores
 
 if TYPE_CHECKING:
@@ -32,8 +34,9 @@ _LISTED_NUMBERS = 5
         "IN", "Files of scores or of trees, folders or patterns; '-' reads standard input."
     ),
     output=options.argument(
-        "OUT", "Where to write: a file, whose ending tells the format, or a folder (OUT/) of parts."
+        "OUT", "A file, whose ending tells the format, or a folder (OUT/) of parts."
     ),
+    format_=options.formats(scores_layout(np.dtype("f8")), TREES),
 )
 def convert(
     source: list[str],
@@ -46,18 +49,15 @@ def convert(
 ) -> None:
     """Convert scores or trees from one format to another.
 
-    Scores: from .npy, .npz, .safetensors or .parquet to .npz, .safetensors or
-    .parquet. Trees: between .conllu, .jsonl, .parquet and .npz. With
-    [cyan]--conllu[/cyan], scores get their tokens (.parquet) and trees their words and
-    other columns (.conllu).
+    Scores: from .npy, .npz, .safetensors or .parquet to .npz, .safetensors or .parquet. Trees:
+    between .conllu, .jsonl, .parquet and .npz. With --conllu, scores get their tokens
+    (.parquet), and trees their words and other columns (.conllu).
 
-    [bold]Examples[/bold]
-
-      [cyan]arborand convert scores.npz scores.parquet --conllu corpus.conllu[/cyan]
-
-      [cyan]arborand convert trees.parquet trees.conllu --conllu corpus.conllu[/cyan]
-
-      [cyan]arborand convert scores.npz shards/ --part-sentences 5000[/cyan]
+    Examples
+    --------
+      arborand convert scores.npz scores.parquet --conllu corpus.conllu
+      arborand convert trees.parquet trees.conllu --conllu corpus.conllu
+      arborand convert scores.npz shards/ --part-sentences 5000
     """
     check_files(source, conllu, output)
     work, selection = make_work("convert"), check_selection(selecting, conllu, output)
@@ -78,7 +78,7 @@ def _check_trees_selection(selection: Selection) -> None:
         )
 
 
-@options.command()
+@options.command(format_=options.formats(FINDINGS))
 def check(
     scores: list[str],
     output: str | None = None,
@@ -88,21 +88,19 @@ def check(
 ) -> None:
     """Check the scores of a corpus, and report what is wrong.
 
-    Looks at every number of every sentence: NaN, infinite scores, words without
-    a possible head, matrices that do not fit their lengths, words that do not
-    match the CoNLL-U file, ids that several sentences share. The exit status is 0
-    if all sentences can be used and told apart.
+    Looks at every number of every sentence: NaN, infinite scores, words without a possible
+    head, matrices that do not fit their lengths, words that do not match the CoNLL-U file,
+    ids that several sentences share. The exit status is 0 if all sentences can be used and
+    told apart.
 
-    With [cyan]-o[/cyan], sentences that cannot be used become rows, with the reason. Such a
-    report is a job that can be resumed; it does not compare ids.
+    With -o, sentences that cannot be used become rows, with the reason. Such a report is a job
+    that can be resumed; it does not compare ids.
 
-    [bold]Examples[/bold]
-
-      [cyan]arborand check scores.npz[/cyan]
-
-      [cyan]arborand check scores.parquet --conllu corpus.conllu --trees spanning[/cyan]
-
-      [cyan]arborand check scores/ --workers 2 -o report/[/cyan]
+    Examples
+    --------
+      arborand check scores.npz
+      arborand check scores.parquet --conllu corpus.conllu --trees spanning
+      arborand check scores/ --workers 2 -o report/
     """
     work = prepare("check", scores, reading, output, running)
     with open_inputs(scores, reading.conllu, output) as inputs:
@@ -155,11 +153,10 @@ def status(folder: str) -> None:
 
     The exit status is 0 if the job is complete, and 1 if something is left to do.
 
-    [bold]Examples[/bold]
-
-      [cyan]arborand status trees/[/cyan]
-
-      [cyan]arborand status s3://bucket/trees/[/cyan]
+    Examples
+    --------
+      arborand status trees/
+      arborand status s3://bucket/trees/
     """
     found = read_status(folder)
     facts = {

@@ -11,33 +11,38 @@ from collections.abc import Callable
 from copy import copy
 from dataclasses import dataclass, is_dataclass
 from functools import wraps
-from typing import TYPE_CHECKING, Annotated, Any, Literal, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
 import typer
 
 from arborand.corpus.computations import Setting
 from arborand.corpus.execution import Execution
 from arborand.corpus.selection import Order, Selection, parse_condition
+from arborand.formats.outputs import formats_of
 from arborand.methods import DEFAULT_METHOD, WITH_REPLACEMENT, WITHOUT_REPLACEMENT, names
 
 _SCORES = "Scores"
 _TREES = "Random trees"
 _OUTPUT = "Output"
 _RUNNING = "Running"
+_JOBS = "Jobs that write a folder (-o OUT/)"
 _SENTENCES = "Which sentences"
+# Their order in help texts; those of a single command come before.
+SECTIONS = (_SENTENCES, _SCORES, _OUTPUT, _RUNNING, _JOBS)
 
 TreeKind = Literal["dependency", "spanning"]
 Orientation = Literal["head,dependent", "dependent,head"]
 OnError = Literal["stop", "skip"]
 Format = Literal["conllu", "json", "html", "jsonl", "csv", "tsv", "parquet", "npz", "safetensors"]
 if TYPE_CHECKING:
+    from arborand.formats.records import Layout
+
     Method = str
 else:
     Method = Literal[names(WITH_REPLACEMENT + WITHOUT_REPLACEMENT)]
 METHOD_HELP = (
-    f"With replacement: {', '.join(m.name + m.restrictions for m in WITH_REPLACEMENT)}; "
-    f"{DEFAULT_METHOD} if none is named. Without: {', '.join(names(WITHOUT_REPLACEMENT))}; "
-    "whichever is faster, if none is named."
+    f"{', '.join(m.name + m.restrictions for m in WITH_REPLACEMENT)}; default: {DEFAULT_METHOD}. "
+    f"Distinct trees: {', '.join(names(WITHOUT_REPLACEMENT))}; default: whichever is faster."
 )
 # The numbers of trees are stored as int32; no machine has more threads.
 _MOST_TREES = (1 << 31) - 1
@@ -59,91 +64,66 @@ def number_of_trees(text: str, panel: str, *decls: str) -> Any:
     return option(text, panel, *decls, min=1, max=_MOST_TREES)
 
 
-ONE_FILE = argument(
-    "SCORES",
-    "Scores of a corpus: .npy, .npz, .safetensors or .parquet; '-' reads standard input.",
-)
+ONE_FILE = argument("SCORES", "A file of scores; '-' is standard input.")
 _SHARED = {
     "scores": argument(
-        "SCORES",
-        "Scores of a corpus: files, folders or patterns of .npy, .npz, .safetensors and "
-        ".parquet, here or at s3://, gs://, hdfs://; '-' reads standard input.",
+        "SCORES", "Files, folders, patterns or URLs of scores; '-' is standard input."
     ),
-    "trees": option(
-        "dependency: exactly one arc leaves the root. spanning: any number may.", _SCORES
-    ),
-    "weights": option(
-        "The numbers are plain weights (0: no arc), not log-weights (-inf: no arc).", _SCORES
-    ),
-    "orientation": option(
-        "What rows and columns of a matrix stand for. Many parsers use dependent,head.", _SCORES
-    ),
-    "conllu": option(
-        "Words and other columns, matched by sent_id (by position, if scores have no ids).",
-        _SCORES,
-        metavar="FILE",
-    ),
-    "keep_heads": option(
-        "Keep the heads that --conllu gives; words whose HEAD is '_' are free.", _SCORES
-    ),
-    "sent_id": option("A sentence to take; may be repeated.", _SENTENCES, metavar="ID"),
+    "sent_id": option("The one with this id; may be repeated.", _SENTENCES, metavar="ID"),
     "filter_": option(
-        "Only sentences such as 'entropy > 2', 'length <= 40', 'word = saw' or, with gold heads in "
-        "--conllu, 'disagreement >= 1'; may be repeated.",
+        "'entropy > 2', 'length <= 40', 'word = saw' or, with gold heads, 'disagreement >= 1'; may "
+        "be repeated.",
         _SENTENCES,
         metavar="CONDITION",
     ),
     "sort": option(
-        "What comes first: the most uncertain, the longest, or those whose best tree differs "
-        "most from the gold heads in --conllu.",
+        "entropy, length or disagreement (with gold); the largest first.",
         _SENTENCES,
+        metavar="MEASURE",
+        show_default=False,
     ),
-    "reverse": option("Turn the order around.", _SENTENCES),
-    "max_sentences": option("Take this many sentences at most.", _SENTENCES, min=1, metavar="N"),
-    "num_trees": number_of_trees("Trees for each sentence.", _TREES, "-k"),
+    "reverse": option("The smallest, or the last, first.", _SENTENCES),
+    "max_sentences": option("At most this many.", _SENTENCES, min=1),
+    "conllu": option(
+        "Words and other columns, matched by sent_id or position.", _SCORES, metavar="FILE"
+    ),
+    "keep_heads": option("Keep the heads in --conllu; a HEAD of '_' is open.", _SCORES),
+    "trees": option("dependency (one root arc) or spanning.", _SCORES, metavar="KIND"),
+    "weights": option("Plain weights (0: no arc), not log-weights.", _SCORES),
+    "orientation": option(
+        "Rows and columns: head,dependent (the default) or dependent,head.",
+        _SCORES,
+        metavar="AXES",
+        show_default=False,
+    ),
+    "num_trees": number_of_trees("Trees per sentence.", _TREES, "-k"),
     "without_replacement": option("Distinct trees, as many as a sentence has.", _TREES),
-    "method": option(METHOD_HELP, _TREES),
-    "seed": option(
-        "The same seed gives the same trees. Without one, a fresh seed is drawn and recorded.",
-        _TREES,
-        min=0,
-    ),
+    "method": option(METHOD_HELP, _TREES, metavar="NAME"),
+    "seed": option("The same seed gives the same trees.", _TREES, min=0),
     "output": option(
-        "Where to write: a file, whose ending tells the format, or a folder (OUT/) of parts, so "
-        "that the job can be resumed. '-' is standard output. Without it: a table.",
+        "A file, whose ending tells the format, a folder (OUT/) of parts, or '-' for standard "
+        "output. By default, a table.",
         _OUTPUT,
         "-o",
         metavar="OUT",
     ),
-    "format_": option(
-        "The format, if the ending does not tell; of the parts of a folder: parquet by default.",
-        _OUTPUT,
-    ),
-    "restart": option("Discard what another job has written to the output folder.", _OUTPUT),
-    "part_sentences": option("Split a single file into parts of N sentences.", _OUTPUT, min=1),
     "workers": option(
-        "Processes for the parts of a folder, else threads. The output does not depend on them.",
-        _RUNNING,
-        min=1,
-        max=_MOST_WORKERS,
+        "Processes for the parts of a folder, else threads.", _RUNNING, min=1, max=_MOST_WORKERS
     ),
-    "engine": option(
-        "Who makes the parts of a folder: this machine, one process of many started with the "
-        "same command (SLURM, MPI), or a Ray cluster.",
-        _RUNNING,
-    ),
-    "rank": option(
-        "array: the number of this process, if SLURM, OpenMPI or PMI do not tell.", _RUNNING, min=0
-    ),
-    "world": option("array: how many processes there are.", _RUNNING, min=1),
-    "address": option(
-        "ray: the address of a cluster. Without it, Ray is started here, and stopped.", _RUNNING
-    ),
-    "on_error": option(
-        "What to do with a sentence that cannot be used: stop, or skip it and list it at the end.",
-        _RUNNING,
-    ),
+    "on_error": option("Stop at a sentence that cannot be used, or skip it.", _RUNNING),
+    "restart": option("Discard what another job has written to the folder.", _JOBS),
+    "part_sentences": option("Split a single file into parts of N sentences.", _JOBS, min=1),
+    "engine": option("local, array (SLURM, MPI) or ray.", _JOBS, metavar="NAME"),
+    "rank": option("array: the number of this process, if it is not known.", _JOBS, min=0),
+    "world": option("array: how many processes there are.", _JOBS, min=1),
+    "address": option("ray: the address of a cluster, if not this machine.", _JOBS),
 }
+
+
+def formats(*layouts: Layout) -> Any:
+    """Describe the option for the format of an output with rows of these layouts."""
+    accepted = "; or ".join(", ".join(formats_of(layout)) for layout in layouts)
+    return option(f"If the ending does not tell: {accepted}.", _OUTPUT, metavar="NAME")
 
 
 @dataclass(frozen=True)
@@ -218,6 +198,16 @@ class Run(Selecting, Reading, Running):
         Running.__post_init__(self)
 
 
+def _placeholder(hint: Any) -> str:
+    """Name what an option takes: one of a few words, a number, or anything."""
+    kinds = [kind for kind in get_args(hint) if kind is not type(None)]
+    if get_origin(hint) is Literal:
+        return "|".join(map(str, kinds))
+    if kinds and get_origin(hint) is not list:
+        return _placeholder(kinds[0])
+    return "N" if hint is int else "TEXT"
+
+
 def command(**own: Any) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Describe the parameters of a command: by `own`, or as in the table.
 
@@ -227,6 +217,7 @@ def command(**own: Any) -> Callable[[Callable[..., None]], Callable[..., None]]:
     def described(name: str, hint: Any, default: Any) -> inspect.Parameter:
         info = copy(own.get(name) or _SHARED[name])
         if isinstance(info, typer.models.OptionInfo):
+            info.metavar = info.metavar or _placeholder(hint)
             decls = tuple(info.param_decls or ())
             if not any(decl.startswith("--") for decl in decls):
                 info.param_decls = (f"--{name.rstrip('_').replace('_', '-')}", *decls)

@@ -45,28 +45,26 @@ class Shown(options.Selecting):
 @options.command(
     scores=options.ONE_FILE,
     output=options.option(
-        "Where to write: a page (.html), or the diagram of one sentence (.svg, .png, .pdf). "
-        "'-' is standard output.",
-        None,
+        "A page (.html), or the diagram of one sentence (.svg, .png, .pdf); '-': standard output.",
+        "Output",
         "-o",
         metavar="OUT",
     ),
     explore=options.option(
         "Whether readers of the page may fix and forbid heads. It then contains the scores.",
-        None,
+        "Output",
         "--explore/--no-explore",
     ),
     evaluate=options.option(
-        "Whether the page says how well the whole corpus agrees with the gold heads of --conllu. "
-        "All its sentences are then read.",
-        None,
+        "Whether the page compares the whole corpus with the gold heads in --conllu.",
+        "Output",
         "--evaluate/--no-evaluate",
     ),
     num_draws=options.number_of_trees(
-        "Distinct trees to draw for each sentence, to see how much they cover.", "Drawing"
+        "Distinct trees to draw of each sentence, to see how much they cover.", "Output"
     ),
-    title=options.option("The page's title. Default: the file's name."),
-    seed=options.option("The same seed gives the same trees.", "Random trees", min=0),
+    title=options.option("The page's title; by default the file's name.", "Output"),
+    seed=options.option("The same seed gives the same trees.", "Output", min=0),
 )
 def show(
     scores: str,
@@ -81,22 +79,20 @@ def show(
     selecting: Shown,
     reading: options.Reading,
 ) -> None:
-    """Draw pictures of what the scores are unsure of: one self-contained page.
+    r"""Draw pictures of what the scores are unsure of: one self-contained page.
 
-    The words with their arcs, as dark as they are probable; the uncertain words;
-    the best trees, with what each changes. Readers can fix and forbid heads, and
-    see what follows. With --conllu, gold trees are compared: of each sentence, and
-    of the whole corpus. The page loads nothing from anywhere.
+    The words with their arcs, as dark as they are probable; the uncertain words; the best
+    trees, with what each changes. Readers can fix and forbid heads, and see what follows. With
+    --conllu, gold trees are compared: of each sentence, and of the whole corpus. The page
+    loads nothing from anywhere.
 
-    [bold]Examples[/bold]
-
-      [cyan]arborand show scores.npz --conllu corpus.conllu -o corpus.html[/cyan]
-
-      The 50 most uncertain sentences of at most 40 words:
-      [cyan]arborand show scores.npz --conllu corpus.conllu -o unsure.html --sort entropy \
-          --filter 'length <= 40' --max-sentences 50[/cyan]
-
-      [cyan]arborand show scores.npz --conllu corpus.conllu --sent-id s-3 -o s-3.pdf[/cyan]
+    Examples
+    --------
+      arborand show scores.npz --conllu corpus.conllu -o corpus.html
+      # the most uncertain sentences of at most 40 words
+      arborand show scores.npz --conllu corpus.conllu -o unsure.html \
+          --sort entropy --filter 'length <= 40'
+      arborand show scores.npz --conllu corpus.conllu --sent-id s-3 -o s-3.pdf
     """
     from arborand.pictures import arc_diagram, page
     from arborand.pictures.figures import check_figures, figure

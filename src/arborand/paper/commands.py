@@ -39,15 +39,15 @@ _MOST_TRIES = 2000
 def experiment(output: Path, quick: bool = False, seed: int = 0) -> None:
     """Repeat the paper's runtime experiment, for every method.
 
-    Random complete graphs of growing size, 20 random trees of each: the average
-    time per tree, with lines of best fit, of the paper's algorithms in plain
-    NumPy and of the core; and the time of distinct trees, over their number.
-    Writes experiment.csv, .png, .svg, and .txt, which sets the slopes beside
-    the paper's and says what they mean. Needs matplotlib (the extra 'plot').
+    Random complete graphs of growing size, 20 random trees of each: the average time per tree,
+    with lines of best fit, of the paper's algorithms in plain NumPy and of the core; and the
+    time of distinct trees, over their number. Writes experiment.csv, .png, .svg, and .txt,
+    which sets the slopes beside the paper's and says what they mean. Needs matplotlib (the
+    extra 'plot').
 
-    [bold]Examples[/bold]
-
-      [cyan]arborand experiment --quick -o results[/cyan]
+    Examples
+    --------
+      arborand experiment --quick -o results
     """
     from arborand.paper import experiment as paper
 
@@ -98,16 +98,15 @@ def illustrate(
 ) -> None:
     """Draw the paper's two illustrations from actual runs, and two on grids.
 
-    A loop-erased walk (walk.svg), with the loops it erases and what remains:
-    a spanning tree, whatever --trees says; and the ancestral sampler step by step
-    (conditioning.svg), with the heads it chooses from. A loop-erased walk on a grid
-    (grid_walk.svg), and a uniform spanning tree of one as a maze (maze.svg). The .html files
-    go through the same runs with the arrow keys.
-    Files of these names that are there already are replaced.
+    A loop-erased walk (walk.svg), with the loops it erases and what remains: a spanning tree,
+    whatever --trees says; and the ancestral sampler step by step (conditioning.svg), with the
+    heads it chooses from. A loop-erased walk on a grid (grid_walk.svg), and a uniform spanning
+    tree of one as a maze (maze.svg). The .html files go through the same runs with the arrow
+    keys. Files of these names are replaced.
 
-    [bold]Examples[/bold]
-
-      [cyan]arborand illustrate scores.npz --conllu corpus.conllu --sent-id s-3 -o pictures[/cyan]
+    Examples
+    --------
+      arborand illustrate scores.npz --sent-id s-3 -o pictures
     """
     from arborand.paper.illustrations import conditioning_steps, grid_walk
     from arborand.pictures import maze
