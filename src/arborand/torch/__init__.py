@@ -3,14 +3,8 @@
 Needs torch: ``pip install 'arborand[torch]'``.
 """
 
-from arborand.torch.distributions import (
-    BestTrees,
-    DependencyTrees,
-    Draws,
-    SpanningTrees,
-    TreeDistribution,
-    arc_indicators,
-)
+from arborand.torch.answers import BestTrees, Draws, arc_indicators
+from arborand.torch.distributions import DependencyTrees, SpanningTrees, TreeDistribution
 
 __all__ = [
     "BestTrees",

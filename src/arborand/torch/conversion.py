@@ -1,7 +1,8 @@
-"""Between tensors and checked graphs: the one place where precision and devices are decided.
+"""Between tensors and arrays: the one place where precision and devices are decided.
 
-The core works in float64 on the CPU.  Tensors of other devices are moved there, and answers moved
-back.  Scores in float64 give answers in float64; all shorter ones give float32.
+The core works in float64 on the CPU, and reads and writes float32, too.  Tensors of other devices
+are moved there by `to_array`, which waits for them, and answers are moved back by `to_tensor`.
+Scores in float64 give answers in float64; all shorter ones give float32.
 """
 
 from __future__ import annotations
@@ -12,18 +13,14 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from arborand import _core
-from arborand.kinds import TreeKind
-from arborand.validation import check_log_weights
-
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from numpy.typing import NDArray
 
-    from arborand.validation import Graphs
-
 Called = TypeVar("Called", bound="Callable[..., Any]")
+
+_SHORT = (torch.bfloat16, torch.float16)
 
 
 def not_compiled(function: Called) -> Called:
@@ -37,11 +34,14 @@ def answer_dtype(dtype: torch.dtype) -> torch.dtype:
 
 
 def to_array(tensor: Tensor) -> NDArray[Any]:
-    """Read a tensor as an array; its numbers become float64 where they are checked."""
-    # Torch may keep a sign apart from the numbers, where arrays have no place for it.
-    tensor = tensor.detach().cpu().resolve_neg()
-    if tensor.dtype == torch.bfloat16:  # which NumPy does not have
+    """Read a tensor as an array: in place, if it is on the CPU and no shorter than float32."""
+    tensor = tensor.detach()
+    if not tensor.is_cpu:
+        tensor = tensor.cpu()
+    if tensor.dtype in _SHORT:
         tensor = tensor.float()
+    if tensor.is_neg():  # torch keeps a sign apart from the numbers, which arrays cannot
+        tensor = tensor.resolve_neg()
     array: NDArray[Any]
     try:
         array = tensor.numpy()
@@ -61,62 +61,12 @@ def _without_transforms(tensor: Tensor) -> Tensor:
     return plain
 
 
-def to_graphs(log_weights: Tensor, lengths: Tensor | None, kind: int) -> Graphs:
-    """Let scores through the gate of the library: errors on values are raised here."""
-    return check_log_weights(
-        to_array(log_weights),
-        None if lengths is None else to_array(lengths),
-        kind=TreeKind(kind),
-    )
-
-
-def value_and_gradient(
-    compute: Callable[..., None],
-    log_weights: Tensor,
-    lengths: Tensor | None,
-    kind: int,
-    workers: int,
-    *,
-    gradient: bool,
-) -> tuple[Tensor, Tensor | None]:
-    """Let the core look at scores and compute a number per graph, and its gradient, in one go.
-
-    The scores are read where they are, and the answers written where they stay.  If the core finds
-    anything wrong, the gate is asked what it is.
-    """
-    scores = _on_cpu(log_weights, answer_dtype(log_weights.dtype))
-    slope = torch.empty_like(scores) if gradient else None
-    array = scores.numpy()
-    numbers = np.empty(array.shape[:-2], array.dtype)  # in a third of the time torch takes
-    num_words = None if lengths is None else _on_cpu(lengths, torch.int64).numpy()
-    try:
-        batch = _core.Batch(array, num_words, kind)
-        compute(batch, workers, numbers, None if slope is None else slope.numpy())
-    except _core.RefusedScores:
-        to_graphs(log_weights, lengths, kind)
-        raise RuntimeError("log_weights were changed while they were read") from None
-    value = torch.from_numpy(numbers)
-    if not log_weights.is_cpu:
-        value = value.to(log_weights.device)
-        slope = None if slope is None else slope.to(log_weights.device)
-    return value, slope
-
-
-def _on_cpu(tensor: Tensor, dtype: torch.dtype) -> Tensor:
-    """Give a tensor as the core reads it; most are such ones, and asking torch takes its time."""
-    tensor = tensor.detach()
-    if tensor.dtype != dtype or not tensor.is_cpu:
-        tensor = tensor.to("cpu", dtype)
-    if tensor.is_neg():
-        tensor = tensor.resolve_neg()
-    return tensor.contiguous()
-
-
-def to_tensor(array: Any, like: Tensor, dtype: torch.dtype | None = None) -> Tensor:
-    """Give an answer on the device of the scores, in the precision that goes with theirs."""
-    return torch.as_tensor(
-        array, device=like.device, dtype=answer_dtype(like.dtype) if dtype is None else dtype
-    )
+def to_tensor(array: NDArray[Any], like: Tensor, dtype: torch.dtype | None = None) -> Tensor:
+    """Give an answer, which is nobody else's array, on the device of a tensor."""
+    tensor = torch.from_numpy(array)
+    if not like.is_cpu or dtype is not None:
+        tensor = tensor.to(like.device, dtype)
+    return tensor
 
 
 def draw_key(generator: torch.Generator | None) -> Tensor:

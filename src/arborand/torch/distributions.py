@@ -7,7 +7,6 @@ holds here too, up to the rounding of the answer to the dtype of the scores.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
@@ -15,78 +14,43 @@ import torch
 from torch import Size, Tensor
 from torch.distributions import Distribution, constraints, register_kl
 
-import arborand
-from arborand.arguments import check_count, check_workers, explain_arguments
-from arborand.enumeration import dependency_trees, spanning_trees
-from arborand.errors import InvalidTreeError, InvalidWeightsError
+from arborand import best, conditioning, inference
+from arborand.arguments import (
+    check_arcs,
+    check_choice,
+    check_count,
+    check_order,
+    check_workers,
+    explain_arguments,
+)
+from arborand.derivatives import graphs_of
+from arborand.errors import InvalidWeightsError
 from arborand.kinds import TreeKind
 from arborand.methods import WITH_REPLACEMENT, WITHOUT_REPLACEMENT, check_method
 from arborand.torch import operations
+from arborand.torch.answers import BestTrees, Draws
+from arborand.torch.arguments import check_heads, check_lengths, check_scores, check_tensor
 from arborand.torch.conversion import (
     answer_dtype,
     draw_key,
     key_words,
     not_compiled,
     to_array,
-    to_graphs,
     to_tensor,
 )
+from arborand.torch.operations import front
 from arborand.trees import is_tree
+from arborand.validation import DEPENDENT_HEAD, HEAD_DEPENDENT, ORIENTATIONS, check_log_weights
 from arborand.without_replacement import sample_without_replacement
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
-# The dtypes of scores.
-_DTYPES = (torch.float32, torch.float64, torch.bfloat16, torch.float16)
+    from arborand.conditioning import Condition
+    from arborand.validation import Graphs
+
 # The largest answer of `enumerate_support`, in trees.
 _LARGEST_SUPPORT = 10**6
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Draws:
-    """Distinct trees in the order of their draw: the tensors of :class:`arborand.Draws`.
-
-    No gradient flows through them; `log_prob` of the distribution gives one for their heads.
-
-    Attributes
-    ----------
-    heads : Tensor of int64, shape ``(K, *batch_shape, m)``
-    log_prob, log_remaining, perturbed_log_prob : Tensor of float64, shape ``(K, *batch_shape)``
-    num_drawn : Tensor of int64, shape batch_shape
-    exhausted : Tensor of bool, shape batch_shape
-    """
-
-    heads: Tensor
-    log_prob: Tensor
-    log_remaining: Tensor
-    perturbed_log_prob: Tensor
-    num_drawn: Tensor
-    exhausted: Tensor
-
-    def __len__(self) -> int:
-        return len(self.heads)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class BestTrees:
-    """Trees from the best one on, in order: the tensors of :class:`arborand.BestTrees`.
-
-    Attributes
-    ----------
-    heads : Tensor of int64, shape ``(K, *batch_shape, m)``
-    log_prob : Tensor of float64, shape ``(K, *batch_shape)``
-    num_found : Tensor of int64, shape batch_shape
-    exhausted : Tensor of bool, shape batch_shape
-    """
-
-    heads: Tensor
-    log_prob: Tensor
-    num_found: Tensor
-    exhausted: Tensor
-
-    def __len__(self) -> int:
-        return len(self.heads)
 
 
 class _Trees(constraints.Constraint):
@@ -112,7 +76,27 @@ class _Trees(constraints.Constraint):
 
 @explain_arguments
 class TreeDistribution(Distribution):
-    """What :class:`SpanningTrees` and :class:`DependencyTrees` have in common."""
+    """A distribution over trees: what all classes of this module have in common.
+
+    Parameters
+    ----------
+    log_weights : Tensor of floats, shape ``(*batch_shape, m, m)``
+        ``log_weights[head, dependent]``; node 0 is the root.  Any finite scores; -inf means no arc.
+        Column 0, the diagonal and padding are ignored, whatever they hold.
+    lengths : Tensor of int, shape batch_shape, optional
+        The number of words of each graph (the root is not counted).
+    orientation : {"head,dependent", "dependent,head"}
+        What the last two axes of `log_weights` stand for.  All answers are [head, dependent].
+    workers : int
+        Threads that share the graphs of a batch, forwards and backwards.
+    validate_args : bool, optional
+        True checks the scores at once.  They are checked at each use in any case.
+
+    Raises
+    ------
+    InvalidWeightsError, NoTreeError
+        When a computation finds that the tensor is no graph, or has no tree.
+    """
 
     arg_constraints: ClassVar[dict[str, constraints.Constraint]] = {
         "log_weights": constraints.independent(constraints.real, 2)
@@ -124,23 +108,28 @@ class TreeDistribution(Distribution):
     log_weights: Tensor
     workers: int
     _lengths: Tensor | None
+    _orientation: str
 
     def __init__(
         self,
         log_weights: Tensor,
         *,
         lengths: Tensor | Sequence[int] | int | None = None,
+        orientation: str = HEAD_DEPENDENT,
         workers: int = 1,
         validate_args: bool | None = None,
     ) -> None:
-        self.log_weights = _check_scores(log_weights)
+        scores = check_scores(log_weights)
+        if orientation is not HEAD_DEPENDENT:
+            check_choice(orientation, "orientation", ORIENTATIONS)
+        self._orientation = orientation
+        self.log_weights = scores if orientation == HEAD_DEPENDENT else scores.mT
         self.workers = check_workers(workers)
-        batch_shape = log_weights.shape[:-2]
-        self._lengths = None if lengths is None else _check_lengths(lengths, log_weights)
+        self._lengths = None if lengths is None else check_lengths(lengths, scores)
         # What torch would check looks at padding as well; the gate, at each use, does not.
-        super().__init__(batch_shape, log_weights.shape[-1:], validate_args=False)
+        super().__init__(scores.shape[:-2], scores.shape[-1:], validate_args=False)
         if validate_args:
-            to_graphs(self.log_weights, self._lengths, self._kind)
+            self._graphs()
 
     # ---- what it is made of
 
@@ -165,13 +154,39 @@ class TreeDistribution(Distribution):
         shape = Size(batch_shape)
         new.log_weights = self.log_weights.expand(*shape, *self.log_weights.shape[-2:])
         new._lengths = None if self._lengths is None else self._lengths.expand(shape)
+        new._orientation = self._orientation
         new.workers = self.workers
         Distribution.__init__(new, shape, self.event_shape, validate_args=False)
         return new
 
+    def __len__(self) -> int:
+        if not self.batch_shape:
+            raise TypeError(f"a single graph has no length; {type(self).__name__} is not a batch")
+        return self.batch_shape[0]
+
+    def __getitem__(self, index: Any) -> Self:
+        """Take graphs out of a batch, with torch's indexing of the batch axes.
+
+        Examples
+        --------
+        >>> d = DependencyTrees(torch.zeros(3, 5, 5), lengths=[4, 2, 3])
+        >>> d[1], d[[0, 2]].lengths.tolist()
+        (DependencyTrees(2 words), [4, 3])
+        """
+        if not self.batch_shape:
+            raise TypeError("a single graph cannot be indexed; only batches can")
+        places = index if isinstance(index, tuple) else (index,)
+        if not any(place is Ellipsis for place in places):
+            places = (*places, Ellipsis)
+        lengths = None if self._lengths is None else self._lengths[places]
+        return self._like(self.log_weights[(*places, slice(None), slice(None))], lengths)
+
     def __repr__(self) -> str:
-        words = self.log_weights.shape[-1] - 1
-        return f"{type(self).__name__}(batch of shape {tuple(self.batch_shape)}, {words} words)"
+        last = self.log_weights.shape[-1] - 1
+        first, last = (last, last) if self._lengths is None else _extremes(self._lengths, last)
+        words = f"{last} words" if first == last else f"{first} to {last} words"
+        batch = f"batch of shape {tuple(self.batch_shape)}, " if self.batch_shape else ""
+        return f"{type(self).__name__}({batch}{words})"
 
     # ---- what it knows
 
@@ -193,7 +208,7 @@ class TreeDistribution(Distribution):
         >>> round(scores.grad[0].sum().item(), 4)  # one root arc in each tree
         1.0
         """
-        return operations.log_partition(self.log_weights, *self._arguments)
+        return self._ask("log_partition")
 
     def arc_marginals(self) -> Tensor:
         """Compute the probability of every arc: that a random tree contains it.
@@ -203,7 +218,7 @@ class TreeDistribution(Distribution):
         Tensor, in the shape of `log_weights`
             ``[head, dependent]``; 0 where there is no arc and in the padding.
         """
-        return operations.arc_marginals(self.log_weights, *self._arguments)
+        return self._ask("arc_marginals")
 
     def root_marginals(self) -> Tensor:
         """Compute the probability of every root arc: row 0 of `arc_marginals`."""
@@ -217,7 +232,26 @@ class TreeDistribution(Distribution):
         >>> round(SpanningTrees(torch.zeros(3, 3)).entropy().item(), 4)  # log 3
         1.0986
         """
-        return operations.entropy(self.log_weights, *self._arguments)
+        return self._ask("entropy")
+
+    def renyi_entropy(self, order: float) -> Tensor:
+        """Compute the Renyi entropy of the trees, in nats, for an order from 0 to infinity.
+
+        At order 0 it is the logarithm of the number of trees, at order 1 the entropy, at order
+        infinity minus the log-probability of the best tree.
+
+        Examples
+        --------
+        >>> d = SpanningTrees(torch.zeros(3, 3))
+        >>> [round(d.renyi_entropy(order).item(), 4) for order in (0, 0.5, torch.inf)]
+        [1.0986, 1.0986, 1.0986]
+        """
+        order = check_order(order)
+        if order == 1.0:
+            return self.entropy()
+        if order >= inference.AS_GOOD_AS_INFINITE:
+            return -self.log_prob(self.best_tree())
+        return self._ask("renyi_entropy", last=(order,))
 
     def cross_entropy(self, other: TreeDistribution) -> Tensor:
         """Compute the mean of minus the other distribution's log-probability, in nats."""
@@ -235,7 +269,8 @@ class TreeDistribution(Distribution):
         Returns
         -------
         Tensor, shape ``(*draws, *batch_shape)``
-            -inf for a tree outside the support, which then adds nothing to any gradient.
+            -inf for a tree outside the support, and for a row of -1, which stands for no tree in
+            `Draws` and `BestTrees`.  These add nothing to any gradient.
 
         Raises
         ------
@@ -248,16 +283,13 @@ class TreeDistribution(Distribution):
         >>> d.log_prob(torch.tensor([[-1, 0, 1], [-1, 0, 0]])).exp().tolist()
         [0.5, 0.0]
         """
-        _check_heads(value, self.event_shape)
+        check_heads(value, self.event_shape)
         shape = torch.broadcast_shapes(value.shape[:-1], self.batch_shape)
-        num_draw_axes = len(shape) - len(self.batch_shape)
-        draws, batch_shape = shape[:num_draw_axes], shape[num_draw_axes:]
+        batch_shape = shape[len(shape) - len(self.batch_shape) :]
         trees = self if batch_shape == self.batch_shape else self.expand(batch_shape)
         # A copy: the heads that are checked must be those that the gradient reads.
-        heads = value.to(torch.int64, copy=True).expand(*shape, value.shape[-1])
-        flat = heads.reshape(draws.numel(), *batch_shape, value.shape[-1]).movedim(0, -2)
-        answer = operations.log_prob(trees.log_weights, flat, *trees._arguments)
-        return answer.movedim(-1, 0).reshape(shape)
+        heads = value.to(torch.int64, copy=True)
+        return trees._ask("log_prob", heads)
 
     def expectation(self, arc_values: Tensor) -> Tensor:
         """Compute the mean of a sum over the tree's arcs, exactly.
@@ -283,18 +315,23 @@ class TreeDistribution(Distribution):
         2.6667
         """
         marginals = self.arc_marginals()
-        values = self._check_values(arc_values, "arc_values", trailing=True)
-        num_axes = values.dim() - marginals.dim()
-        marginals = marginals.reshape(*marginals.shape, *[1] * num_axes)
         # Not read where there is no arc: 0 times anything would spread NaN.
-        values = torch.where(marginals > 0, values, 0.0)
-        values = operations.checked(values, values.isnan(), _not_a_number("arc_values", "nan"))
-        return (marginals * values).sum((-2 - num_axes, -1 - num_axes))
+        values = self._read_values(arc_values, "arc_values", marginals > 0, torch.isnan)
+        return self._trailing_last((marginals * values).sum((-1, -2)))
 
     def variance(self, arc_values: Tensor) -> Tensor:  # type: ignore[override]
         """Compute the variance of a sum over the tree's arcs, exactly.
 
         A method with an argument here, as in ``arborand``, and not torch's property.
+
+        Parameters
+        ----------
+        arc_values : Tensor, shape ``(*batch_shape, m, m)`` or ``(*batch_shape, m, m, ...)``
+            ``[head, dependent]``, finite on every arc that trees have.
+
+        Returns
+        -------
+        Tensor, shape ``(*batch_shape, ...)``
 
         Examples
         --------
@@ -306,6 +343,14 @@ class TreeDistribution(Distribution):
         return self.covariance(arc_values, arc_values).clamp(min=0)
 
     @property
+    def mean(self) -> Tensor:
+        """Not defined: a tree is no number; `expectation` takes a function of it."""
+        raise NotImplementedError(
+            "a tree has no mean: arc_marginals() is that of arc_indicators(heads), and "
+            "expectation(arc_values) that of a sum over arcs"
+        )
+
+    @property
     def stddev(self) -> Tensor:
         """Not defined: a tree is no number; `variance` takes a function of it."""
         raise NotImplementedError("a tree has no standard deviation; see variance(arc_values)")
@@ -315,29 +360,45 @@ class TreeDistribution(Distribution):
 
         Parameters
         ----------
-        arc_values, other : Tensor, shape ``(*batch_shape, m, m)``
-            ``[head, dependent]``, finite on every arc; other entries are not read.
+        arc_values, other : Tensor, shape ``(*batch_shape, m, m)`` or ``(*batch_shape, m, m, ...)``
+            ``[head, dependent]``, finite on every arc that trees have; other entries are not read.
+            Axes behind those of the arcs are broadcast.
+
+        Returns
+        -------
+        Tensor, shape ``(*batch_shape, ...)``
 
         Raises
         ------
         ValueError
             If the value of an arc that trees have is not finite.
+
+        Notes
+        -----
+        Costs one `arc_covariances` for each index of the axes behind.
         """
         # Relative to each word's most probable head, arcs of a nearly certain tree count 0: what is
         # left of the sum is in proportion to the mass of the other trees.
         with torch.no_grad():
-            marginals = operations.arc_marginals(self.log_weights, *self._arguments)
+            marginals = self.arc_marginals()
         is_read, reference = marginals > 0, marginals.argmax(-2, keepdim=True)
 
         def relative(given: Tensor, name: str) -> Tensor:
-            values = torch.where(is_read, self._check_values(given, name), 0.0)
-            values = operations.checked(
-                values, ~values.isfinite(), _not_a_number(name, "not finite")
-            )
-            return torch.where(is_read, values - values.gather(-2, reference), 0.0)
+            values = self._read_values(given, name, is_read, _is_not_finite)
+            chosen = values.gather(-2, reference.expand(*values.shape[:-2], 1, values.shape[-1]))
+            return torch.where(is_read, values - chosen, 0.0)
 
         first, second = relative(arc_values, "arc_values"), relative(other, "other")
-        return (first * self.arc_covariances(second)).sum((-1, -2))
+        try:
+            shape = torch.broadcast_shapes(first.shape, second.shape)
+        except RuntimeError:
+            raise ValueError(
+                f"other has shape {tuple(other.shape)}, whose axes behind those of the arcs do not "
+                f"fit arc_values of shape {tuple(arc_values.shape)}"
+            ) from None
+        # One graph for each index of the axes that stood behind.
+        covariances = self.expand(shape[:-2]).arc_covariances(second.expand(shape))
+        return self._trailing_last((first * covariances).sum((-1, -2)))
 
     def arc_covariances(self, direction: Tensor) -> Tensor:
         """Compute the covariance of every arc's indicator with a sum over the tree's arcs.
@@ -345,8 +406,7 @@ class TreeDistribution(Distribution):
         That is the derivative of all `arc_marginals` in a direction of the scores: the Hessian of
         log Z times the direction.
         """
-        values = self._check_values(direction, "direction")
-        return operations.arc_covariances(self.log_weights, values, *self._arguments)
+        return self._ask("arc_covariances", self._check_values(direction, "direction"))
 
     @not_compiled
     def condition(
@@ -371,17 +431,72 @@ class TreeDistribution(Distribution):
         >>> round((known.log_partition() - d.log_partition()).exp().item(), 4)
         0.3333
         """
-        for given, name in ((heads, "heads"), (allowed, "allowed")):
-            if given is not None:
-                _check_tensor(given, name)
-        left = self._in_numpy().condition(
-            include=include,
-            exclude=exclude,
-            heads=None if heads is None else to_array(heads),
-            allowed=None if allowed is None else to_array(allowed),
-        )
-        is_left = torch.as_tensor(left.log_weights > -np.inf, device=self.log_weights.device)
-        return self._like(torch.where(is_left, self.log_weights, -math.inf))
+        graphs = self._graphs()
+        asked = self._asked(graphs, include, exclude, heads, allowed)
+        conditioning.condition(graphs, asked)  # or says what contradicts it
+        is_left = self._allowed(graphs, asked)
+        return self._like(torch.where(is_left, self.log_weights, -math.inf), self._lengths)
+
+    def log_evidence(
+        self,
+        *,
+        include: Iterable[tuple[int, int]] = (),
+        exclude: Iterable[tuple[int, int]] = (),
+        heads: Tensor | None = None,
+        allowed: Tensor | None = None,
+    ) -> Tensor:
+        """Compute the log-probability of a condition: that a random tree meets it.
+
+        The arguments are those of `condition`.
+
+        Returns
+        -------
+        Tensor, in the shape of the batch
+            -inf where no tree meets the condition, which then adds nothing to any gradient.
+
+        Examples
+        --------
+        >>> d = DependencyTrees(torch.zeros(4, 4))
+        >>> round(d.log_evidence(heads=torch.tensor([-1, 2, -1, -1])).exp().item(), 4)
+        0.3333
+        """
+        return self._ask("log_evidence", self._meeting(include, exclude, heads, allowed))
+
+    def joint_probability(
+        self, arcs: Iterable[tuple[int, int]], *, given: Iterable[tuple[int, int]] = ()
+    ) -> Tensor:
+        """Compute the probability that a random tree contains all of some arcs, of one graph.
+
+        Parameters
+        ----------
+        arcs, given : iterable of (head, dependent)
+            Those that are asked for, and those that the tree is known to contain.
+
+        Returns
+        -------
+        Tensor of shape ()
+            P(arcs | given); 0 if no tree contains them all.
+
+        Raises
+        ------
+        NoTreeError
+            If no tree contains all of `given`.
+
+        Examples
+        --------
+        >>> d = DependencyTrees(torch.zeros(4, 4))
+        >>> round(d.joint_probability([(0, 1), (1, 2)], given=[(0, 1)]).item(), 4)
+        0.6667
+        """
+        if self.batch_shape:
+            raise TypeError(
+                "joint_probability takes arcs of one graph, and this is a batch of shape "
+                f"{tuple(self.batch_shape)}; use log_evidence(heads=...), or index it first"
+            )
+        num_words = int(self.lengths)
+        known = check_arcs(given, "given", num_words)
+        asked = check_arcs(arcs, "arcs", num_words)
+        return self.condition(include=known).log_evidence(include=asked).exp()
 
     # ---- what it draws
 
@@ -417,9 +532,8 @@ class TreeDistribution(Distribution):
         if isinstance(sample_shape, int):
             raise TypeError(f"sample_shape is {sample_shape}: pass a shape, ({sample_shape},)")
         shape = Size(sample_shape)
-        heads = operations.sample(
-            self.log_weights, draw_key(generator), *self._arguments, shape.numel(), method
-        )
+        arguments = (draw_key(generator), *self._arguments, shape.numel(), method)
+        heads = self._call(operations.sample, *arguments)
         return heads.reshape(*shape, *self.batch_shape, *self.event_shape)
 
     def rsample(self, sample_shape: Sequence[int] = Size()) -> Tensor:
@@ -443,14 +557,14 @@ class TreeDistribution(Distribution):
         """
         check_method(method, WITHOUT_REPLACEMENT, kind=self._kind)
         draws = sample_without_replacement(
-            to_graphs(self.log_weights, self._lengths, self._kind),
+            self._graphs(),
             check_count(k, "k", 0),
             method=method,
             workers=self.workers,
             key=key_words(draw_key(generator)),
         )
         log_prob, log_remaining, perturbed = (
-            to_tensor(numbers, self.log_weights, torch.float64)
+            to_tensor(numbers, self.log_weights)
             for numbers in (draws.log_prob, draws.log_remaining, draws.perturbed_log_prob)
         )
         return Draws(
@@ -490,21 +604,17 @@ class TreeDistribution(Distribution):
         if len(lengths) > 1:
             raise NotImplementedError("graphs of different lengths have different trees")
         (num_words,) = lengths
-        count = (
-            num_words ** (num_words - 1)
-            if self._kind.has_single_root
-            else (num_words + 1) ** (num_words - 1)
-        )
-        if count > _LARGEST_SUPPORT:
+        # Of equal scores, the best trees come in the order of their heads.
+        flat = graphs_of(np.zeros((num_words + 1, num_words + 1)), None, self._kind)
+        log_count = float(inference.log_num_trees(flat))
+        if log_count > math.log(_LARGEST_SUPPORT):
             raise NotImplementedError(
-                f"there are {count:,} trees of {num_words} words, more than {_LARGEST_SUPPORT:,}; "
-                "sample() or sample_without_replacement() them"
+                f"there are e^{log_count:.1f} trees of {num_words} words, more than "
+                f"{_LARGEST_SUPPORT:,}; sample() or sample_without_replacement() them"
             )
-        trees = dependency_trees if self._kind.has_single_root else spanning_trees
+        count = round(math.exp(log_count))
         listed = np.full((count, size), -1)
-        listed[:, : num_words + 1] = [
-            heads for heads, _ in trees(np.zeros((num_words + 1, num_words + 1)))
-        ]
+        listed[:, : num_words + 1] = best.best_trees(flat, inference.normalise(flat), count).heads
         heads = self._integers(listed).reshape(count, *[1] * len(self.batch_shape), size)
         return heads.expand(count, *self.batch_shape, size) if expand else heads
 
@@ -523,7 +633,7 @@ class TreeDistribution(Distribution):
         -------
         Tensor of int64, shape ``(*batch_shape, m)``
         """
-        return self._integers(self._in_numpy().best_tree(workers=self.workers))
+        return self._integers(best.best_tree(self._graphs(), workers=self.workers))
 
     @not_compiled
     def best_trees(self, k: int) -> BestTrees:
@@ -535,10 +645,12 @@ class TreeDistribution(Distribution):
         >>> d.best_trees(2).heads.tolist()
         [[-1, 2, 0], [-1, 0, 1]]
         """
-        trees = self._in_numpy().best_trees(k, workers=self.workers)
+        graphs, k = self._graphs(), check_count(k, "k", 0)
+        normaliser = inference.normalise(graphs, self.workers)
+        trees = best.best_trees(graphs, normaliser, k, workers=self.workers)
         return BestTrees(
             self._integers(trees.heads),
-            to_tensor(trees.log_prob, self.log_weights, torch.float64),
+            to_tensor(trees.log_prob, self.log_weights),
             self._integers(trees.num_found),
             torch.as_tensor(trees.exhausted, device=self.log_weights.device),
         )
@@ -546,7 +658,7 @@ class TreeDistribution(Distribution):
     @not_compiled
     def minimum_risk_tree(self) -> Tensor:
         """Find the tree with the largest expected number of correct arcs."""
-        return self._integers(self._in_numpy().minimum_risk_tree(workers=self.workers))
+        return self._integers(best.minimum_risk_tree(self._graphs(), workers=self.workers))
 
     # ---- how it is done
 
@@ -554,21 +666,67 @@ class TreeDistribution(Distribution):
     def _arguments(self) -> tuple[Tensor | None, int, int]:
         return self._lengths, int(self._kind), self.workers
 
-    def _like(self, log_weights: Tensor) -> Self:
-        """Make a distribution of the same kind over the same words."""
-        return type(self)(log_weights, lengths=self._lengths, workers=self.workers)
+    def _ask(self, name: str, *arrays: Tensor, last: tuple[Any, ...] = ()) -> Tensor:
+        """Call an operation of the table on the scores."""
+        return self._call(getattr(front, name), *arrays, *self._arguments, *last)
 
-    def _in_numpy(self) -> arborand.SpanningTrees | arborand.DependencyTrees:
-        kind = arborand.DependencyTrees if self._kind.has_single_root else arborand.SpanningTrees
-        lengths = None if self._lengths is None else to_array(self._lengths)
-        return kind(to_array(self.log_weights), lengths=lengths)
+    def _call(self, operation: Callable[..., Tensor], *arguments: Any) -> Tensor:
+        if self._orientation == HEAD_DEPENDENT or torch.compiler.is_compiling():
+            return operation(self.log_weights, *arguments)
+        try:
+            return operation(self.log_weights, *arguments)
+        except InvalidWeightsError:
+            self._graphs()  # says it in terms of what was given
+            raise
+
+    def _like(self, log_weights: Tensor, lengths: Tensor | None) -> Self:
+        """Make a distribution of the same kind over other scores."""
+        return type(self)(log_weights, lengths=lengths, workers=self.workers)
+
+    def _graphs(self) -> Graphs:
+        """Let the scores through the gate, as they were given."""
+        is_turned = self._orientation == DEPENDENT_HEAD
+        return check_log_weights(
+            to_array(self.log_weights.mT if is_turned else self.log_weights),
+            None if self._lengths is None else to_array(self._lengths),
+            kind=self._kind,
+            orientation=self._orientation,
+        )
+
+    @staticmethod
+    def _asked(
+        graphs: Graphs,
+        include: Iterable[tuple[int, int]],
+        exclude: Iterable[tuple[int, int]],
+        heads: Tensor | None,
+        allowed: Tensor | None,
+    ) -> Condition:
+        for given, name in ((heads, "heads"), (allowed, "allowed")):
+            if given is not None:
+                check_tensor(given, name)
+        return conditioning.check_condition(
+            graphs,
+            include,
+            exclude,
+            None if heads is None else to_array(heads),
+            None if allowed is None else to_array(allowed),
+        )
+
+    def _allowed(self, graphs: Graphs, asked: Condition) -> Tensor:
+        mask = conditioning.allowed_arcs(graphs, asked).reshape(self.log_weights.shape)
+        return to_tensor(mask, self.log_weights)
+
+    @not_compiled
+    def _meeting(self, *condition: Any) -> Tensor:
+        graphs = self._graphs()
+        return self._allowed(graphs, self._asked(graphs, *condition))
 
     def _integers(self, array: Any) -> Tensor:
-        return to_tensor(array, self.log_weights, torch.int64)
+        return to_tensor(np.asarray(array), self.log_weights, torch.int64)
 
     def _check_values(self, values: Tensor, name: str, *, trailing: bool = False) -> Tensor:
         """Let values of arcs through, in a precision that is not below that of the answer."""
-        _check_tensor(values, name)
+        check_tensor(values, name)
         expected, num_axes = self.log_weights.shape, values.dim() - self.log_weights.dim()
         if values.shape[: len(expected)] != expected or (num_axes and not trailing):
             raise ValueError(
@@ -578,26 +736,31 @@ class TreeDistribution(Distribution):
             )
         return values.to(torch.promote_types(values.dtype, answer_dtype(self.log_weights.dtype)))
 
+    def _read_values(
+        self, given: Tensor, name: str, is_read: Tensor, is_wrong: Callable[[Tensor], Tensor]
+    ) -> Tensor:
+        """Let values of arcs through, with 0 where they are not read, and axes behind in front."""
+        values = self._check_values(given, name, trailing=True)
+        num_axes = values.dim() - is_read.dim()
+        behind, in_front = tuple(range(-num_axes, 0)), tuple(range(num_axes))
+        values = torch.where(is_read, values.movedim(behind, in_front), 0.0)
+        found = "nan" if is_wrong is torch.isnan else "not finite"
+        return front.checked(
+            values,
+            is_wrong(values).movedim(in_front, behind),  # for the index in what was given
+            f"{name}{{}} is {found}, on an arc that trees have: give every such arc a number",
+        )
+
+    def _trailing_last(self, answer: Tensor) -> Tensor:
+        """Put the axes in front of those of the batch behind them."""
+        num_axes = answer.dim() - len(self.batch_shape)
+        return answer.movedim(tuple(range(num_axes)), tuple(range(-num_axes, 0)))
+
 
 class SpanningTrees(TreeDistribution):
     """The distribution over the spanning trees of a rooted, weighted, directed graph.
 
-    Parameters
-    ----------
-    log_weights : Tensor of floats, shape ``(*batch_shape, m, m)``
-        ``log_weights[head, dependent]``; node 0 is the root.  Any finite scores; -inf means no arc.
-        Column 0, the diagonal and padding are ignored, whatever they hold.
-    lengths : Tensor of int, shape batch_shape, optional
-        The number of words of each graph (the root is not counted).
-    workers : int
-        Threads that share the graphs of a batch, forwards and backwards.
-    validate_args : bool, optional
-        True checks the scores at once.  They are checked at each use in any case.
-
-    Raises
-    ------
-    InvalidWeightsError, NoTreeError
-        When a computation finds that the tensor is no graph, or has no tree.
+    Its parameters are those of :class:`TreeDistribution`.
 
     Examples
     --------
@@ -612,22 +775,7 @@ class SpanningTrees(TreeDistribution):
 class DependencyTrees(TreeDistribution):
     """The distribution over the dependency trees of a sentence: one arc leaves the root.
 
-    Parameters
-    ----------
-    log_weights : Tensor of floats, shape ``(*batch_shape, m, m)``
-        ``log_weights[head, dependent]``; node 0 is the root.  Any finite scores; -inf means no arc.
-        Column 0, the diagonal and padding are ignored, whatever they hold.
-    lengths : Tensor of int, shape batch_shape, optional
-        The number of words of each sentence (the root is not counted).
-    workers : int
-        Threads that share the graphs of a batch, forwards and backwards.
-    validate_args : bool, optional
-        True checks the scores at once.  They are checked at each use in any case.
-
-    Raises
-    ------
-    InvalidWeightsError, NoTreeError
-        When a computation finds that the tensor is no graph, or has no tree.
+    Its parameters are those of :class:`TreeDistribution`.
 
     Examples
     --------
@@ -653,7 +801,7 @@ def _kl_divergence(p: TreeDistribution, q: TreeDistribution) -> Tensor:
         else None
         for d in (p, q)
     )
-    return operations.kl_divergence(
+    return front.kl_divergence(
         first,
         second,
         lengths,
@@ -664,86 +812,13 @@ def _kl_divergence(p: TreeDistribution, q: TreeDistribution) -> Tensor:
     )
 
 
-def arc_indicators(heads: Tensor, *, dtype: torch.dtype | None = None) -> Tensor:
-    """Make the matrix of each tree: 1 where [head, dependent] is one of its arcs, else 0.
-
-    Parameters
-    ----------
-    heads : Tensor of int, shape (..., m)
-        -1 for the root, for padding and where a head is open.
-    dtype : torch.dtype, optional
-        By default torch's default.
-
-    Returns
-    -------
-    Tensor, shape (..., m, m)
-
-    Examples
-    --------
-    >>> arc_indicators(torch.tensor([-1, 2, 0])).tolist()
-    [[0.0, 0.0, 1.0], [0.0, 0.0, 0.0], [0.0, 1.0, 0.0]]
-    """
-    node = torch.arange(heads.shape[-1], device=heads.device)
-    return (heads[..., None, :] == node[:, None]).to(dtype or torch.get_default_dtype())
+def _extremes(lengths: Tensor, last: int) -> tuple[int, int]:
+    """Find the smallest and the largest, if there are values at all."""
+    try:
+        return int(lengths.min()), int(lengths.max())
+    except RuntimeError:  # none, on the device meta, or hidden by a transform
+        return last, last
 
 
-def _check_scores(log_weights: Tensor) -> Tensor:
-    """Check what can be told without a look at values: these are looked at when they are used."""
-    if not isinstance(log_weights, Tensor):
-        raise TypeError(
-            f"log_weights must be a torch.Tensor, not {type(log_weights).__name__}; for arrays "
-            "there are arborand.SpanningTrees and arborand.DependencyTrees"
-        )
-    if log_weights.dtype not in _DTYPES:
-        raise TypeError(
-            "log_weights must hold float64, float32, bfloat16 or float16, but its dtype is "
-            f"{log_weights.dtype}"
-        )
-    shape = tuple(log_weights.shape)
-    if len(shape) < 2 or shape[-1] != shape[-2] or shape[-1] < 2:
-        raise InvalidWeightsError(
-            f"log_weights has shape {shape}: expected (*batch_shape, m, m), one row and one column "
-            "for each node, the root and at least one word"
-        )
-    return log_weights
-
-
-def _check_heads(value: Tensor, event_shape: Size) -> None:
-    _check_tensor(value, "value")
-    if value.is_floating_point() or value.is_complex() or value.dtype == torch.bool:
-        raise TypeError(
-            f"value must hold heads, which are integers, but its dtype is {value.dtype}"
-        )
-    if value.shape[-1:] != event_shape:
-        raise InvalidTreeError(
-            f"value has shape {tuple(value.shape)}: expected (..., {event_shape[0]}), one head for "
-            "each node, -1 for the root"
-        )
-
-
-def _not_a_number(name: str, found: str) -> str:
-    return f"{name}{{}} is {found}, on an arc that trees have: give every such arc a number"
-
-
-def _check_tensor(given: Tensor, name: str) -> None:
-    if not isinstance(given, Tensor):
-        raise TypeError(f"{name} must be a torch.Tensor, not {type(given).__name__}")
-
-
-def _check_lengths(lengths: Tensor | Sequence[int] | int, log_weights: Tensor) -> Tensor:
-    batch_shape = log_weights.shape[:-2]
-    device = log_weights.device
-    tensor = torch.as_tensor(lengths, device=device).clone()  # to which nobody else can write
-    if not (isinstance(lengths, Tensor) or tensor.numel()):
-        tensor = tensor.to(torch.int64)  # torch takes what is empty for floats
-    if tensor.is_floating_point() or tensor.is_complex() or tensor.dtype == torch.bool:
-        raise TypeError(
-            f"lengths must be integers, but their dtype is {tensor.dtype}; of a mask of words "
-            "take mask.sum(-1)"
-        )
-    if tensor.shape != batch_shape:
-        raise InvalidWeightsError(
-            f"lengths has shape {tuple(tensor.shape)} where the batch has shape "
-            f"{tuple(batch_shape)}: give one number of words for each graph"
-        )
-    return tensor
+def _is_not_finite(values: Tensor) -> Tensor:
+    return ~values.isfinite()

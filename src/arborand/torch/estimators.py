@@ -10,19 +10,21 @@ where f depends on parameters.  Both are unbiased.  The names are those of
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 import torch
 from torch import Size, Tensor
 
 from arborand.arguments import check_choice, check_count
+from arborand.torch.answers import arc_indicators
 from arborand.torch.conversion import answer_dtype
-from arborand.torch.distributions import arc_indicators
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from arborand.torch.distributions import Draws, TreeDistribution
+    from arborand.torch.answers import Draws
+    from arborand.torch.distributions import TreeDistribution
 
     Function = Callable[[Tensor], Tensor]
 
@@ -39,7 +41,7 @@ def expectation(
 
     Parameters
     ----------
-    distribution : SpanningTrees or DependencyTrees
+    distribution : TreeDistribution
         A graph or a batch.
     function : callable
         From heads, shape ``(K, *batch_shape, m)``, to values, shape ``(K, *batch_shape)``.
@@ -88,34 +90,35 @@ def expectation_without_replacement(
 
     Parameters
     ----------
-    distribution : SpanningTrees or DependencyTrees
-        A single graph.
+    distribution : TreeDistribution
+        A graph or a batch.
     function : callable
-        From heads, shape (K, m), to values, shape (K,).
+        From heads, shape ``(K, *batch_shape, m)``, to values, shape ``(K, *batch_shape)``.
     num_draws : int
-        How many distinct trees to evaluate.  If there are no more than that, the result is exact.
+        How many distinct trees to evaluate.  Where there are no more than that, the result is
+        exact.
     generator : torch.Generator, optional
         The source of randomness.
 
     Returns
     -------
-    Tensor of shape ()
+    Tensor, in the shape of the batch
 
     Notes
     -----
     The weights are those of ``arborand.estimators``.  The baseline is the value of the best tree:
     one more evaluation, which does not depend on the draws.
     """
-    num_draws = _check(distribution, "expectation_without_replacement", num_draws)
+    num_draws = check_count(num_draws, "num_draws", 1)
     draws = distribution.sample_without_replacement(num_draws + 1, generator=generator)
-    if draws.num_drawn <= num_draws:
-        return _exact(distribution, function, draws)
     log_prob = draws.log_prob[:num_draws]
-    margin = log_prob - draws.perturbed_log_prob[num_draws]
+    # The threshold is the next tree.  Where there is none, it is -inf, and all trees pass.
+    threshold = draws.perturbed_log_prob[num_draws] if len(draws) > num_draws else -math.inf
+    margin = log_prob - threshold
     # The logarithm of the chance to pass the threshold; far below it, the chance is its argument.
     passing = torch.log(-torch.expm1(-margin.clamp(-37.0, 20.0).exp()))
     weights = torch.exp(log_prob - torch.where(margin < -37.0, margin, passing))
-    return _weighted(distribution, function, draws.heads[:num_draws], weights)
+    return _weighted(distribution, function, draws, weights)
 
 
 def sum_and_sample(
@@ -130,15 +133,15 @@ def sum_and_sample(
 
     Parameters
     ----------
-    distribution : SpanningTrees or DependencyTrees
-        A single graph.
+    distribution : TreeDistribution
+        A graph or a batch.
     function : callable
-        From heads, shape (K, m), to values, shape (K,).
+        From heads, shape ``(K, *batch_shape, m)``, to values, shape ``(K, *batch_shape)``.
     num_distinct : int
         How many trees to draw first, for the sum.  May be 0.
     num_rest : int
-        How many to draw after them.  If there are no more trees than `num_distinct` + `num_rest`,
-        the result is exact.
+        How many to draw after them.  Where there are no more trees than `num_distinct` +
+        `num_rest`, the result is exact.
     generator : torch.Generator, optional
         The source of randomness.
 
@@ -152,18 +155,19 @@ def sum_and_sample(
     draws.
     """
     num_distinct = check_count(num_distinct, "num_distinct", 0)
-    num_rest = _check(distribution, "sum_and_sample", num_rest, "num_rest")
+    num_rest = check_count(num_rest, "num_rest", 1)
     num_draws = num_distinct + num_rest
     draws = distribution.sample_without_replacement(num_draws + 1, generator=generator)
-    if draws.num_drawn <= num_draws:
-        return _exact(distribution, function, draws)
     # The mean over the last draws j of (the sum before j) + (what was left before j) f(j): tree i
     # counts with its probability once for every j behind it.
-    place = torch.arange(num_draws, device=draws.heads.device)
+    chance, remaining = draws.log_prob[:num_draws].exp(), draws.log_remaining[:num_draws].exp()
+    place = torch.arange(len(chance), device=chance.device)
+    place = place.reshape(-1, *[1] * (chance.dim() - 1))
     behind = num_draws - 1 - place.clamp(min=num_distinct - 1)
-    weights = draws.log_prob[:num_draws].exp() * behind
-    weights[num_distinct:] += draws.log_remaining[num_distinct:num_draws].exp()
-    return _weighted(distribution, function, draws.heads[:num_draws], weights / num_rest)
+    weights = (chance * behind + torch.where(place < num_distinct, 0.0, remaining)) / num_rest
+    # Where these are all trees there are, they have their own probabilities.
+    weights = torch.where(draws.num_drawn <= num_draws, chance, weights)
+    return _weighted(distribution, function, draws, weights)
 
 
 def relaxed_sample(
@@ -180,7 +184,7 @@ def relaxed_sample(
 
     Parameters
     ----------
-    distribution : SpanningTrees or DependencyTrees
+    distribution : TreeDistribution
     sample_shape : sequence of int
         How many, in the shape in which to return them.
     temperature : float
@@ -212,7 +216,8 @@ def relaxed_sample(
     # No number drawn is 1; those that are 0 become the smallest there is.
     noise = -torch.log(-torch.log(uniform.clamp(min=torch.finfo(torch.float64).tiny)))
     noisy = (scores + noise.to(scores.device, answer_dtype(scores.dtype))) / temperature
-    return distribution.expand(shape)._like(noisy).arc_marginals()
+    expanded = distribution.expand(shape)
+    return expanded._like(noisy, expanded._lengths).arc_marginals()
 
 
 def straight_through_sample(
@@ -228,7 +233,7 @@ def straight_through_sample(
 
     Parameters
     ----------
-    distribution : SpanningTrees or DependencyTrees
+    distribution : TreeDistribution
     sample_shape : sequence of int
         How many, in the shape in which to return them.
     generator : torch.Generator, optional
@@ -253,19 +258,19 @@ def straight_through_sample(
     return arc_indicators(heads, dtype=marginals.dtype) + _without_value(marginals)
 
 
-def _exact(distribution: TreeDistribution, function: Function, draws: Draws) -> Tensor:
-    """Sum over all the trees there are."""
-    values = _evaluate(function, draws.heads)
-    return (distribution.log_prob(draws.heads).exp() * values).sum(0)
-
-
 def _weighted(
-    distribution: TreeDistribution, function: Function, heads: Tensor, weights: Tensor
+    distribution: TreeDistribution, function: Function, draws: Draws, weights: Tensor
 ) -> Tensor:
-    """Combine trees whose weighted sums are unbiased, relative to the value of the best tree."""
-    values = _evaluate(function, torch.cat([distribution.best_tree()[None], heads]))
+    """Combine trees whose weighted sums are unbiased, relative to the value of the best tree.
+
+    Where the weights are the probabilities of all trees, the value and its gradient are exact.
+    """
+    best, mask = distribution.best_tree(), draws.mask[: len(weights)]
+    # Functions get trees only: where there is none, the best one, of weight 0.
+    heads = torch.where(mask[..., None], draws.heads[: len(weights)], best)
+    values = _evaluate(function, torch.cat([best[None], heads]))
     log_prob = distribution.log_prob(heads)
-    weights = weights.to(log_prob.dtype)
+    weights = torch.where(mask, weights, 0.0).to(log_prob.dtype)
     excess = values[1:] - values[0]
     surrogate = (weights * excess.detach() * log_prob).sum(0)
     return values[0] + (weights * excess).sum(0) + _without_value(surrogate)
@@ -274,17 +279,6 @@ def _weighted(
 def _without_value(tensor: Tensor) -> Tensor:
     """Give 0, with the gradient of a tensor."""
     return tensor - tensor.detach()
-
-
-def _check(
-    distribution: TreeDistribution, name: str, count: int, count_name: str = "num_draws"
-) -> int:
-    if distribution.batch_shape:
-        raise TypeError(
-            f"{name} takes one graph, and this is a batch of shape "
-            f"{tuple(distribution.batch_shape)}: call it for one graph after the other"
-        )
-    return check_count(count, count_name, 1)
 
 
 def _evaluate(function: Function, heads: Tensor) -> Tensor:

@@ -113,7 +113,7 @@ def test_third_cumulants_are_exact_in_proportion_to_the_marginals(kind, name):
     with mpmath.workdps(DIGITS):
         mean_f, mean_g, both = law.mean(f), law.mean(g), law.covariance(u, v)
         exact = law.over_arcs(lambda tree: (f(tree) - mean_f) * (g(tree) - mean_g) - both)
-    found = operations.arc_cumulants(*map(torch.tensor, (scores, u, v)), None, kind._kind, 1)
+    found = operations.front.arc_cumulants(*map(torch.tensor, (scores, u, v)), None, kind._kind, 1)
     largest = np.abs(u).max() * np.abs(v).max() * len(scores) ** 2
     assert_close(found, exact, law.arc_marginals(), 1e-13 * largest)
 
@@ -135,7 +135,7 @@ def test_tangents_of_the_entropy_gradient_are_exact_in_proportion_to_the_margina
         exact = law.over_arcs(
             lambda tree: (f(tree) - mean) * surprise(tree) - both - (f(tree) - mean)
         )
-    found = operations.entropy_gradient_tangents(
+    found = operations.front.entropy_gradient_tangents(
         *map(torch.tensor, (scores, u)), None, kind._kind, 1
     )
     largest = np.abs(u).max() * len(scores) ** 2 * np.log(len(scores))

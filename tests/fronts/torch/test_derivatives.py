@@ -20,6 +20,7 @@ def scores(seed, *shape, scale=1.0):
     return (scale * torch.randn(shape, generator=generator, dtype=torch.float64)).requires_grad_()
 
 
+KNOWN = torch.tensor([[-1, 2, -1, -1, -1], [-1, -1, 3, -1, -1]])
 X, Y, U, V = (scores(seed, 2, 5, 5) for seed in range(4))
 
 
@@ -40,6 +41,8 @@ FUNCTIONS = {
     "arc_marginals": (lambda d: lambda x: d(x).arc_marginals(), (X,)),
     "root_marginals": (lambda d: lambda x: d(x).root_marginals(), (X,)),
     "entropy": (lambda d: lambda x: d(x).entropy(), (X,)),
+    "renyi_entropy": (lambda d: lambda x: d(x).renyi_entropy(1.5), (X,)),
+    "log_evidence": (lambda d: lambda x: d(x).log_evidence(heads=KNOWN), (X,)),
     "expectation": (lambda d: lambda x, u: d(x).expectation(u), (X, U)),
     "variance": (lambda d: lambda x, u: d(x).variance(u), (X, U)),
     "covariance": (lambda d: lambda x, u, v: d(x).covariance(u, v), (X, U, V)),
@@ -67,7 +70,16 @@ def test_first_derivatives_pass_gradcheck_in_both_modes(kind, name):
 @KINDS
 @pytest.mark.parametrize(
     "name",
-    ["log_partition", "log_prob", "arc_marginals", "entropy", "expectation", "kl_divergence"],
+    [
+        "log_partition",
+        "log_prob",
+        "arc_marginals",
+        "entropy",
+        "renyi_entropy",
+        "log_evidence",
+        "expectation",
+        "kl_divergence",
+    ],
 )
 def test_second_derivatives_pass_gradgradcheck(kind, name):
     called, arguments = function(kind, name)

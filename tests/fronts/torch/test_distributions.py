@@ -16,6 +16,7 @@ import arborand
 from arborand import InvalidTreeError, InvalidWeightsError, NoTreeError
 from arborand.torch import DependencyTrees, SpanningTrees, arc_indicators, distributions
 from arborand.torch.conversion import draw_key, key_words
+from tests.fronts.torch.enumerated import Enumerated
 
 KINDS = pytest.mark.parametrize("kind", [SpanningTrees, DependencyTrees])
 LENGTHS = torch.tensor([4, 3])
@@ -105,6 +106,7 @@ def test_every_public_name_of_the_torch_class_means_what_it_means_in_numpy():
         "expand",
         "has_enumerate_support",
         "has_rsample",
+        "mean",
         "mode",
         "rsample",
         "stddev",
@@ -235,8 +237,267 @@ def test_kl_divergence_broadcasts_and_ignores_padding():
 def test_a_tree_has_no_standard_deviation_and_no_reparametrisation():
     with pytest.raises(NotImplementedError, match="variance"):
         _ = DependencyTrees(X).stddev
+    with pytest.raises(NotImplementedError, match=r"expectation\(arc_values\)"):
+        _ = DependencyTrees(X).mean
     with pytest.raises(NotImplementedError, match="discrete"):
         DependencyTrees(X).rsample()
+
+
+# ---- batches
+
+
+@KINDS
+def test_batches_are_indexed_like_tensors(kind):
+    x = scores(3, 2, 5, 5).requires_grad_()
+    lengths = torch.tensor([[4, 3], [2, 1], [4, 2]])
+    trees = kind(x, lengths=lengths, workers=2)
+    expected = trees.log_partition().detach()
+    for index in (
+        0,
+        -1,
+        slice(1, 3),
+        (1, 1),
+        (slice(None), 0),
+        ...,
+        (..., 1),
+        (0, ...),
+        None,
+        [0, 2],
+        torch.tensor([2, 0]),
+        (torch.tensor([2, 0]), 1),
+        lengths > 2,
+    ):
+        taken = trees[index]
+        assert type(taken) is kind
+        assert taken.workers == 2
+        assert torch.equal(taken.lengths, lengths[index])
+        assert torch.equal(taken.log_partition().detach(), expected[index])
+    (gradient,) = torch.autograd.grad(trees[1, 0].log_partition(), x)
+    assert gradient[1, 0].any()
+    assert gradient.count_nonzero() == gradient[1, 0].count_nonzero()
+    assert len(trees) == 3
+    assert [len(one) for one in trees] == [2, 2, 2]
+    with pytest.raises(IndexError):
+        trees[3]
+    with pytest.raises(IndexError, match="too many indices"):
+        trees[0, 0, 0]
+    with pytest.raises(TypeError, match="a single graph cannot be indexed"):
+        trees[0, 0][0]
+    with pytest.raises(TypeError, match="a single graph has no length"):
+        len(trees[0, 0])
+
+
+def test_repr_tells_the_lengths():
+    assert repr(DependencyTrees(X[0])) == "DependencyTrees(4 words)"
+    assert repr(SpanningTrees(X)) == "SpanningTrees(batch of shape (2,), 4 words)"
+    trees = DependencyTrees(torch.zeros(4, 8, 8), lengths=[7, 5, 3, 1])
+    assert repr(trees) == "DependencyTrees(batch of shape (4,), 1 to 7 words)"
+    assert repr(trees[1]) == "DependencyTrees(5 words)"
+    assert repr(trees[:0]) == "DependencyTrees(batch of shape (0,), 7 words)"
+    meta = DependencyTrees(torch.empty(2, 8, 8, device="meta"), lengths=[7, 5])
+    assert repr(meta) == "DependencyTrees(batch of shape (2,), 7 words)"
+
+
+@KINDS
+def test_an_orientation_turns_the_scores_and_nothing_else(kind):
+    x = X.mT.clone().requires_grad_()
+    trees = kind(x, lengths=LENGTHS, orientation="dependent,head")
+    plain = kind(X, lengths=LENGTHS)
+    assert torch.equal(trees.log_weights, X)
+    assert torch.equal(trees.arc_marginals(), plain.arc_marginals())
+    (gradient,) = torch.autograd.grad(trees.log_partition().sum(), x)
+    assert torch.equal(gradient, plain.arc_marginals().mT)
+    for made in (
+        trees[1],
+        trees.expand((3, 2)),
+        trees.condition(heads=torch.full((2, 5), -1)),
+    ):
+        assert made.log_partition().isfinite().all()
+    with pytest.raises(ValueError, match="orientation is 'head'"):
+        kind(X, orientation="head")
+
+
+def test_errors_on_values_have_the_index_of_the_given_orientation():
+    x = torch.zeros(2, 4, 4)
+    x[1, 2, 3] = math.nan
+    trees = DependencyTrees(x, orientation="dependent,head")
+    message = r"log_weights\[1, 2, 3\] is nan, on the arc 3 -> 2"
+    for ask in (trees.log_partition, trees.best_tree, trees.sample, trees.entropy):
+        with pytest.raises(InvalidWeightsError, match=message):
+            ask()
+    with pytest.raises(InvalidWeightsError, match=r"log_weights\[0, 1, 2, 3\] is nan"):
+        trees.expand((3, 2)).entropy()
+    with pytest.raises(InvalidWeightsError, match=message):
+        DependencyTrees(x, orientation="dependent,head", validate_args=True)
+
+
+# ---- rows that are no trees
+
+
+@KINDS
+@pytest.mark.parametrize("rows", ["best_trees", "sample_without_replacement"])
+def test_rows_beyond_the_trees_of_a_graph_have_no_probability_and_no_gradient(kind, rows):
+    lengths = torch.tensor([1, 3, 2])
+    x = scores(3, 4, 4).requires_grad_()
+    trees = kind(x, lengths=lengths)
+    found = getattr(trees, rows)(5)
+    count = found.num_found if rows == "best_trees" else found.num_drawn
+    assert torch.equal(found.mask, torch.arange(5)[:, None] < count)
+    assert found.mask.sum(0).tolist() == [1, 5, 2 if kind is DependencyTrees else 3]
+    log_prob = trees.log_prob(found.heads)
+    assert torch.equal(log_prob == -math.inf, ~found.mask)
+    assert torch.allclose(log_prob, found.log_prob, rtol=1e-14)
+    weights = scores(5, 3, seed=3)
+    (gradient,) = torch.autograd.grad((log_prob * weights)[found.mask].sum(), x, retain_graph=True)
+    (masked,) = torch.autograd.grad(log_prob, x, weights)
+    assert torch.equal(gradient, masked)
+    expected = torch.zeros_like(x)
+    for graph, number in enumerate(count.tolist()):
+        one = x.detach()[graph].requires_grad_()
+        alone = kind(one, lengths=lengths[graph]).log_prob(found.heads[:number, graph])
+        expected[graph] = torch.autograd.grad(alone, one, weights[:number, graph])[0]
+    assert torch.allclose(gradient, expected, rtol=1e-13, atol=1e-15)
+
+
+def test_a_tangent_of_a_row_that_is_no_tree_is_zero():
+    heads = torch.tensor([[-1, 0, 1, 1, 1], [-1, -1, -1, -1, -1]])
+    _, found = torch.func.jvp(lambda x: DependencyTrees(x).log_prob(heads), (X[0],), (OTHER[0],))
+    assert found[0].item() != 0
+    assert found[1].item() == 0
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        (torch.tensor([[-1, 0, 1, 2, 3], [-1, 0, 1, 2, -100]]), r"value\[1, 4\] is -100: "),
+        (torch.tensor([-1, 0, 1, 2, 9]), r"value\[4\] is 9: "),
+        (torch.tensor([[[-1, 0, 1, 2, 3]], [[-1, 2, 1, 0, 3]]]), r"value\[1, 0\] is not a tree"),
+        (torch.tensor([[-1, -1, 1, 2, 3], [-1, 0, 1, 2, 3]]), r"value\[0, 1\] is -1: "),
+    ],
+)
+@pytest.mark.parametrize("mode", ["eager", "gradient", "compile"])
+def test_what_is_no_tree_is_named_as_the_caller_wrote_it(value, message, mode):
+    torch._dynamo.reset()
+
+    def log_prob(x):
+        return DependencyTrees(x).log_prob(value)
+
+    called = torch.compile(log_prob, backend="aot_eager") if mode == "compile" else log_prob
+    with pytest.raises(InvalidTreeError, match=message):
+        called(X.clone().requires_grad_(mode == "gradient"))
+
+
+# ---- what NumPy's classes have
+
+
+@KINDS
+def test_renyi_entropies_are_those_of_numpy(kind):
+    trees, law = kind(X, lengths=LENGTHS), in_numpy(kind)(X.numpy(), lengths=LENGTHS.numpy())
+    for order in (0, 0.5, 1, 1 + 1e-9, 2, 1e20, math.inf):
+        found = trees.renyi_entropy(order)
+        np.testing.assert_allclose(found.numpy(), law.renyi_entropy(order), rtol=1e-13)
+    with pytest.raises(ValueError, match="order is -1"):
+        trees.renyi_entropy(-1)
+
+
+@KINDS
+@pytest.mark.parametrize("order", [0, 0.5, 1, 3, math.inf])
+def test_renyi_entropies_of_every_order_have_gradients(kind, order):
+    x = X[0].clone().requires_grad_()
+    (found,) = torch.autograd.grad(kind(x).renyi_entropy(order), x)
+    p = Enumerated(kind, x, 4).log_prob
+    if order == math.inf:
+        exact = -p.max()
+    elif order == 1:
+        exact = -(p.exp() * p).sum()
+    else:
+        exact = torch.logsumexp(order * p, 0) / (1 - order)
+    (expected,) = torch.autograd.grad(exact, x)
+    assert torch.allclose(found, expected, rtol=1e-11, atol=1e-13)
+
+
+@KINDS
+def test_evidence_is_that_of_numpy_and_has_the_gradient_of_two_partitions(kind):
+    heads = torch.tensor([[-1, 2, -1, -1, -1], [-1, 0, 3, 2, -1]])  # the second has a cycle
+    x = X.clone().requires_grad_()
+    trees, law = kind(x, lengths=LENGTHS), in_numpy(kind)(X.numpy(), lengths=LENGTHS.numpy())
+    found = trees.log_evidence(heads=heads)
+    assert np.array_equal(found.detach().numpy(), law.log_evidence(heads=heads.numpy()))
+    assert found[1].item() == -math.inf
+    (gradient,) = torch.autograd.grad(found.sum(), x)
+    left = trees[0].condition(heads=heads[0])
+    assert torch.equal(gradient[0], left.arc_marginals() - trees[0].arc_marginals())
+    assert not gradient[1].any()
+    allowed = torch.rand(2, 5, 5, generator=seeded(0)) < 0.8
+    expected = law.log_evidence(allowed=allowed.numpy())
+    assert np.array_equal(trees.log_evidence(allowed=allowed).detach().numpy(), expected)
+    with pytest.raises(TypeError, match=r"heads must be a torch\.Tensor, not list"):
+        trees.log_evidence(heads=[-1] * 5)
+    with pytest.raises(TypeError, match="include takes arcs of one graph"):
+        trees.log_evidence(include=[(0, 1)])
+
+
+@KINDS
+def test_joint_probabilities_are_those_of_numpy(kind):
+    x = X[0].clone().requires_grad_()
+    trees, law = kind(x), in_numpy(kind)(X[0].numpy())
+    for arcs, known in (
+        ([(0, 1), (1, 2)], []),
+        ([(0, 1), (1, 2)], [(2, 3)]),
+        ([(0, 1), (2, 1)], []),
+        ([(1, 2), (2, 1)], []),
+        ([(0, 1)], [(0, 1)]),
+        ([], []),
+    ):
+        expected = law.joint_probability(arcs, given=known)
+        found = trees.joint_probability(arcs, given=known)
+        assert found.item() == pytest.approx(expected, rel=1e-12)
+    (gradient,) = torch.autograd.grad(trees.joint_probability([(0, 1), (1, 2)]), x)
+    p, arcs = (Enumerated(kind, x, 4).log_prob.exp(), Enumerated(kind, x, 4).arcs)
+    (expected,) = torch.autograd.grad((p * arcs[:, 0, 1] * arcs[:, 1, 2]).sum(), x)
+    assert torch.allclose(gradient, expected, rtol=1e-11, atol=1e-14)
+    with pytest.raises(NoTreeError, match="cycle"):
+        trees.joint_probability([(0, 3)], given=[(1, 2), (2, 1)])
+    with pytest.raises(TypeError, match="joint_probability takes arcs of one graph"):
+        kind(X).joint_probability([(0, 1)])
+
+
+@KINDS
+def test_sums_over_arcs_take_axes_behind(kind):
+    x = X.clone().requires_grad_()
+    trees = kind(x, lengths=LENGTHS)
+    first, second = scores(2, 5, 5, 3, 4, seed=1), scores(2, 5, 5, 4, seed=2)
+    found = trees.covariance(first, second)
+    assert found.shape == (2, 3, 4)
+    expected = torch.stack(
+        [
+            torch.stack([trees.covariance(first[..., i, j], second[..., j]) for j in range(4)], -1)
+            for i in range(3)
+        ],
+        -2,
+    )
+    for answer, alone in (
+        (found, expected),
+        (trees.variance(second)[..., 1], trees.variance(second[..., 1])),
+        (trees.covariance(first, X)[:, 2, 1], trees.covariance(first[..., 2, 1], X)),
+        (trees.expectation(first)[:, 2, 1], trees.expectation(first[..., 2, 1])),
+    ):  # torch adds up in the order of memory
+        assert torch.allclose(answer, alone, rtol=1e-13, atol=1e-14)
+    weights = scores(2, 3, 4, seed=3)
+    gradients = [
+        torch.autograd.grad(answer, x, weights, retain_graph=True)[0]
+        for answer in (found, expected)
+    ]
+    assert torch.allclose(*gradients, rtol=1e-12, atol=1e-14)
+    bad = second.clone()
+    bad[1, 2, 3, 1] = math.inf
+    for ask in (lambda: trees.variance(bad), lambda: trees.covariance(first, bad)):
+        with pytest.raises(ValueError, match=r"\[1, 2, 3, 1\] is not finite, on an arc"):
+            ask()
+    with pytest.raises(ValueError, match=r"other has shape .* with any number of axes behind"):
+        trees.covariance(X, X[0])
+    with pytest.raises(ValueError, match=r"other has shape \(2, 5, 5, 3\), whose axes behind"):
+        trees.covariance(first, scores(2, 5, 5, 3, seed=1))
 
 
 # ---- conditions

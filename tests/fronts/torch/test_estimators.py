@@ -25,7 +25,7 @@ from verification.goodness_of_fit import g_test
 from verification.ledger import NUM_CHECKS, Check, alpha_per_check, require_unique
 
 KINDS = pytest.mark.parametrize("kind", [SpanningTrees, DependencyTrees])
-NUM_REPEATS, NUM_BATCHED = 400, 20_000
+NUM_REPEATS = 20_000
 SCORES = torch.randn(4, 4, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
 # What a gradient is projected on: a direction in which it is not 0.
 DIRECTION = torch.randn(4, 4, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
@@ -37,7 +37,7 @@ def height(heads):
     depth = torch.zeros_like(heads)
     for _ in range(heads.shape[-1] - 1):
         depth += node > 0
-        node = torch.where(node > 0, heads.gather(-1, node), 0)
+        node = torch.where(node > 0, heads.gather(-1, node).clamp(min=0), 0)
     return depth.amax(-1).double() + 3.0
 
 
@@ -49,8 +49,6 @@ def exact(kind):
     return value.item(), (gradient * DIRECTION).sum().item()
 
 
-# With replacement, independent estimates are one batch.
-BATCHED = {"leave one out", "no baseline"}
 ESTIMATORS = {
     "leave one out": lambda d, g: expectation(d, height, 4, generator=g),
     "no baseline": lambda d, g: expectation(d, height, 4, baseline="none", generator=g),
@@ -60,15 +58,11 @@ ESTIMATORS = {
 }
 
 
-def repeated(kind, estimate, seed, *, batched):
-    """Return values and projected gradients of independent estimates."""
+def repeated(kind, estimate, seed):
+    """Return values and projected gradients of independent estimates, which are one batch."""
     generator = torch.Generator().manual_seed(seed)
-    x = SCORES.expand(NUM_BATCHED if batched else NUM_REPEATS, 4, 4).clone().requires_grad_()
-    values = (
-        estimate(kind(x), generator)
-        if batched
-        else torch.stack([estimate(kind(one), generator) for one in x])
-    )
+    x = SCORES.expand(NUM_REPEATS, 4, 4).clone().requires_grad_()
+    values = estimate(kind(x), generator)
     (gradients,) = torch.autograd.grad(values.sum(), x)
     return values.detach().numpy(), (gradients * DIRECTION).sum((-1, -2)).numpy()
 
@@ -92,8 +86,8 @@ class Means:
         return f"value or gradient is off its mean, p = {self.p_value:.3g}"
 
 
-def judge(kind, estimate, seed, *, batched):
-    pairs = zip(repeated(kind, estimate, seed, batched=batched), exact(kind), strict=True)
+def judge(kind, estimate, seed):
+    pairs = zip(repeated(kind, estimate, seed), exact(kind), strict=True)
     return Means(2 * min(mean_is(sample, expected) for sample, expected in pairs))
 
 
@@ -107,7 +101,7 @@ def judge_cold_samples(seed):
     x[0, 1:3] = 0.0
     x[:3, 3] = torch.tensor([0.0, 1.0, 2.0])
     generator = torch.Generator().manual_seed(seed)
-    soft = relaxed_sample(SpanningTrees(x), (NUM_BATCHED,), temperature=1e-6, generator=generator)
+    soft = relaxed_sample(SpanningTrees(x), (NUM_REPEATS,), temperature=1e-6, generator=generator)
     heads = soft[:, :3, 3].argmax(-1)
     return g_test(torch.bincount(heads, minlength=3).numpy(), x[:3, 3].softmax(0).numpy())
 
@@ -116,7 +110,7 @@ REGISTER = [Check("torch estimators: relaxed samples, cold", judge_cold_samples)
 REGISTER += [
     Check(
         f"torch estimators: {name}, {kind.__name__}",
-        partial(judge, kind, estimate, batched=name in BATCHED),
+        partial(judge, kind, estimate),
     )
     for name, estimate in ESTIMATORS.items()
     for kind in (SpanningTrees, DependencyTrees)
@@ -142,13 +136,12 @@ def biased_baseline(distribution, generator):
 def unweighted(distribution, generator):
     """Distinct trees as if they had been drawn with replacement."""
     draws = distribution.sample_without_replacement(4, generator=generator)
-    return (height(draws.heads) + 0.0 * distribution.log_prob(draws.heads)).mean()
+    return (height(draws.heads) + 0.0 * distribution.log_prob(draws.heads)).mean(0)
 
 
 @pytest.mark.parametrize("mutant", [biased_baseline, unweighted])
 def test_biased_estimators_are_rejected(mutant):
-    batched = mutant is biased_baseline
-    assert judge(SpanningTrees, mutant, 0, batched=batched).p_value < 1e-12
+    assert judge(SpanningTrees, mutant, 0).p_value < 1e-12
 
 
 @KINDS
@@ -183,8 +176,7 @@ def test_distinct_trees_weigh_one_together_where_each_has_hardly_any_mass(num_wo
 
 def test_leave_one_out_is_far_less_noisy():
     plain, better = (
-        repeated(SpanningTrees, ESTIMATORS[name], 1, batched=True)[1]
-        for name in ("no baseline", "leave one out")
+        repeated(SpanningTrees, ESTIMATORS[name], 1)[1] for name in ("no baseline", "leave one out")
     )
     assert better.var() < plain.var() / 10
 
@@ -195,6 +187,88 @@ def test_batches_are_estimated_graph_by_graph():
     assert value.shape == (2,)
     value.sum().backward()
     assert x.grad.isfinite().all()
+
+
+DISTINCT = pytest.mark.parametrize(
+    "estimate",
+    [
+        lambda d, k, g=None: expectation_without_replacement(d, height, k, generator=g),
+        lambda d, k, g=None: sum_and_sample(d, height, k // 2, k - k // 2, generator=g),
+    ],
+    ids=["distinct trees", "sum and sample"],
+)
+
+
+@KINDS
+@DISTINCT
+def test_a_padded_batch_is_exact_where_a_sentence_has_no_more_trees(kind, estimate):
+    lengths = torch.tensor([1, 3, 2, 1])
+    x = torch.stack([SCORES, SCORES.sin(), SCORES.cos(), SCORES]).requires_grad_()
+    value = estimate(kind(x, lengths=lengths), 3)
+    (gradient,) = torch.autograd.grad(value.sum(), x)
+    assert gradient.isfinite().all()
+    for place, num_words in enumerate(lengths.tolist()):
+        if num_words < 3:  # at most three trees
+            one = x[place].detach().requires_grad_()
+            law = Enumerated(kind, one, num_words)
+            expected = (law.log_prob.exp() * height(law.heads)).sum()
+            assert value[place].item() == pytest.approx(expected.item(), rel=1e-12)
+            (exact_gradient,) = torch.autograd.grad(expected, one, materialize_grads=True)
+            assert torch.allclose(gradient[place], exact_gradient, rtol=1e-12, atol=1e-14)
+    assert gradient[1].any()
+
+
+@DISTINCT
+def test_a_batch_of_one_graph_has_the_estimate_of_the_graph(estimate):
+    one = estimate(DependencyTrees(SCORES), 4, torch.Generator().manual_seed(5))
+    batch = estimate(DependencyTrees(SCORES[None]), 4, torch.Generator().manual_seed(5))
+    assert torch.equal(batch, one[None])
+
+
+def test_functions_get_trees_only():
+    seen = []
+
+    def function(heads):
+        seen.append(heads)
+        return height(heads)
+
+    trees = DependencyTrees(torch.stack([SCORES, SCORES]), lengths=[3, 1])
+    expectation_without_replacement(trees, function, 5)
+    assert seen[0].shape == (6, 2, 4)
+    assert trees.support.check(seen[0]).all()
+
+
+def test_a_reinforce_step_with_distinct_draws_on_a_padded_batch():
+    """With 1-word sentences, which have one tree: the gradient is finite, and theirs is 0."""
+    lengths, gold = torch.tensor([1, 3, 1, 2]), torch.tensor([[-1, 0, 1, 1]] * 4)
+    node = torch.arange(4)
+    is_word = (node > 0) & (node <= lengths[:, None])
+    gold = torch.where(is_word, gold, -1)
+
+    def loss(heads):
+        return ((heads != gold) & is_word).sum(-1).double()
+
+    x = SCORES.expand(4, 4, 4).clone().requires_grad_()
+    optimiser = torch.optim.SGD([x], 0.5)
+    exact_risk, num_moved = [], 0
+    for step in range(100):
+        trees = DependencyTrees(x, lengths=lengths)
+        arcs = arc_indicators(gold, dtype=torch.float64)
+        exact_risk.append((lengths - trees.expectation(arcs)).sum().item())
+        draws = trees.sample_without_replacement(3, generator=torch.Generator().manual_seed(step))
+        assert draws.mask.sum(0).tolist() == [1, 3, 1, 2]
+        log_prob = trees.log_prob(draws.heads)
+        assert torch.equal(log_prob == -math.inf, ~draws.mask)
+        optimiser.zero_grad()
+        expectation_without_replacement(
+            trees, loss, 2, generator=torch.Generator().manual_seed(step)
+        ).sum().backward()
+        assert x.grad.isfinite().all()
+        assert not x.grad[[0, 2]].any()
+        num_moved += bool(x.grad[1].any())
+        optimiser.step()
+    assert num_moved > 30
+    assert exact_risk[-1] < 0.25 * exact_risk[0]
 
 
 def test_gradients_of_the_function_itself_are_kept():
@@ -250,8 +324,10 @@ def test_wrong_arguments_are_refused():
         expectation(trees, height, 1)
     with pytest.raises(ValueError, match="baseline is 'mean'"):
         expectation(trees, height, 5, baseline="mean")
-    with pytest.raises(TypeError, match="takes one graph"):
-        sum_and_sample(DependencyTrees(SCORES[None]), height, 1, 1)
+    with pytest.raises(ValueError, match="num_rest is 0: at least 1"):
+        sum_and_sample(trees, height, 1, 0)
+    with pytest.raises(ValueError, match="num_draws is 0: at least 1"):
+        expectation_without_replacement(trees, height, 0)
     with pytest.raises(ValueError, match="one value per tree"):
         expectation(trees, lambda heads: height(heads)[0], 5)
     with pytest.raises(TypeError, match="floating-point"):

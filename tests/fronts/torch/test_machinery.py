@@ -15,7 +15,8 @@ from torch.utils.checkpoint import checkpoint
 
 import arborand
 from arborand import InvalidTreeError, InvalidWeightsError, NoTreeError
-from arborand.torch import DependencyTrees, SpanningTrees, operations
+from arborand.derivatives import OPERATIONS
+from arborand.torch import DependencyTrees, SpanningTrees, hooks, operations
 from tests.fronts.torch.enumerated import Enumerated
 
 KINDS = pytest.mark.parametrize("kind", [SpanningTrees, DependencyTrees])
@@ -212,6 +213,26 @@ def test_batched_gradients():
         assert not found[graph, 1 - graph].any()
 
 
+def test_func_vmap_of_trees_that_broadcast_with_the_batch():
+    trees = DependencyTrees(X)
+    heads = trees.sample((3, 4), generator=torch.Generator().manual_seed(0))
+    weights = scores(4, 3, 2, seed=1)
+
+    def value(x, heads):  # heads of shape (3, 2, 5), as many as there are graphs
+        return DependencyTrees(x).log_prob(heads)
+
+    mapped = func.vmap(value, in_dims=(None, 1))
+    assert torch.equal(mapped(X, heads), trees.log_prob(heads).movedim(1, 0))
+    found = func.grad(lambda x: (mapped(x, heads) * weights).sum())(X)
+    expected = func.grad(
+        lambda x: (DependencyTrees(x).log_prob(heads).movedim(1, 0) * weights).sum()
+    )
+    assert torch.allclose(found, expected(X), rtol=1e-13, atol=1e-15)
+    one = heads[0, 0, 0]  # one tree for all graphs
+    found = func.vmap(lambda x: DependencyTrees(x).log_prob(one), in_dims=1)(X[None])
+    assert torch.equal(found, trees.log_prob(one)[:, None])
+
+
 # ---- torch.compile
 
 
@@ -355,25 +376,26 @@ def test_compiled_errors_on_values_are_raised_when_it_runs():
 
 
 ARGUMENTS = {
-    "_LogPartition": (),
-    "_ArcMarginals": (),
-    "_ArcCovariances": (scores(2, 5, 5, seed=1),),
-    "_Entropy": (),
-    "_EntropyGradient": (),
-    "_LogProb": (DependencyTrees(X, lengths=LENGTHS).sample((3,)).movedim(0, -2),),
+    "log_partition": (),
+    "arc_marginals": (),
+    "arc_covariances": (scores(2, 5, 5, seed=1),),
+    "entropy": (),
+    "entropy_gradient": (),
+    "log_evidence": (X < 1.0,),
+    "log_prob": (DependencyTrees(X, lengths=LENGTHS).sample((3,)),),
 }
 
 
 @pytest.mark.parametrize("name", ARGUMENTS)
 def test_opcheck(name):
     x = X.clone().requires_grad_()
-    operator = getattr(operations, name).operator
+    operator = getattr(torch.ops.arborand, name).default
     torch.library.opcheck(operator, (x, *ARGUMENTS[name], LENGTHS, True, 1))
 
 
 LAST_ARGUMENTS = {
-    "_ArcCumulants": (scores(2, 5, 5, seed=1), scores(2, 5, 5, seed=2)),
-    "_EntropyGradientTangents": (scores(2, 5, 5, seed=1),),
+    "arc_cumulants": (scores(2, 5, 5, seed=1), scores(2, 5, 5, seed=2)),
+    "entropy_gradient_tangents": (scores(2, 5, 5, seed=1),),
 }
 
 
@@ -381,24 +403,35 @@ LAST_ARGUMENTS = {
 def test_opcheck_where_the_chain_of_derivatives_ends(name):
     # The scores have no derivative here, the directions have.
     directions = [direction.clone().requires_grad_() for direction in LAST_ARGUMENTS[name]]
-    operator = getattr(operations, name).operator
+    operator = getattr(torch.ops.arborand, name).default
     torch.library.opcheck(operator, (X, *directions, LENGTHS, True, 1))
 
 
 def test_opcheck_kl_divergence():
     x, y = X.clone().requires_grad_(), X.sin().requires_grad_()
-    operator = operations._KullbackLeiblerDivergence.operator
+    operator = torch.ops.arborand.kl_divergence.default
     torch.library.opcheck(operator, (x, y, LENGTHS, LENGTHS, True, False, 1))
+
+
+@pytest.mark.parametrize("name", ["renyi_entropy", "renyi_entropy_gradient"])
+def test_opcheck_renyi_entropy(name):
+    operator = getattr(torch.ops.arborand, name).default
+    torch.library.opcheck(operator, (X.clone().requires_grad_(), LENGTHS, True, 1, 1.5))
+
+
+def test_every_operation_is_checked():
+    checked = {*ARGUMENTS, *LAST_ARGUMENTS, "kl_divergence", "checked"}
+    assert checked | {"renyi_entropy", "renyi_entropy_gradient"} == set(OPERATIONS)
 
 
 def test_opcheck_checked():
     x = X.clone().requires_grad_()
-    torch.library.opcheck(operations._Checked.operator, (x, X.isnan(), "{} is wrong"))
+    torch.library.opcheck(torch.ops.arborand.checked.default, (x, X.isnan(), "{} is wrong"))
 
 
 def test_opcheck_sample():
     key = torch.tensor([1, 2])
-    torch.library.opcheck(operations._sample, (X, key, LENGTHS, True, 1, 3, None))
+    torch.library.opcheck(torch.ops.arborand.sample.default, (X, key, LENGTHS, True, 1, 3, None))
 
 
 # ---- modes
@@ -598,6 +631,56 @@ def test_data_loader_workers_draw_different_trees_and_the_same_again(start):
         runs.append(torch.cat(list(loader)).reshape(-1, 12))
     assert torch.equal(*runs)
     assert len(torch.unique(runs[0], dim=0)) == 24
+
+
+# ---- what is private in torch, and may be gone
+
+FALLBACKS = {
+    "num_dispatch_modes": lambda: 1,
+    "are_transforms_active": lambda: True,
+    "keeps_graph": lambda: True,
+    "will_execute": lambda node: True,
+}
+
+
+@pytest.mark.parametrize("name", FALLBACKS)
+def test_answers_are_the_same_without_what_torch_may_lack(name, monkeypatch):
+    def answers():
+        x = X.clone().requires_grad_()
+        trees = DependencyTrees(x, lengths=LENGTHS)
+        heads = torch.tensor([[-1, 0, 1, 1, 1], [-1, 2, 0, 2, -1]])
+        loss = trees.entropy() + trees.variance(scores(2, 5, 5, seed=1)) - trees.log_prob(heads)
+        (gradient,) = torch.autograd.grad(loss.sum() + trees.log_partition().square().sum(), x)
+        hessian = func.hessian(lambda x: DependencyTrees(x).entropy())(X[0])
+        return loss.detach(), gradient, hessian
+
+    expected = answers()
+    monkeypatch.setattr(hooks, name, FALLBACKS[name])
+    for found, right in zip(answers(), expected, strict=True):
+        assert torch.allclose(found, right, rtol=1e-12, atol=1e-14)
+
+
+def test_products_are_refused_if_torch_does_not_tell_what_a_pass_wants(monkeypatch):
+    monkeypatch.setattr(hooks, "will_execute", FALLBACKS["will_execute"])
+    value = lambda x: DependencyTrees(x).entropy()  # noqa: E731
+    with pytest.raises(NotImplementedError, match="differentiated for the third time"):
+        torch.autograd.functional.hvp(value, X[0], X[1])
+
+
+def test_forward_derivatives_are_refused_if_they_would_be_zero(monkeypatch):
+    monkeypatch.delattr(forward_ad, "_set_fwd_grad_enabled")
+    with forward_ad.dual_level():
+        trees = DependencyTrees(forward_ad.make_dual(X, X))
+        with pytest.raises(NotImplementedError, match="use reverse ones"):
+            trees.entropy()
+
+
+def test_a_graph_that_cannot_be_broken_is_refused(monkeypatch):
+    monkeypatch.delattr(torch._dynamo, "graph_break")
+    with pytest.raises(NotImplementedError, match="some reason"):
+        hooks.break_graph("some reason")
+    monkeypatch.delattr(torch._C, "_functorch")
+    assert not hooks.is_differentiated_by_func()
 
 
 # ---- errors on values

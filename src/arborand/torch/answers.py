@@ -1,0 +1,92 @@
+"""What distributions answer with: trees in rows, and matrices of trees."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+
+class _Rows:
+    """Rows of trees: those beyond a graph's own number hold heads of -1."""
+
+    __slots__ = ()
+    heads: Tensor
+
+    def __len__(self) -> int:
+        return len(self.heads)
+
+    @property
+    def mask(self) -> Tensor:
+        """Which rows are trees, shape ``(K, *batch_shape)``: False where a graph has no more."""
+        return self.heads[..., 1] >= 0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Draws(_Rows):
+    """Distinct trees in the order of their draw: the tensors of :class:`arborand.Draws`.
+
+    No gradient flows through them; `log_prob` of the distribution gives one for their heads.  A row
+    that is no tree, because its graph has fewer, has the log-probability -inf and the gradient 0
+    there.
+
+    Attributes
+    ----------
+    heads : Tensor of int64, shape ``(K, *batch_shape, m)``
+    log_prob, log_remaining, perturbed_log_prob : Tensor of float64, shape ``(K, *batch_shape)``
+    num_drawn : Tensor of int64, shape batch_shape
+    exhausted : Tensor of bool, shape batch_shape
+    mask : Tensor of bool, shape ``(K, *batch_shape)``
+        Which rows are trees.
+    """
+
+    heads: Tensor
+    log_prob: Tensor
+    log_remaining: Tensor
+    perturbed_log_prob: Tensor
+    num_drawn: Tensor
+    exhausted: Tensor
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BestTrees(_Rows):
+    """Trees from the best one on, in order: the tensors of :class:`arborand.BestTrees`.
+
+    Attributes
+    ----------
+    heads : Tensor of int64, shape ``(K, *batch_shape, m)``
+    log_prob : Tensor of float64, shape ``(K, *batch_shape)``
+    num_found : Tensor of int64, shape batch_shape
+    exhausted : Tensor of bool, shape batch_shape
+    mask : Tensor of bool, shape ``(K, *batch_shape)``
+        Which rows are trees.
+    """
+
+    heads: Tensor
+    log_prob: Tensor
+    num_found: Tensor
+    exhausted: Tensor
+
+
+def arc_indicators(heads: Tensor, *, dtype: torch.dtype | None = None) -> Tensor:
+    """Make the matrix of each tree: 1 where [head, dependent] is one of its arcs, else 0.
+
+    Parameters
+    ----------
+    heads : Tensor of int, shape (..., m)
+        -1 for the root, for padding and where a head is open.
+    dtype : torch.dtype, optional
+        By default torch's default.
+
+    Returns
+    -------
+    Tensor, shape (..., m, m)
+
+    Examples
+    --------
+    >>> arc_indicators(torch.tensor([-1, 2, 0])).tolist()
+    [[0.0, 0.0, 1.0], [0.0, 0.0, 0.0], [0.0, 1.0, 0.0]]
+    """
+    node = torch.arange(heads.shape[-1], device=heads.device)
+    return (heads[..., None, :] == node[:, None]).to(dtype or torch.get_default_dtype())

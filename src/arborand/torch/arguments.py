@@ -1,0 +1,80 @@
+"""The gates for tensors: what can be told without a look at values.
+
+Values are looked at when they are used, by the gates of the library.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Size, Tensor
+
+from arborand.errors import InvalidTreeError, InvalidWeightsError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+# The dtypes of scores.
+_DTYPES = (torch.float32, torch.float64, torch.bfloat16, torch.float16)
+
+
+def check_tensor(given: Tensor, name: str) -> None:
+    """Let nothing but tensors through."""
+    if not isinstance(given, Tensor):
+        raise TypeError(f"{name} must be a torch.Tensor, not {type(given).__name__}")
+
+
+def check_scores(log_weights: Tensor) -> Tensor:
+    """Let scores through."""
+    if not isinstance(log_weights, Tensor):
+        raise TypeError(
+            f"log_weights must be a torch.Tensor, not {type(log_weights).__name__}; for arrays "
+            "there are arborand.SpanningTrees and arborand.DependencyTrees"
+        )
+    if log_weights.dtype not in _DTYPES:
+        raise TypeError(
+            "log_weights must hold float64, float32, bfloat16 or float16, but its dtype is "
+            f"{log_weights.dtype}"
+        )
+    shape = tuple(log_weights.shape)
+    if len(shape) < 2 or shape[-1] != shape[-2] or shape[-1] < 2:
+        raise InvalidWeightsError(
+            f"log_weights has shape {shape}: expected (*batch_shape, m, m), one row and one column "
+            "for each node, the root and at least one word"
+        )
+    return log_weights
+
+
+def check_lengths(lengths: Tensor | Sequence[int] | int, log_weights: Tensor) -> Tensor:
+    """Let the numbers of words through, as a copy on the device of the scores."""
+    batch_shape = log_weights.shape[:-2]
+    device = log_weights.device
+    tensor = torch.as_tensor(lengths, device=device).clone()  # to which nobody else can write
+    if not (isinstance(lengths, Tensor) or tensor.numel()):
+        tensor = tensor.to(torch.int64)  # torch takes what is empty for floats
+    if tensor.is_floating_point() or tensor.is_complex() or tensor.dtype == torch.bool:
+        raise TypeError(
+            f"lengths must be integers, but their dtype is {tensor.dtype}; of a mask of words "
+            "take mask.sum(-1)"
+        )
+    if tensor.shape != batch_shape:
+        raise InvalidWeightsError(
+            f"lengths has shape {tuple(tensor.shape)} where the batch has shape "
+            f"{tuple(batch_shape)}: give one number of words for each graph"
+        )
+    return tensor
+
+
+def check_heads(value: Tensor, event_shape: Size) -> None:
+    """Let heads through that may be trees."""
+    check_tensor(value, "value")
+    if value.is_floating_point() or value.is_complex() or value.dtype == torch.bool:
+        raise TypeError(
+            f"value must hold heads, which are integers, but its dtype is {value.dtype}"
+        )
+    if value.shape[-1:] != event_shape:
+        raise InvalidTreeError(
+            f"value has shape {tuple(value.shape)}: expected (..., {event_shape[0]}), one head for "
+            "each node, -1 for the root"
+        )
