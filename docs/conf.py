@@ -132,6 +132,7 @@ CONTENTS = {
     "docs/api/index": {
         "": [
             "/docs/api/dependency_trees",
+            "/docs/api/projective_trees",
             "/docs/api/spanning_trees",
             "/docs/api/labelled_trees",
             "/docs/api/sparse_spanning_trees",

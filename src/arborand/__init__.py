@@ -20,6 +20,7 @@ from arborand.errors import (
 )
 from arborand.labelled import LabelledTrees
 from arborand.padding import pad
+from arborand.projective import ProjectiveDependencyTrees, ProjectiveSpanningTrees
 from arborand.sparse_graphs import SparseSpanningTrees
 from arborand.without_replacement import Draw, Draws
 
@@ -36,6 +37,8 @@ __all__ = [
     "LabelledTrees",
     "NoTreeError",
     "PrecisionError",
+    "ProjectiveDependencyTrees",
+    "ProjectiveSpanningTrees",
     "SpanningTrees",
     "SparseSpanningTrees",
     "SupportExhaustedError",

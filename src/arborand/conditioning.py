@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,6 +17,7 @@ import numpy as np
 from arborand import _core, inference
 from arborand.arguments import check_arcs, list_arcs
 from arborand.errors import InvalidTreeError, NoTreeError
+from arborand.kinds import TreeKind, do_cross
 from arborand.trees import check_integers
 from arborand.validation import Graphs, find_unreachable, has_tree
 
@@ -246,6 +248,12 @@ def _contradiction(
         arcs = " and ".join(f"0 -> {dependent}" for dependent in roots)
         reason = f"{names} {count} root arcs, {arcs}; a dependency tree has one"
         return error(reason, tuple(roots))
+    crossing = _first_crossing(head_of) if graphs.kind.is_projective else None
+    if crossing is not None:
+        (head, word), (other_head, other) = crossing
+        arcs = f"{head} -> {word} and {other_head} -> {other}"
+        words = tuple(sorted({head, word, other_head, other} - {0}))
+        return error(f"{names} the crossing arcs {arcs}; a projective tree has none", words)
     headless = tuple(int(j) for j in 1 + np.flatnonzero((left[:, 1:] == -np.inf).all(axis=0)))
     if headless:
         verb = "are" if len(headless) > 1 else "is"
@@ -253,10 +261,21 @@ def _contradiction(
     lost = find_unreachable(left > -np.inf)
     if lost:
         return error(f"the root cannot reach {_words(lost)} over the arcs that are left", lost)
+    wider = TreeKind.DEPENDENCY if graphs.kind.has_single_root else TreeKind.SPANNING
+    if graphs.kind.is_projective and has_tree(left, num_words, wider):
+        return error("every tree over the arcs that are left has two that cross")
     return error(
         "no single word with an arc from the root reaches all other words over the arcs that are "
         "left; a dependency tree has one root arc"
     )
+
+
+def _first_crossing(
+    head_of: dict[int, tuple[int, str]],
+) -> tuple[tuple[int, int], tuple[int, int]] | None:
+    """Find two arcs of a partial tree that cross, as (head, dependent)."""
+    arcs = [(head, word) for word, (head, _) in sorted(head_of.items())]
+    return next((pair for pair in combinations(arcs, 2) if do_cross(*pair)), None)
 
 
 def _words(words: tuple[int, ...]) -> str:

@@ -53,7 +53,7 @@ _CALLER = 3
 
 @explain_arguments
 class TreeDistribution:
-    """What :class:`SpanningTrees` and :class:`DependencyTrees` have in common."""
+    """What all four kinds of tree have in common."""
 
     _kind: ClassVar[TreeKind]
     _graphs: Graphs
@@ -304,7 +304,7 @@ class TreeDistribution:
 
         Parameters
         ----------
-        other : SpanningTrees or DependencyTrees
+        other : SpanningTrees, DependencyTrees, or one of the projective kinds
             Over graphs of the same batch shape and lengths; its kind may be another.
         workers : int
             Threads that share the graphs of a batch.
@@ -341,7 +341,7 @@ class TreeDistribution:
 
         Parameters
         ----------
-        other : SpanningTrees or DependencyTrees
+        other : SpanningTrees, DependencyTrees, or one of the projective kinds
             Over graphs of the same batch shape and lengths; its kind may be another.
         workers : int
             Threads that share the graphs of a batch.
@@ -488,54 +488,6 @@ class TreeDistribution:
         values = check_arc_values(direction, "direction", self._graphs)
         answer = expectations.arc_covariances(self._graphs, values, check_workers(workers))
         return answer.reshape(self.log_weights.shape)
-
-    def joint_marginals(self) -> NDArray[np.float64]:
-        """Compute the probability of every pair of arcs: that a random tree contains both.
-
-        Returns
-        -------
-        ndarray of float64, shape (m, m, m, m)
-            ``[i, j, k, l]`` is the probability of i -> j and k -> l.
-
-        Raises
-        ------
-        ValueError
-            If the answer would take more than 2 GiB, that is from 127 words on.
-
-        Notes
-        -----
-        One graph only.  :math:`O(n^4)` time, without subtractions: each entry above 1e-290 is right
-        to about 1e-12 relative, however small.  `joint_probability` is for a few chosen arcs.
-
-        Examples
-        --------
-        >>> d = SpanningTrees.from_weights([[0, 1, 2], [0, 0, 3], [0, 4, 0]])
-        >>> joint = d.joint_marginals()
-        >>> joint.shape, float(joint[0, 1, 1, 2].round(4))
-        ((3, 3, 3, 3), 0.2308)
-        """
-        self._num_words("joint_marginals")
-        return expectations.joint_marginals(self._graphs)
-
-    def mean_hitting_time(self, *, workers: int = 1) -> NDArray[np.float64]:
-        r"""Compute the paper's H: the mean hitting time of the walk that Wilson's algorithm takes.
-
-        :math:`H = \sum_{ij} \pi_i \pi_j h(i, j)`, where :math:`h(i, j)` is the expected number of
-        steps from i to j and :math:`\pi` the stationary distribution.
-
-        Notes
-        -----
-        For dependency trees the walk is the one on the words alone, as in the paper's `wilson_rc`.
-        For spanning trees it is the walk on all nodes; as the root has no head, it goes on from
-        there to any word with the same chance.  A dependency tree drawn by Wilson's algorithm takes
-        2 H steps on average if every word has the same share of root weight among its arcs.
-
-        Examples
-        --------
-        >>> float(DependencyTrees([[0, 0, 0, 0]] * 4).mean_hitting_time().round(6))
-        1.333333
-        """
-        return inference.mean_hitting_time(self._graphs, check_workers(workers))
 
     def log_prob(self, heads: ArrayLike) -> NDArray[np.float64]:
         """Compute the log-probability of trees.
@@ -704,7 +656,6 @@ class TreeDistribution:
         self,
         size: int | tuple[int, ...] | None = None,
         *,
-        method: str | None = None,
         rng: Seed = None,
         workers: int = 1,
         first_graph: int = 0,
@@ -716,57 +667,27 @@ class TreeDistribution:
         ----------
         size : int, tuple of int or None
             How many, as everywhere in NumPy: None draws one tree and adds no axis.
-        method : {None, "wilson", "wilson_reject", "colbourn", "wilson_rc"}
-            None is ``"wilson"``, the cheapest exact one.  A biased one warns.
-
-            - wilson: loop-erased random walks; for dependency trees after drawing the root's child
-              by its exact marginal
-            - wilson_reject (dependency trees only): loop-erased random walks, repeated until a
-              single arc leaves the root
-            - colbourn: the ancestral sampler: one head after the other from its exact conditional
-              distribution
-            - wilson_rc (dependency trees only, biased): the paper's sampler, which draws the root's
-              child by weight instead of by marginal
-        rng : int, numpy.random.Generator, numpy.random.SeedSequence or None
-            The source of randomness.  A Generator is advanced once per call.
-        workers : int
-            Threads that share the work; the trees do not depend on it.
-        first_graph, first_draw : int
-            Where this call stands in a larger one: the draws are those that a call over more graphs
-            or more draws would give from these indices on.
+        rng, workers, first_graph, first_draw
+            As for :meth:`DependencyTrees.sample`, which also offers a choice of methods.
 
         Returns
         -------
         ndarray of int32, shape ``(*size, *batch_shape, m)``
             ``heads``: the head of each node, -1 for the root and for padding.
 
-        Raises
-        ------
-        ValueError, TypeError
-            If an argument is not of its type, or out of its range.
-
-        Notes
-        -----
-        Always ends: O(n^3) per tree in the worst case, however long the random walk would be.  The
-        same rng gives the same trees; the first 10 of 1000 are the 10.
-
         Examples
         --------
-        >>> d = DependencyTrees.from_weights([[0, 1, 2], [0, 0, 3], [0, 4, 0]])
-        >>> d.sample(3, rng=0).shape
-        (3, 3)
+        >>> from arborand import ProjectiveDependencyTrees
+        >>> d = ProjectiveDependencyTrees.from_weights([[0, 1, 2], [0, 0, 3], [0, 4, 0]])
         >>> bool((d.sample(1000, rng=0)[:10] == d.sample(10, rng=0)).all())
         True
         """
-        shape = check_size(size)
-        heads = self._sample(shape, method, rng, check_workers(workers), first_graph, first_draw)
-        return heads.reshape(*shape, *heads.shape[1:])
+        return self._sample(size, None, rng, workers, first_graph, first_draw)
 
     def sample_and_log_prob(
         self,
         size: int | tuple[int, ...] | None = None,
         *,
-        method: str | None = None,
         rng: Seed = None,
         workers: int = 1,
         first_graph: int = 0,
@@ -774,41 +695,23 @@ class TreeDistribution:
     ) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
         """Draw trees with replacement, together with their log-probabilities.
 
-        The same as `sample` and then `log_prob`, in one call.
-
-        Parameters
-        ----------
-        size, method, rng, workers, first_graph, first_draw
-            As for `sample`.
-
-        Returns
-        -------
-        heads : ndarray of int32, shape ``(*size, *batch_shape, m)``
-            What `sample` returns.
-        log_prob : ndarray of float64, shape ``(*size, *batch_shape)``
-            What `log_prob` returns for them: under this distribution, also if the method is biased.
+        The same as `sample` and then `log_prob`, in one call, with the arguments of `sample`.
 
         Examples
         --------
-        >>> d = DependencyTrees.from_weights([[0, 1, 2], [0, 0, 3], [0, 4, 0]])
+        >>> from arborand import ProjectiveSpanningTrees
+        >>> d = ProjectiveSpanningTrees.from_weights([[0, 1, 2], [0, 0, 3], [0, 4, 0]])
         >>> heads, log_prob = d.sample_and_log_prob(3, rng=0)
-        >>> bool((heads == d.sample(3, rng=0)).all()), bool((log_prob == d.log_prob(heads)).all())
-        (True, True)
+        >>> bool((log_prob == d.log_prob(heads)).all())
+        True
         """
-        shape = check_size(size)
-        workers = check_workers(workers)
-        heads = self._sample(shape, method, rng, workers, first_graph, first_draw)
-        log_prob = inference.log_prob(self._graphs, self._normaliser(workers), heads)
-        return (
-            heads.reshape(*shape, *heads.shape[1:]),
-            log_prob.reshape((*shape, *self.batch_shape))[()],
-        )
+        heads = self._sample(size, None, rng, workers, first_graph, first_draw)
+        return heads, self._log_prob_of(heads, workers)
 
     def sample_without_replacement(
         self,
         k: int,
         *,
-        method: str | None = None,
         rng: Seed = None,
         workers: int = 1,
         on_exhausted: str = "return",
@@ -820,60 +723,26 @@ class TreeDistribution:
         ----------
         k : int
             How many.  If there are fewer trees, all of them are returned.
-        method : {None, "rejection", "partition"}
-            None is the first, and the second from where it is cheaper.
-
-            - rejection: draw with replacement and drop repeats, while a new tree takes fewer than a
-              thousand tries on average
-            - partition: draw from the space of the trees not yet drawn, kept as a union of disjoint
-              parts
-        rng : int, numpy.random.Generator, numpy.random.SeedSequence or None
-            The source of randomness.  A Generator is advanced once per call.
-        workers : int
-            Threads that share the graphs of a batch; the trees do not depend on it.
-        on_exhausted : {"return", "raise"}
-            Whether to return all trees if there are fewer than k, or to raise an error.
-        first_graph : int
-            Where the batch stands in a larger one.
+        rng, workers, on_exhausted, first_graph
+            As for :meth:`DependencyTrees.sample_without_replacement`, which also offers a choice of
+            methods.
 
         Returns
         -------
         Draws
             The trees with their log-probabilities, and what estimators need.
 
-        Raises
-        ------
-        SupportExhaustedError
-            If there are fewer than k trees and `on_exhausted` is ``"raise"``.
-        ValueError
-            If the answer would take more than 2 GiB: `iterate_without_replacement` gives the trees
-            one after the other.
-
-        Notes
-        -----
-        At most :math:`O(n^3)` time and :math:`O(n)` memory per tree.  Exact to the last tree:
-        masses are sums of products, never differences.
-
         Examples
         --------
-        >>> d = DependencyTrees.from_weights([[0, 1, 2], [0, 0, 3], [0, 4, 0]])
-        >>> draws = d.sample_without_replacement(5, rng=0)
-        >>> len(draws), bool(draws.exhausted), float(np.exp(draws.log_prob).sum().round(6))
-        (2, True, 1.0)
+        >>> from arborand import ProjectiveSpanningTrees
+        >>> draws = ProjectiveSpanningTrees(np.zeros((4, 4))).sample_without_replacement(20, rng=0)
+        >>> len(draws), bool(draws.exhausted)  # of 16 spanning trees, four have crossing arcs
+        (12, True)
         """
-        check_method(method, WITHOUT_REPLACEMENT, kind=self._kind, stacklevel=_CALLER)
-        return without_replacement.sample_without_replacement(
-            self._graphs,
-            check_count(k, "k", 0),
-            method=method,
-            workers=check_workers(workers),
-            on_exhausted=check_choice(on_exhausted, "on_exhausted", ("return", "raise")),
-            first_graph=check_index(first_graph, "first_graph"),
-            key=stream_key(rng),
-        )
+        return self._sample_distinct(k, None, rng, workers, on_exhausted, first_graph)
 
     def iterate_without_replacement(
-        self, *, method: str | None = None, rng: Seed = None, first_graph: int = 0
+        self, *, rng: Seed = None, first_graph: int = 0
     ) -> Iterator[Draw]:
         """Draw distinct trees lazily, one after the other, until there are no more.
 
@@ -882,19 +751,12 @@ class TreeDistribution:
 
         Examples
         --------
-        >>> d = SpanningTrees.from_weights([[0, 1, 2], [0, 0, 3], [0, 4, 0]])
-        >>> sorted(draw.heads.tolist() for draw in d.iterate_without_replacement(rng=0))
-        [[-1, 0, 0], [-1, 0, 1], [-1, 2, 0]]
+        >>> from arborand import ProjectiveSpanningTrees
+        >>> d = ProjectiveSpanningTrees(np.zeros((4, 4)))
+        >>> sum(1 for draw in d.iterate_without_replacement(rng=0))
+        12
         """
-        check_method(method, WITHOUT_REPLACEMENT, kind=self._kind, stacklevel=_CALLER)
-        return InterruptibleIterator(
-            without_replacement.iterate_without_replacement(
-                self._graphs,
-                method=method,
-                first_graph=check_index(first_graph, "first_graph"),
-                key=stream_key(rng),
-            )
-        )
+        return self._iterate_distinct(None, rng, first_graph)
 
     # ---- what is best
 
@@ -1088,30 +950,292 @@ class TreeDistribution:
 
     def _sample(
         self,
-        shape: tuple[int, ...],
+        size: int | tuple[int, ...] | None,
         method: str | None,
         rng: Seed,
         workers: int,
         first_graph: int,
         first_draw: int,
     ) -> NDArray[np.int32]:
-        """Draw trees of shape (num_draws, *batch_shape, m)."""
-        # A warning is for whoever called the public method that called this one.
-        check_method(method, WITH_REPLACEMENT, kind=self._kind, stacklevel=_CALLER + 1)
+        shape = check_size(size)
         heads, _ = sampling.sample(
             self._graphs,
             math.prod(shape),
             method=method,
-            workers=workers,
+            workers=check_workers(workers),
             first_graph=check_index(first_graph, "first_graph"),
             first_draw=check_index(first_draw, "first_draw"),
             key=stream_key(rng),
         )
-        return heads
+        return heads.reshape(*shape, *heads.shape[1:])
+
+    def _log_prob_of(self, heads: NDArray[np.int32], workers: int) -> NDArray[np.float64]:
+        """Compute the log-probabilities of trees that were drawn."""
+        return inference.log_prob(self._graphs, self._normaliser(workers), heads)[()]
+
+    def _sample_distinct(
+        self,
+        k: int,
+        method: str | None,
+        rng: Seed,
+        workers: int,
+        on_exhausted: str,
+        first_graph: int,
+    ) -> Draws:
+        return without_replacement.sample_without_replacement(
+            self._graphs,
+            check_count(k, "k", 0),
+            method=method,
+            workers=check_workers(workers),
+            on_exhausted=check_choice(on_exhausted, "on_exhausted", ("return", "raise")),
+            first_graph=check_index(first_graph, "first_graph"),
+            key=stream_key(rng),
+        )
+
+    def _iterate_distinct(self, method: str | None, rng: Seed, first_graph: int) -> Iterator[Draw]:
+        return InterruptibleIterator(
+            without_replacement.iterate_without_replacement(
+                self._graphs,
+                method=method,
+                first_graph=check_index(first_graph, "first_graph"),
+                key=stream_key(rng),
+            )
+        )
 
 
 @explain_arguments
-class SpanningTrees(TreeDistribution):
+class NonProjectiveTrees(TreeDistribution):
+    """What :class:`SpanningTrees` and :class:`DependencyTrees` have in common.
+
+    Random walks draw their trees, in several ways, and elimination knows the pairs of their arcs.
+    """
+
+    def joint_marginals(self) -> NDArray[np.float64]:
+        """Compute the probability of every pair of arcs: that a random tree contains both.
+
+        Returns
+        -------
+        ndarray of float64, shape (m, m, m, m)
+            ``[i, j, k, l]`` is the probability of i -> j and k -> l.
+
+        Raises
+        ------
+        ValueError
+            If the answer would take more than 2 GiB, that is from 127 words on.
+
+        Notes
+        -----
+        One graph only.  :math:`O(n^4)` time, without subtractions: each entry above 1e-290 is right
+        to about 1e-12 relative, however small.  `joint_probability` is for a few chosen arcs.
+
+        Examples
+        --------
+        >>> d = SpanningTrees.from_weights([[0, 1, 2], [0, 0, 3], [0, 4, 0]])
+        >>> joint = d.joint_marginals()
+        >>> joint.shape, float(joint[0, 1, 1, 2].round(4))
+        ((3, 3, 3, 3), 0.2308)
+        """
+        self._num_words("joint_marginals")
+        return expectations.joint_marginals(self._graphs)
+
+    def mean_hitting_time(self, *, workers: int = 1) -> NDArray[np.float64]:
+        r"""Compute the paper's H: the mean hitting time of the walk that Wilson's algorithm takes.
+
+        :math:`H = \sum_{ij} \pi_i \pi_j h(i, j)`, where :math:`h(i, j)` is the expected number of
+        steps from i to j and :math:`\pi` the stationary distribution.
+
+        Notes
+        -----
+        For dependency trees the walk is the one on the words alone, as in the paper's `wilson_rc`.
+        For spanning trees it is the walk on all nodes; as the root has no head, it goes on from
+        there to any word with the same chance.  A dependency tree drawn by Wilson's algorithm takes
+        2 H steps on average if every word has the same share of root weight among its arcs.
+
+        Examples
+        --------
+        >>> float(DependencyTrees([[0, 0, 0, 0]] * 4).mean_hitting_time().round(6))
+        1.333333
+        """
+        return inference.mean_hitting_time(self._graphs, check_workers(workers))
+
+    def sample(
+        self,
+        size: int | tuple[int, ...] | None = None,
+        *,
+        method: str | None = None,
+        rng: Seed = None,
+        workers: int = 1,
+        first_graph: int = 0,
+        first_draw: int = 0,
+    ) -> NDArray[np.int32]:
+        """Draw trees with replacement, each with its exact probability.
+
+        Parameters
+        ----------
+        size : int, tuple of int or None
+            How many, as everywhere in NumPy: None draws one tree and adds no axis.
+        method : {None, "wilson", "wilson_reject", "colbourn", "wilson_rc"}
+            None is ``"wilson"``, the cheapest exact one.  A biased one warns.
+
+            - wilson: loop-erased random walks; for dependency trees after drawing the root's child
+              by its exact marginal
+            - wilson_reject (dependency trees only): loop-erased random walks, repeated until a
+              single arc leaves the root
+            - colbourn: the ancestral sampler: one head after the other from its exact conditional
+              distribution
+            - wilson_rc (dependency trees only, biased): the paper's sampler, which draws the root's
+              child by weight instead of by marginal
+        rng : int, numpy.random.Generator, numpy.random.SeedSequence or None
+            The source of randomness.  A Generator is advanced once per call.
+        workers : int
+            Threads that share the work; the trees do not depend on it.
+        first_graph, first_draw : int
+            Where this call stands in a larger one: the draws are those that a call over more graphs
+            or more draws would give from these indices on.
+
+        Returns
+        -------
+        ndarray of int32, shape ``(*size, *batch_shape, m)``
+            ``heads``: the head of each node, -1 for the root and for padding.
+
+        Raises
+        ------
+        ValueError, TypeError
+            If an argument is not of its type, or out of its range.
+
+        Notes
+        -----
+        Always ends: O(n^3) per tree in the worst case, however long the random walk would be.  The
+        same rng gives the same trees; the first 10 of 1000 are the 10.
+
+        Examples
+        --------
+        >>> d = DependencyTrees.from_weights([[0, 1, 2], [0, 0, 3], [0, 4, 0]])
+        >>> d.sample(3, rng=0).shape
+        (3, 3)
+        >>> bool((d.sample(1000, rng=0)[:10] == d.sample(10, rng=0)).all())
+        True
+        """
+        check_method(method, WITH_REPLACEMENT, kind=self._kind, stacklevel=_CALLER)
+        return self._sample(size, method, rng, workers, first_graph, first_draw)
+
+    def sample_and_log_prob(
+        self,
+        size: int | tuple[int, ...] | None = None,
+        *,
+        method: str | None = None,
+        rng: Seed = None,
+        workers: int = 1,
+        first_graph: int = 0,
+        first_draw: int = 0,
+    ) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+        """Draw trees with replacement, together with their log-probabilities.
+
+        The same as `sample` and then `log_prob`, in one call.
+
+        Parameters
+        ----------
+        size, method, rng, workers, first_graph, first_draw
+            As for `sample`.
+
+        Returns
+        -------
+        heads : ndarray of int32, shape ``(*size, *batch_shape, m)``
+            What `sample` returns.
+        log_prob : ndarray of float64, shape ``(*size, *batch_shape)``
+            What `log_prob` returns for them: under this distribution, also if the method is biased.
+
+        Examples
+        --------
+        >>> d = DependencyTrees.from_weights([[0, 1, 2], [0, 0, 3], [0, 4, 0]])
+        >>> heads, log_prob = d.sample_and_log_prob(3, rng=0)
+        >>> bool((heads == d.sample(3, rng=0)).all()), bool((log_prob == d.log_prob(heads)).all())
+        (True, True)
+        """
+        check_method(method, WITH_REPLACEMENT, kind=self._kind, stacklevel=_CALLER)
+        heads = self._sample(size, method, rng, workers, first_graph, first_draw)
+        return heads, self._log_prob_of(heads, workers)
+
+    def sample_without_replacement(
+        self,
+        k: int,
+        *,
+        method: str | None = None,
+        rng: Seed = None,
+        workers: int = 1,
+        on_exhausted: str = "return",
+        first_graph: int = 0,
+    ) -> Draws:
+        """Draw k distinct trees, each in proportion to its probability among those that are left.
+
+        Parameters
+        ----------
+        k : int
+            How many.  If there are fewer trees, all of them are returned.
+        method : {None, "rejection", "partition"}
+            None is the first, and the second from where it is cheaper.
+
+            - rejection: draw with replacement and drop repeats, while a new tree takes fewer than a
+              thousand tries on average
+            - partition: draw from the space of the trees not yet drawn, kept as a union of disjoint
+              parts
+        rng : int, numpy.random.Generator, numpy.random.SeedSequence or None
+            The source of randomness.  A Generator is advanced once per call.
+        workers : int
+            Threads that share the graphs of a batch; the trees do not depend on it.
+        on_exhausted : {"return", "raise"}
+            Whether to return all trees if there are fewer than k, or to raise an error.
+        first_graph : int
+            Where the batch stands in a larger one.
+
+        Returns
+        -------
+        Draws
+            The trees with their log-probabilities, and what estimators need.
+
+        Raises
+        ------
+        SupportExhaustedError
+            If there are fewer than k trees and `on_exhausted` is ``"raise"``.
+        ValueError
+            If the answer would take more than 2 GiB: `iterate_without_replacement` gives the trees
+            one after the other.
+
+        Notes
+        -----
+        At most :math:`O(n^3)` time and :math:`O(n)` memory per tree.  Exact to the last tree:
+        masses are sums of products, never differences.
+
+        Examples
+        --------
+        >>> d = DependencyTrees.from_weights([[0, 1, 2], [0, 0, 3], [0, 4, 0]])
+        >>> draws = d.sample_without_replacement(5, rng=0)
+        >>> len(draws), bool(draws.exhausted), float(np.exp(draws.log_prob).sum().round(6))
+        (2, True, 1.0)
+        """
+        check_method(method, WITHOUT_REPLACEMENT, kind=self._kind, stacklevel=_CALLER)
+        return self._sample_distinct(k, method, rng, workers, on_exhausted, first_graph)
+
+    def iterate_without_replacement(
+        self, *, method: str | None = None, rng: Seed = None, first_graph: int = 0
+    ) -> Iterator[Draw]:
+        """Draw distinct trees lazily, one after the other, until there are no more.
+
+        The sequence is that of `sample_without_replacement` for the same `rng`.  In a batch each
+        step gives one tree of every graph, heads of -1 where a graph has no more.
+
+        Examples
+        --------
+        >>> d = SpanningTrees.from_weights([[0, 1, 2], [0, 0, 3], [0, 4, 0]])
+        >>> sorted(draw.heads.tolist() for draw in d.iterate_without_replacement(rng=0))
+        [[-1, 0, 0], [-1, 0, 1], [-1, 2, 0]]
+        """
+        check_method(method, WITHOUT_REPLACEMENT, kind=self._kind, stacklevel=_CALLER)
+        return self._iterate_distinct(method, rng, first_graph)
+
+
+@explain_arguments
+class SpanningTrees(NonProjectiveTrees):
     r"""The distribution over the spanning trees of a rooted, weighted, directed graph.
 
     :math:`P(t) = \prod_{i \to j \in t} w_{ij} / Z` over all trees in which every word has one head
@@ -1173,7 +1297,7 @@ class SpanningTrees(TreeDistribution):
 
 
 @explain_arguments
-class DependencyTrees(TreeDistribution):
+class DependencyTrees(NonProjectiveTrees):
     r"""The distribution over the dependency trees of a rooted, weighted, directed graph.
 
     :math:`P(t) = \prod_{i \to j \in t} w_{ij} / Z` over the spanning trees in which exactly one arc

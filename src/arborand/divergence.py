@@ -10,16 +10,22 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from itertools import combinations
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from arborand import inference
 from arborand.expectations import covariance
+from arborand.kinds import TreeKind, do_cross
 from arborand.validation import Graphs, checked_batch, has_tree
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
     from numpy.typing import NDArray
+
+    Arc = tuple[int, int]
 
 # A formula is trusted if its terms add up to at most this many times the divergence: their errors
 # are a few 2^-53, so 14 digits are right.
@@ -39,10 +45,13 @@ def kl_divergence(graphs: Graphs, other: Graphs, workers: int = 1) -> NDArray[np
     other_weights = other.log_weights[:, :size, :size]
     kind = graphs.kind
     is_infinite = np.zeros(len(log_weights), dtype=bool)
+    # Narrow the kind to what both have in common: a tree of ours that is lost has no other.
     if other.kind.has_single_root and not kind.has_single_root:
-        # Any two root arcs are in a spanning tree together, which is no dependency tree.
-        is_infinite = (log_weights[:, 0] > -np.inf).sum(axis=1) > 1
-        kind = other.kind
+        is_infinite |= _any_tree_has_two(log_weights, graphs, _root_arcs)
+        kind = TreeKind.PROJECTIVE_DEPENDENCY if kind.is_projective else TreeKind.DEPENDENCY
+    if other.kind.is_projective and not kind.is_projective:
+        is_infinite |= _any_tree_has_two(log_weights, graphs, _crossing_arcs)
+        kind = kind.projective
     log_weights = np.array(log_weights)
     forbidden = (log_weights > -np.inf) & (other_weights == -np.inf)
     for graph in np.flatnonzero(forbidden.any(axis=(1, 2)) & ~is_infinite):
@@ -60,6 +69,30 @@ def kl_divergence(graphs: Graphs, other: Graphs, workers: int = 1) -> NDArray[np
     shape = finite.shape
     answer[finite] = _finite(Graphs(ours, shape, kind), Graphs(theirs, shape, other.kind), workers)
     return answer.reshape(graphs.batch_shape)[()]
+
+
+def _any_tree_has_two(
+    log_weights: NDArray[np.float64],
+    graphs: Graphs,
+    pairs: Callable[[list[Arc]], Iterable[tuple[Arc, Arc]]],
+) -> NDArray[np.bool_]:
+    """Tell of which graphs some tree has both arcs of one of the pairs of their arcs."""
+    answer = np.zeros(len(log_weights), dtype=bool)
+    for graph, (weights, length) in enumerate(zip(log_weights, graphs.lengths, strict=True)):
+        arcs = [(int(head), int(word)) for head, word in np.argwhere(weights > -np.inf)]
+        answer[graph] = any(
+            has_tree(weights, int(length), graphs.kind, arc, other) for arc, other in pairs(arcs)
+        )
+    return answer
+
+
+def _root_arcs(arcs: list[Arc]) -> Iterable[tuple[Arc, Arc]]:
+    return combinations((arc for arc in arcs if arc[0] == 0), 2)
+
+
+def _crossing_arcs(arcs: list[Arc]) -> Iterable[tuple[Arc, Arc]]:
+    # Two arcs into the same word share an end, and do not cross.
+    return (pair for pair in combinations(arcs, 2) if do_cross(*pair))
 
 
 def _finite(graphs: Graphs, other: Graphs, workers: int) -> NDArray[np.float64]:

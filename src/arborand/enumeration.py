@@ -7,7 +7,8 @@ Three ways to the same answer, none of which shares a line with the fast path: l
 Listing costs at least one step per tree, and a complete graph on n words has (n+1)^(n-1) of them:
 this is for graphs of up to seven words or so, or for the first few trees of larger ones. The
 generators have no dead ends: a choice of head is followed only if some tree completes it, so the
-next tree is never more than O(n^4) steps away, however sparse the graph.
+next tree is never more than O(n^4) steps away, however sparse the graph. Projective trees are
+picked from the others, as the definition has it.
 
 Node 0 is the root. ``log_weights[head, dependent]`` is the weight of an arc, ``-inf`` where there
 is none; column 0 and the diagonal are never read.
@@ -27,7 +28,9 @@ __all__ = ["count_trees", "dependency_trees", "spanning_trees", "tree_law"]
 Heads = npt.NDArray[np.int32]
 
 
-def spanning_trees(log_weights: npt.ArrayLike) -> Iterator[tuple[Heads, float]]:
+def spanning_trees(
+    log_weights: npt.ArrayLike, *, projective: bool = False
+) -> Iterator[tuple[Heads, float]]:
     """Iterate over every spanning tree of a graph and its log-weight, lazily.
 
     Parameters
@@ -35,6 +38,8 @@ def spanning_trees(log_weights: npt.ArrayLike) -> Iterator[tuple[Heads, float]]:
     log_weights : array_like, shape (n + 1, n + 1)
         ``log_weights[head, dependent]``; ``-inf`` means no arc. Column 0 and the diagonal are
         ignored, whatever they hold.
+    projective : bool
+        Leave out trees with crossing arcs.
 
     Yields
     ------
@@ -59,15 +64,18 @@ def spanning_trees(log_weights: npt.ArrayLike) -> Iterator[tuple[Heads, float]]:
     >>> [heads.tolist() for heads, _ in spanning_trees(log_weights)]
     [[-1, 0, 0], [-1, 0, 1], [-1, 2, 0]]
     """
-    return _weighted_trees(_checked_log_weights(log_weights), single_root=False)
+    checked = _checked_log_weights(log_weights)
+    return _weighted_trees(checked, single_root=False, projective=projective)
 
 
-def dependency_trees(log_weights: npt.ArrayLike) -> Iterator[tuple[Heads, float]]:
+def dependency_trees(
+    log_weights: npt.ArrayLike, *, projective: bool = False
+) -> Iterator[tuple[Heads, float]]:
     """Iterate over every spanning tree with exactly one arc out of the root, lazily.
 
     Parameters
     ----------
-    log_weights : array_like, shape (n + 1, n + 1)
+    log_weights, projective
         As in `spanning_trees`.
 
     Yields
@@ -93,11 +101,12 @@ def dependency_trees(log_weights: npt.ArrayLike) -> Iterator[tuple[Heads, float]
     >>> [heads.tolist() for heads, _ in dependency_trees(log_weights)]
     [[-1, 0, 1], [-1, 2, 0]]
     """
-    return _weighted_trees(_checked_log_weights(log_weights), single_root=True)
+    checked = _checked_log_weights(log_weights)
+    return _weighted_trees(checked, single_root=True, projective=projective)
 
 
 def tree_law(
-    log_weights: npt.ArrayLike, *, single_root: bool
+    log_weights: npt.ArrayLike, *, single_root: bool, projective: bool = False
 ) -> tuple[Heads, npt.NDArray[np.float64]]:
     """Return every tree with its probability, P(tree) = product of its arc weights / Z.
 
@@ -107,6 +116,8 @@ def tree_law(
         As in `spanning_trees`.
     single_root : bool
         True for dependency trees (one arc out of the root), False for spanning trees.
+    projective : bool
+        Leave out trees with crossing arcs.
 
     Returns
     -------
@@ -134,11 +145,13 @@ def tree_law(
     ([[-1, 0, 1], [-1, 2, 0]], [0.6, 0.4])
     """
     checked = _checked_log_weights(log_weights)
-    listed = list(_weighted_trees(checked, single_root=single_root))
+    listed = list(_weighted_trees(checked, single_root=single_root, projective=projective))
     if not listed:
         kind = "dependency tree (one arc out of the root)" if single_root else "spanning tree"
+        uncrossed = " without crossing arcs" if projective else ""
         raise ValueError(
-            f"log_weights: the graph has no {kind}; give every word a path of arcs from the root"
+            f"log_weights: the graph has no {kind}{uncrossed}; give every word a path of arcs from "
+            "the root"
         )
     log_tree_weights = np.array([log_weight for _, log_weight in listed])
     shifted = np.exp(log_tree_weights - log_tree_weights.max())
@@ -249,7 +262,7 @@ def _require_square(name: str, shape: tuple[int, ...]) -> None:
 
 
 def _weighted_trees(
-    log_weights: npt.NDArray[np.float64], *, single_root: bool
+    log_weights: npt.NDArray[np.float64], *, single_root: bool, projective: bool
 ) -> Iterator[tuple[Heads, float]]:
     scores = log_weights.tolist()
     dependents = [
@@ -259,6 +272,8 @@ def _weighted_trees(
     if not _has_tree(dependents, single_root=single_root):
         return
     for heads in _completions([-1], dependents, single_root=single_root):
+        if projective and not _is_projective(heads):
+            continue
         # Summed at the leaf and rounded once: running sums would round at every word.
         log_weight = math.fsum(scores[head][word] for word, head in enumerate(heads) if word)
         yield np.array(heads, dtype=np.int32), log_weight
@@ -308,6 +323,22 @@ def _reachable(dependents: list[int], start: int) -> int:
         reached |= new
         frontier = frontier & ~(1 << head) | new
     return reached
+
+
+def _is_projective(heads: list[int]) -> bool:
+    """Tell whether every word between the ends of an arc descends from its head."""
+
+    def ancestors(node: int) -> Iterator[int]:
+        while node >= 0:
+            yield node
+            node = heads[node]
+
+    return all(
+        head in ancestors(between)
+        for word, head in enumerate(heads)
+        if word
+        for between in range(min(word, head) + 1, max(word, head))
+    )
 
 
 def _determinant(laplacian: list[list[int]]) -> int:

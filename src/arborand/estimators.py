@@ -80,7 +80,7 @@ def expectation(
     rng : int, numpy.random.Generator, numpy.random.SeedSequence or None
         The source of randomness, as for `sample`.
     method : str, optional
-        The sampler, as for `sample`.
+        The sampler, as for `sample`; projective trees have no choice.
 
     Returns
     -------
@@ -109,7 +109,8 @@ def expectation(
     """
     check_single_graph(distribution, "expectation")
     num_draws = check_count(num_draws, "num_draws", 1)
-    values = _evaluate(function, distribution.sample(num_draws, rng=rng, method=method))
+    chosen: dict[str, Any] = {} if method is None else {"method": method}
+    values = _evaluate(function, distribution.sample(num_draws, rng=rng, **chosen))
     return Estimate(*_mean(values), num_draws)
 
 

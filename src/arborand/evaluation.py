@@ -361,6 +361,8 @@ def _log_prob(
     is_part = np.asarray(is_tree(np.where(is_open, 0, heads), lengths=lengths))
     if distribution._kind.has_single_root:
         is_part &= (heads == 0).sum(axis=1) <= 1
+    if distribution._kind.is_projective:
+        is_part &= ~_have_crossing_arcs(heads)
     is_complete = is_part & ~is_open.any(axis=1)
     shape = (*distribution.batch_shape, heads.shape[1])
     # The best tree stands in for gold that is not a complete tree; its log-probability is unused.
@@ -372,6 +374,19 @@ def _log_prob(
         evidence = distribution.log_evidence(heads=asked, workers=workers)
         answer = np.where(is_incomplete, np.reshape(evidence, -1), answer)
     return np.where(is_complete | is_incomplete, answer, np.nan), is_part
+
+
+def _have_crossing_arcs(heads: NDArray[np.intp]) -> NDArray[np.bool_]:
+    """Tell of which rows, complete or not, two arcs cross."""
+    node = np.arange(heads.shape[1])
+    left, right = np.minimum(heads, node), np.maximum(heads, node)
+    left[heads < 0] = right[heads < 0] = -1  # no arc: nothing lies strictly inside
+    answer = np.zeros(len(heads), dtype=bool)
+    for begin, end in zip(left.T, right.T, strict=True):
+        # Arcs that begin inside this one, and end outside.
+        crosses = (begin[:, None] < left) & (left < end[:, None]) & (end[:, None] < right)
+        answer |= crosses.any(axis=1)
+    return answer
 
 
 def _calibration(

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from arborand import _core
 from arborand.errors import InvalidTreeError
 from arborand.recognition import foreign_object
 
@@ -118,7 +119,7 @@ def depth(heads: ArrayLike) -> NDArray[np.intp] | np.intp:
 def is_projective(heads: ArrayLike) -> NDArray[np.bool_] | np.bool_:
     """Tell whether the arcs of each tree can be drawn above its words without crossing.
 
-    The root stands to the left of all words.
+    The root stands to the left of all words.  Takes :math:`O(n)` time per tree.
 
     Examples
     --------
@@ -126,14 +127,8 @@ def is_projective(heads: ArrayLike) -> NDArray[np.bool_] | np.bool_:
     [True, False]
     """
     array = _as_trees(heads)
-    node = np.arange(array.shape[-1])
-    left, right = np.minimum(array, node), np.maximum(array, node)
-    left[array < 0] = right[array < 0] = -1  # no arc: nothing lies strictly inside
-    answer = np.ones(array.shape[:-1], dtype=bool)
-    for j in range(1, array.shape[-1]):  # arcs that begin inside that of j, and end outside
-        begin, end = left[..., j, None], right[..., j, None]
-        crosses = (begin < left) & (left < end) & (end < right)
-        answer &= ~crosses.any(axis=-1)
+    answer = np.empty(array.shape[:-1], dtype=bool)
+    _core.are_projective(np.ascontiguousarray(array, dtype=np.int32), answer)
     return answer[()]
 
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from arborand.kinds import TreeKind
 
 # What the core finds wrong; the order of enum class Finding in src/core/python/inspection.hpp.
-_NONE, _NOT_A_NUMBER, _PLUS_INFINITY, _UNREACHABLE, _NO_SINGLE_ROOT, _NEGATIVE = range(6)
+_NONE, _NOT_A_NUMBER, _PLUS_INFINITY, _UNREACHABLE, _NO_SINGLE_ROOT, _CROSSING, _NEGATIVE = range(7)
 # What it finds odd; the order of enum class Suspicion in src/core/python/suspicion.hpp.
 _PADDING, _ADJACENCY, _TRANSPOSED = range(_NEGATIVE + 1, _NEGATIVE + 4)
 _MASK = -1000.0  # mask_score there
@@ -150,12 +150,11 @@ def has_tree(
     log_weights: NDArray[np.float64],
     num_words: int,
     kind: TreeKind,
-    arc: tuple[int, int] | None = None,
+    *arcs: tuple[int, int],
 ) -> bool:
-    """Tell whether one clean graph has any tree, or any that contains an arc."""
-    if arc is not None:
-        head, dependent = arc
-        log_weights = np.array(log_weights)
+    """Tell whether one clean graph has any tree, or any that contains all of some arcs."""
+    log_weights = np.array(log_weights)
+    for head, dependent in arcs:
         log_weights[:, dependent] = -np.inf
         log_weights[head, dependent] = 0.0
     lengths = np.array([num_words], dtype=np.int32)
@@ -293,7 +292,7 @@ def _check(given: Given, lengths: ArrayLike | None, kind: TreeKind) -> tuple[Gra
             "use 0 to forbid an arc, or pass logarithms to the constructor"
         )
     nodes = size if flat_lengths is None else int(flat_lengths[graph]) + 1
-    raise _no_tree(given, nodes, index, has_lengths=lengths is not None)
+    raise _no_tree(given, nodes, index, finding, kind, has_lengths=lengths is not None)
 
 
 def _check_lengths(lengths: ArrayLike, shape: tuple[int, ...]) -> NDArray[np.int32]:
@@ -344,6 +343,8 @@ def _no_tree(
     given: Given,
     nodes: int,
     batch_index: tuple[int, ...],
+    finding: int,
+    kind: TreeKind,
     *,
     has_lengths: bool,
 ) -> NoTreeError:
@@ -353,17 +354,26 @@ def _no_tree(
     the way to an error only.
     """
     where = f" in batch item {_brackets(batch_index)}" if batch_index else ""
-    matrix = given.by_head[batch_index][:nodes, :nodes]
-    nothing = -np.inf if given.are_logarithms else 0
-    unreachable = find_unreachable(matrix > nothing)
-    if not unreachable:
+    if finding == _CROSSING:
+        wider = "DependencyTrees" if kind.has_single_root else "SpanningTrees"
         return NoTreeError(
-            f"{given.name}{where} has spanning trees, but no dependency tree: no single word with "
-            "an arc from the root reaches all other words; add arcs between the words, or use "
-            "SpanningTrees",
+            f"{given.name}{where} has no {kind.noun}: every tree of its arcs has two that cross; "
+            f"add arcs, or use {wider}",
             (),
             batch_index,
         )
+    if finding == _NO_SINGLE_ROOT:
+        wider = "ProjectiveSpanningTrees" if kind.is_projective else "SpanningTrees"
+        return NoTreeError(
+            f"{given.name}{where} has spanning trees, but no dependency tree: no single word with "
+            "an arc from the root reaches all other words; add arcs between the words, or use "
+            f"{wider}",
+            (),
+            batch_index,
+        )
+    matrix = given.by_head[batch_index][:nodes, :nodes]
+    nothing = -np.inf if given.are_logarithms else 0
+    unreachable = find_unreachable(matrix > nothing)
     padding = "; if the batch is padded, pass lengths" if batch_index and not has_lengths else ""
     if len(unreachable) == nodes - 1:
         first_column = matrix[1:, 0]

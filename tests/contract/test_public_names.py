@@ -23,7 +23,7 @@ from arborand import (
     SpanningTrees,
     SupportExhaustedError,
 )
-from tests.kinds import KINDS
+from tests.kinds import ALL_KINDS, KINDS, PROJECTIVE_KINDS
 from tests.random_graphs import dense_scores
 
 ROOT = Path(__file__).parents[2]
@@ -40,6 +40,8 @@ PUBLIC_NAMES = {
     "LabelledTrees",
     "NoTreeError",
     "PrecisionError",
+    "ProjectiveDependencyTrees",
+    "ProjectiveSpanningTrees",
     "SpanningTrees",
     "SparseSpanningTrees",
     "SupportExhaustedError",
@@ -114,6 +116,16 @@ def test_signatures(kind, method, signature):
     assert without_annotations(getattr(kind, method)) == signature
 
 
+@PROJECTIVE_KINDS
+def test_projective_trees_have_all_but_what_belongs_to_walks(kind):
+    difference = public_members(kind).keys() ^ public_members(DependencyTrees).keys()
+    assert difference == {"joint_marginals", "mean_hitting_time"}
+    for name, member in public_members(DependencyTrees).items():
+        if callable(member) and name not in difference:
+            expected = without_annotations(member).replace("method=None, ", "")
+            assert without_annotations(getattr(kind, name)) == expected, name
+
+
 def test_walks_are_counted_for_spanning_trees_only():
     # Every other public name is in both kinds.
     difference = public_members(SpanningTrees).keys() ^ public_members(DependencyTrees).keys()
@@ -121,7 +133,7 @@ def test_walks_are_counted_for_spanning_trees_only():
     assert without_annotations(SpanningTrees.expected_walk_steps) == "(self, *, workers=1)"
 
 
-@KINDS
+@ALL_KINDS
 def test_everything_after_the_object_and_one_argument_is_keyword_only(kind):
     for name, member in public_members(kind).items():
         if not callable(member):
@@ -145,7 +157,7 @@ def test_public_names_are_documented(name):
     assert len(first_line.split()) > 4
 
 
-@KINDS
+@ALL_KINDS
 def test_public_methods_are_documented(kind):
     for name, member in [(kind.__name__, kind), *public_members(kind).items()]:
         text = inspect.getdoc(member)
@@ -172,7 +184,7 @@ def duplicates(original):
         yield pickle.loads(pickle.dumps(original, protocol))
 
 
-@KINDS
+@ALL_KINDS
 def test_distributions_can_be_copied_and_pickled(kind):
     scores = dense_scores(0, 4)[None, None].repeat(2, axis=1)
     scores[..., 2, 3] = -np.inf

@@ -466,7 +466,7 @@ def _slices(diagram: Diagram, identifier: str, right_to_left: bool) -> str:
 
 def _summary(sentence: _Sentence) -> str:
     distribution = sentence.picture.distribution
-    kind = type(distribution).__name__.replace("Trees", " trees").lower()
+    kind = f"{distribution._kind.noun}s"
     facts = [
         ("words", "words", str(sentence.size - 1)),
         ("best", "the best tree", percent(sentence.best_probability)),

@@ -17,27 +17,38 @@
 #include <cstring>
 
 #include "best_trees/best_tree.hpp"
+#include "best_trees/queue.hpp"
 #include "memory/growing_array.hpp"
 
 namespace arborand {
 namespace ARBORAND_ISA {
 
-class BestTrees {
+// The trees of one graph from the best one on, however they are found.
+class BestTreeSequence {
+  public:
+    virtual ~BestTreeSequence() = default;
+
+    // The next tree, valid until the next call; null if there is none.  A call that was
+    // interrupted can be repeated.
+    virtual Status next(const Interrupt& interrupt, const std::int32_t*& heads,
+                        BestCounts& counts) = 0;
+};
+
+class BestTrees : public BestTreeSequence {
   public:
     BestTrees(const Graph& graph, double caution) : graph_(graph), caution_(caution) {}
     BestTrees(const BestTrees&) = delete;
     BestTrees& operator=(const BestTrees&) = delete;
 
-    // The next tree, valid until the next call; null if there is none.  A call that was
-    // interrupted can be repeated.
-    Status next(const Interrupt& interrupt, const std::int32_t*& heads, BestCounts& counts) {
+    Status next(const Interrupt& interrupt, const std::int32_t*& heads,
+                BestCounts& counts) override {
         heads = nullptr;
         if (interrupt.requested()) return Status::interrupted;
         const Status status =
             given_ == not_started ? start(interrupt, counts) : split(interrupt, counts);
         if (status != Status::ok) return status;
-        if (queue_.size() == 0) return Status::ok;
-        given_ = pop();
+        if (queue_.is_empty()) return Status::ok;
+        given_ = queue_.pop(Order{*this});
         heads = tree(given_);
         return Status::ok;
     }
@@ -53,6 +64,11 @@ class BestTrees {
         double loss;            // the sum of (score of the word's best head - score of its head)
         std::int32_t subspace;  // its last decision
         Node word, head;        // the arc of the best tree that it lacks; word 0: it is the best
+    };
+
+    struct Order {
+        BestTrees& trees;
+        bool operator()(Index a, Index b) const { return trees.comes_before(a, b); }
     };
 
     static constexpr Index nothing = -1, not_started = -2;
@@ -185,7 +201,7 @@ class BestTrees {
         return status == Status::no_tree ? Status::ok : status;
     }
 
-    // ---- the queue of candidates, a heap
+    // ---- the queue of candidates
 
     // Let free_ be a candidate that is not in use.
     bool make_room() {
@@ -201,35 +217,13 @@ class BestTrees {
 
     // Put free_ into the queue.
     Status push(const Candidate& candidate) {
-        Index place = queue_.size();
-        if (!queue_.resize(place + 1)) return Status::no_memory;
         const std::int32_t added = free_;
-        free_ = candidates_[added].subspace;
+        const std::int32_t next_free = candidates_[added].subspace;
         candidates_[added] = candidate;
         candidates_[added].loss = loss_of(tree(added));
-        for (; place > 0 && comes_before(added, queue_[(place - 1) / 2]); place = (place - 1) / 2) {
-            queue_[place] = queue_[(place - 1) / 2];
-        }
-        queue_[place] = added;
-        return Status::ok;
-    }
-
-    Index pop() {
-        const std::int32_t first = queue_[0];
-        const Index size = queue_.size() - 1;
-        const std::int32_t moved = queue_[size];
-        queue_.resize(size);
-        for (Index place = 0; size > 0;) {
-            Index child = 2 * place + 1;
-            if (child + 1 < size && comes_before(queue_[child + 1], queue_[child])) ++child;
-            if (child >= size || comes_before(moved, queue_[child])) {
-                queue_[place] = moved;
-                break;
-            }
-            queue_[place] = queue_[child];
-            place = child;
-        }
-        return first;
+        const bool is_pushed = queue_.push(added, Order{*this});
+        (is_pushed ? free_ : candidates_[added].subspace) = next_free;
+        return is_pushed ? Status::ok : Status::no_memory;
     }
 
     double loss_of(const std::int32_t* heads) const {
@@ -273,7 +267,7 @@ class BestTrees {
     GrowingArray<Decision> decisions_;
     GrowingArray<Candidate> candidates_;
     GrowingArray<std::int32_t> trees_;  // [candidate][node]
-    GrowingArray<std::int32_t> queue_;
+    Queue queue_;
     std::int32_t free_ = -1;     // the first candidate not in use; they are linked by subspace
     Index given_ = not_started;  // the candidate given last, not split yet
     bool first_half_done_ = false;

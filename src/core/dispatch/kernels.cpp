@@ -2,10 +2,10 @@
 #include "dispatch/kernels.hpp"
 
 #include <cmath>
-#include <new>
 
 #include "best_trees/best_tree.hpp"
 #include "best_trees/best_trees.hpp"
+#include "best_trees/projective_best_trees.hpp"
 #include "inference/covariances.hpp"
 #include "inference/cumulants.hpp"
 #include "inference/entropy.hpp"
@@ -18,6 +18,7 @@
 #include "inference/tree_check.hpp"
 #include "numbers/floating_point_guard.hpp"
 #include "numbers/logarithm.hpp"
+#include "sampling/projective_sampler.hpp"
 #include "sampling/with_replacement.hpp"
 #include "sampling/without_replacement.hpp"
 #include "walk/problem_of_four_graphs.hpp"
@@ -107,13 +108,18 @@ Status log_prob(const Graph& graph, const PartitionOutput& partition, Scratch& s
                 Index& num_trees) {
     const FloatingPointGuard guard;
     Arena arena(scratch);
-    if (!arena.reserve(TreeCheck::workspace(graph))) return Status::no_memory;
+    const Index n = graph.num_words;
+    if (!arena.reserve(TreeCheck::workspace(graph) + Arena::rounded<std::int32_t>(2 * (n + 1)))) {
+        return Status::no_memory;
+    }
     TreeCheck tree(graph, arena);
+    std::int32_t* room = arena.take<std::int32_t>(2 * (n + 1));
     for (num_trees = 0; num_trees < count; ++num_trees) {
         if (!tree.take(heads + num_trees * stride)) break;
-        const bool has_its_root = !graph.has_single_root() || tree.num_root_arcs() == 1;
+        const bool is_of_kind = (!graph.has_single_root() || tree.num_root_arcs() == 1) &&
+                                (!graph.is_projective() || is_projective(tree.heads(), n, room));
         out[num_trees * out_stride] =
-            has_its_root ? log_prob_of(graph, partition, tree.heads()) : -HUGE_VAL;
+            is_of_kind ? log_prob_of(graph, partition, tree.heads()) : -HUGE_VAL;
     }
     return Status::ok;
 }
@@ -127,7 +133,7 @@ Status arc_marginals(const Graph* graphs, Index count, Scratch& scratch, const I
 Status root_marginals(const Graph* graphs, Index count, Scratch& scratch,
                       const Interrupt& interrupt, double* const* marginals,
                       double* expected_steps) {
-    if (graphs[0].has_single_root()) {
+    if (graphs[0].has_single_root() && !graphs[0].is_projective()) {
         return run_all(graphs, count, scratch, interrupt,
                        [&](Index g) { return DependencyRootMarginals{marginals + g}; });
     }
@@ -210,6 +216,10 @@ Status mean_hitting_time(const Graph& graph, Scratch& scratch, const Interrupt& 
 Status prepare(const Graph& graph, Method method, const DrawRule& rule, Prepared& memory,
                Scratch& work, const Interrupt& interrupt) {
     const FloatingPointGuard guard;
+    memory.is_projective = graph.is_projective();
+    if (memory.is_projective) {
+        return ProjectiveSampler::prepare(graph, rule, memory, work, interrupt);
+    }
     return Sampler::prepare(graph, method, rule, memory, work, interrupt);
 }
 
@@ -217,6 +227,10 @@ Status draw(const Prepared& memory, const StreamKey& key, const DrawRange& range
             std::int32_t* heads, Index stride, Scratch& work, const Interrupt& interrupt,
             SampleCounts& counts) {
     const FloatingPointGuard guard;
+    if (memory.is_projective) {
+        return ProjectiveSampler::in(memory).draw(memory, key, range, heads, stride, work,
+                                                  interrupt, counts);
+    }
     return draw_trees(Sampler::in(memory), key, range, heads, stride, work, interrupt, counts);
 }
 
@@ -237,20 +251,23 @@ Status best_tree(const Graph& graph, Scratch& scratch, const Interrupt& interrup
                  std::int32_t* heads, BestCounts& counts) {
     const FloatingPointGuard guard;
     Arena arena(scratch);
+    if (graph.is_projective()) {
+        return find_best_projective(graph, arena, interrupt, caution, heads, counts);
+    }
     return BestTreeSearch(graph, arena, interrupt, counts).best(caution, heads);
 }
 
 void* make_best_trees(const Graph& graph, double caution) {
-    return new (std::nothrow) BestTrees(graph, caution);
+    return make_best_tree_sequence(graph, caution);
 }
 
 Status next_best_tree(void* sequence, const Interrupt& interrupt, const std::int32_t*& heads,
                       BestCounts& counts) {
     const FloatingPointGuard guard;
-    return static_cast<BestTrees*>(sequence)->next(interrupt, heads, counts);
+    return static_cast<BestTreeSequence*>(sequence)->next(interrupt, heads, counts);
 }
 
-void free_best_trees(void* sequence) { delete static_cast<BestTrees*>(sequence); }
+void free_best_trees(void* sequence) { delete static_cast<BestTreeSequence*>(sequence); }
 
 }  // namespace
 

@@ -5,6 +5,7 @@
 // parameters, so their arithmetic is that of an `Algebra` object:
 //
 //     Number               an element; Number() is 0
+//     constant(x)          x itself, which carries nothing
 //     add_to(x, y)         x += y
 //     multiply(x, y), divide(x, y)
 //     is_zero(x)
@@ -12,23 +13,77 @@
 // O(n^3) operations, each some ten times as slow as one of doubles.
 #pragma once
 
+#include "memory/arena.hpp"
 #include "numbers/leading_term.hpp"
+#include "projective/chart.hpp"
+#include "types/graph.hpp"
 #include "types/index.hpp"
 #include "types/status.hpp"
+#include "walk/problem.hpp"
 #include "walk/rows.hpp"
 
 namespace arborand {
 namespace ARBORAND_ISA {
 
+// A number with its algebra, as a chart takes it.  0 and 1 are the same in all algebras.
+template <class Algebra>
+struct Carried {
+    typename Algebra::Number number;
+    const Algebra* algebra;
+
+    Carried() : Carried(0.0) {}
+    explicit Carried(double x) : number(Algebra::constant(x)), algebra(nullptr) {}
+    Carried(const typename Algebra::Number& x, const Algebra* a) : number(x), algebra(a) {}
+};
+template <class Algebra>
+inline bool is_zero(const Carried<Algebra>& x) {
+    return Algebra::is_zero(x.number);
+}
+template <class Algebra>
+inline Carried<Algebra>& operator+=(Carried<Algebra>& x, const Carried<Algebra>& y) {
+    if (is_zero(y)) return x;
+    if (is_zero(x)) return x = y;
+    x.algebra = x.algebra == nullptr ? y.algebra : x.algebra;
+    x.algebra->add_to(x.number, y.number);
+    return x;
+}
+template <class Algebra>
+inline Carried<Algebra> operator*(const Carried<Algebra>& x, const Carried<Algebra>& y) {
+    if (is_zero(x) || is_zero(y)) return {};
+    return {Algebra::multiply(x.number, y.number), x.algebra == nullptr ? y.algebra : x.algebra};
+}
+
+// Room for what eliminate_carrying takes from the problem's arena.
+template <class Algebra>
+std::size_t carrying_workspace(Index n) {
+    return Arena::rounded<Carried<Algebra>>(n * (n + 1)) + Chart<Carried<Algebra>>::workspace(n);
+}
+
+// The sum over all projective trees.
+template <class Algebra, class Scalar>
+bool sum_carrying(const Algebra& algebra, const typename Algebra::Number* rows,
+                  typename Algebra::Number& total, Problem<Scalar>& problem) {
+    using Number = Carried<Algebra>;
+    const Index n = problem.graph.num_words;
+    Number* weights = problem.arena.template take<Number>(n * (n + 1));
+    for (Index i = 0; i < n * (n + 1); ++i) weights[i] = {rows[i], &algebra};
+    Chart<Number> chart(ArcWeights<Number>{weights, n + 1, n}, n, problem.graph.has_single_root(),
+                        problem.arena);
+    if (!chart.inward(problem.interrupt)) return false;
+    total = chart.partition().number;
+    return !is_zero(chart.partition());
+}
+
 // rows[j * (n + 1) + i]: the step from node j to node i, column n the root.  The product of the
 // pivots, which stands for the sum over all trees.  False: interrupted, or there is no tree.
-template <class Algebra>
-bool eliminate_carrying(const Algebra& algebra, typename Algebra::Number* rows, Index n,
-                        typename Algebra::Number& total, const Interrupt& interrupt) {
+template <class Algebra, class Scalar>
+bool eliminate_carrying(const Algebra& algebra, typename Algebra::Number* rows,
+                        typename Algebra::Number& total, Problem<Scalar>& problem) {
+    if (problem.graph.is_projective()) return sum_carrying(algebra, rows, total, problem);
     using Number = typename Algebra::Number;
-    const Index stride = n + 1;
+    const Index n = problem.graph.num_words, stride = n + 1;
     for (Index k = 0; k < n; ++k) {
-        if (interrupt.requested(n)) return false;
+        if (problem.interrupt.requested(n)) return false;
         const Number* row = rows + k * stride;
         Number pivot = row[n];
         for (Index i = k + 1; i < n; ++i) algebra.add_to(pivot, row[i]);

@@ -37,6 +37,7 @@
 #include "numbers/four_doubles.hpp"
 #include "numbers/matrix_product.hpp"
 #include "numbers/row_copies.hpp"
+#include "projective/chart.hpp"
 #include "types/status.hpp"
 #include "walk/problem.hpp"
 #include "walk/rows.hpp"
@@ -95,7 +96,11 @@ class Recursion {
                                                 (padded(larger_half) + walk_stride(larger_half)));
             }
         }
-        return bytes;
+        const std::size_t bytes_of_chart = Arena::rounded<Scalar>(num_nodes * (num_nodes + 1)) +
+                                           Arena::rounded<Scalar>(num_nodes) +
+                                           Chart<Scalar>::workspace(num_nodes) +
+                                           outward_workspace<Scalar>(num_nodes);
+        return Leaf::decides || bytes > bytes_of_chart ? bytes : bytes_of_chart;
     }
 
     // False: interrupted, or there is no tree.
@@ -415,9 +420,42 @@ struct DecidingLeaf {
     }
 };
 
+// The leaves of projective trees: a chart knows the sum over all trees with an arc, so there is
+// nothing left to multiply the row by.
+template <class Number, class Leaf, class Scalar>
+bool visit_chart(const Number* walk, Leaf& leaf, Problem<Scalar>& problem) {
+    const Graph& graph = problem.graph;
+    const Index n = graph.num_words;
+    Arena& arena = problem.arena;
+    Number* sums =
+        arena.template take<Number>(n * (n + 1));  // row j: the heads of j, then the root
+    Number* ones = arena.template take<Number>(n);
+    Chart<Number> chart(ArcWeights<Number>::of_walk(walk, graph), n, graph.has_single_root(),
+                        arena);
+    if (!chart.inward(problem.interrupt)) return false;
+    set_partition(problem, to_unbounded(chart.partition()));
+    if (!is_positive(chart.partition())) return false;
+    for (Index j = 0; j < n; ++j) {
+        sums[j * (n + 1) + j] = Number(0.0);
+        ones[j] = Number(1.0);
+    }
+    const bool finished = go_outward(
+        chart, arena, problem.interrupt, [=](Index head, Index dependent, const Number& sum) {
+            sums[(dependent - 1) * (n + 1) + (head == 0 ? n : head - 1)] = sum;
+        });
+    for (Index j = 0; j < n && finished; ++j) {
+        const Number* row = sums + j * (n + 1);
+        leaf.visit(j, LeafView<Number>{row, ones, row[n], chart.partition()});
+    }
+    return finished;
+}
+
 // Run the recursion on the walk of a problem, or on one of other numbers made of it.
 template <class Number, class Leaf, class Scalar>
 bool recurse(const Number* walk, Leaf& leaf, Problem<Scalar>& problem) {
+    if constexpr (!Leaf::decides) {
+        if (problem.graph.is_projective()) return visit_chart(walk, leaf, problem);
+    }
     Recursion<Number, Leaf> recursion(walk, problem.graph.num_words, leaf, problem.arena,
                                       problem.interrupt);
     const bool finished = recursion.run();

@@ -35,6 +35,7 @@ struct EntropyAlgebra {
         double entropy = 0.0;
     };
 
+    static Number constant(double x) { return {LeadingTerm<Value>(x)}; }
     static bool is_zero(const Number& x) { return !is_positive(x.value); }
     static Number multiply(const Number& x, const Number& y) {
         return {x.value * y.value, x.entropy + y.entropy};
@@ -90,7 +91,8 @@ struct CarriedEntropy {
 
     template <class Scalar>
     static std::size_t workspace(Index n) {
-        return Arena::rounded<Number<Scalar>>(n * (n + 1));
+        return Arena::rounded<Number<Scalar>>(n * (n + 1)) +
+               carrying_workspace<EntropyAlgebra<Scalar>>(n);
     }
 
     template <class Scalar>
@@ -104,7 +106,7 @@ struct CarriedEntropy {
         }
         Number<Scalar> total;
         const EntropyAlgebra<Scalar> algebra{order, 1.0 - order};
-        if (!eliminate_carrying(algebra, rows, n, total, problem.interrupt)) return false;
+        if (!eliminate_carrying(algebra, rows, total, problem)) return false;
         entropy = total.entropy > 0 ? total.entropy : 0.0;
         return true;
     }

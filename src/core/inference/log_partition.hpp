@@ -12,6 +12,7 @@
 #include "numbers/floating_point_guard.hpp"
 #include "numbers/logarithm.hpp"
 #include "numbers/sums.hpp"
+#include "projective/chart.hpp"
 #include "types/requests.hpp"
 #include "walk/problem.hpp"
 
@@ -41,19 +42,27 @@ inline double log_partition_of(const PartitionOutput& output, Index n) {
 // Z alone, as the partition of the problem.
 struct Partition {
     template <class Scalar>
-    static std::size_t workspace(Index) {
-        return 0;
+    static std::size_t workspace(Index n) {
+        return Chart<Scalar>::workspace(n);
     }
 
     template <class Scalar>
     bool operator()(Problem<Scalar>& problem) const {
-        const Index n = problem.graph.num_words;
+        const Graph& graph = problem.graph;
+        const Index n = graph.num_words;
+        if (graph.is_projective()) {
+            Chart<Scalar> chart(ArcWeights<Scalar>::of_walk(problem.walk, graph), n,
+                                graph.has_single_root(), problem.arena);
+            if (!chart.inward(problem.interrupt)) return false;
+            set_partition(problem, to_unbounded(chart.partition()));
+            return is_positive(chart.partition());
+        }
         Pivots<Scalar> pivots;
         censor(Rows<Scalar>{problem.walk, n, n, n + num_root_columns, walk_stride(n)}, pivots,
                problem.interrupt);
         set_partition(problem, pivots.product);
         if (problem.interrupt.requested(n)) return false;
-        return !pivots.dead_end && pivots.first_order == (problem.graph.has_single_root() ? 1 : 0);
+        return !pivots.dead_end && pivots.first_order == (graph.has_single_root() ? 1 : 0);
     }
 };
 
@@ -63,7 +72,7 @@ struct LogPartition {
     template <class Scalar>
     static std::size_t workspace(Index n) {
         return std::is_same<Scalar, ExactlyScaled>::value ? GreedyTree::workspace<ExactlyScaled>(n)
-                                                          : 0;
+                                                          : Partition::workspace<Scalar>(n);
     }
 
     template <class Scalar>

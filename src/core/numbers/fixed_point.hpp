@@ -98,10 +98,11 @@ Fixed<num_limbs> Fixed<num_limbs>::of(double score, int lowest) {
     return parts.negative ? Fixed{} - x : x;
 }
 
-// What the scores of a graph need: their lowest bit, and the number of limbs of sums of them.
+// What the scores of a graph need: their lowest bit, and the limbs and bits of sums of them.
 struct FixedFormat {
     int lowest = 0;
     int num_limbs = 1;
+    int bits = 2;
 
     static FixedFormat of(const Graph& graph) {
         return of_scores(
@@ -131,7 +132,7 @@ struct FixedFormat {
         int spare = 5;
         for (Index m = num_words; m > 0; m /= 2) ++spare;
         const int bits = highest - lowest + spare;
-        return {lowest, bits <= 64 ? 1 : bits <= 128 ? 2 : bits <= 256 ? 4 : 34};
+        return {lowest, bits <= 64 ? 1 : bits <= 128 ? 2 : bits <= 256 ? 4 : 34, bits};
     }
 };
 

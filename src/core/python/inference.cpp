@@ -4,8 +4,10 @@
 #include <algorithm>
 #include <optional>
 #include <type_traits>
+#include <vector>
 
 #include "numbers/floating_point_guard.hpp"
+#include "projective/derivation.hpp"
 #include "python/batch.hpp"
 #include "python/registration.hpp"
 
@@ -213,6 +215,20 @@ Index log_prob(const Batch& batch, Contiguous<const double> parts, Answer column
     return first_bad;
 }
 
+// Which of some trees are projective: out[tree] for heads[tree, node], -1 for the root and padding.
+void are_projective(Contiguous<const std::int32_t> heads, Contiguous<bool> out) {
+    const Index count = static_cast<Index>(out.size());
+    const Index size = count == 0 ? 0 : static_cast<Index>(heads.size()) / count;
+    expect_size(heads, count * size);
+    std::vector<std::int32_t> room(static_cast<std::size_t>(2 * size));
+    for (Index t = 0; t < count; ++t) {
+        const std::int32_t* tree = heads.data() + t * size;
+        Index num_words = size - 1;
+        while (num_words > 0 && tree[num_words] < 0) --num_words;
+        out.data()[t] = ARBORAND_ISA::is_projective(tree, num_words, room.data());
+    }
+}
+
 // kernel(graph, scratch, interrupt, arguments(g)...) for every graph g.
 template <class Kernel, class... Arguments>
 void solve_each(const Batch& batch, int workers, Kernel kernel, const Arguments&... arguments) {
@@ -344,6 +360,7 @@ void register_inference(nb::module_& m) {
           nb::arg("gradients").none());
     m.def("log_prob", &log_prob, nb::arg("batch"), nb::arg("parts"), nb::arg("column_shift"),
           nb::arg("heads"), nb::arg("out"));
+    m.def("are_projective", &are_projective, nb::arg("heads"), nb::arg("out"));
     m.def("root_marginals", &root_marginals, nb::arg("batch"), nb::arg("workers"), nb::arg("out"),
           nb::arg("expected_steps"));
     m.def("renyi_entropy", &renyi_entropy, nb::arg("batch"), nb::arg("workers"), nb::arg("order"),

@@ -5,13 +5,26 @@
 #include <cmath>
 #include <cstdint>
 #include <cstring>
+#include <new>
 #include <vector>
 
+#include "memory/arena.hpp"
+#include "projective/chart.hpp"
 #include "types/graph.hpp"
+#include "types/scratch.hpp"
+#include "types/status.hpp"
 
 namespace arborand {
 
-enum class Finding { none, not_a_number, plus_infinity, unreachable, no_single_root, negative };
+enum class Finding {
+    none,
+    not_a_number,
+    plus_infinity,
+    unreachable,
+    no_single_root,
+    crossing,  // there are trees, but each has arcs that cross
+    negative
+};
 
 struct Inspection {
     Finding finding = Finding::none;
@@ -93,37 +106,78 @@ class Search {
     std::vector<Index> queue_;
 };
 
-// Does the graph have a tree of its kind?  O(n^2), and O(n) where the root has an arc to every word
-// (and, for dependency trees, a word has an arc to every other).
-inline Finding find_trees(const Graph& graph) {
-    const Index n = graph.num_words;
-    bool complete = true;
-    for (Index j = 1; j <= n; ++j) complete &= graph.score(0, j) > -HUGE_VAL;
-    if (!complete) {
-        Search from_root(graph);
-        from_root.reach(0);
-        if (!from_root.all_words()) return Finding::unreachable;
-    }
-    if (!graph.has_single_root()) return Finding::none;
-    if (complete) {
-        bool first_reaches_all = true;
-        for (Index j = 2; j <= n; ++j) first_reaches_all &= graph.score(1, j) > -HUGE_VAL;
-        if (first_reaches_all) return Finding::none;
-    }
-
-    // A dependency tree hangs on one word that has an arc from the root and reaches all others.
-    // Search from every word not yet seen: if any word reaches all, the last one searched from
-    // does. Then so does the first word on the root's path to it, which has an arc from the root.
+// A dependency tree hangs on one word that has an arc from the root and reaches all others.  Search
+// from every word not yet seen: if any word reaches all, the last one searched from does.  Then so
+// does the first word on the root's path to it, which has an arc from the root.
+inline bool has_mother(const Graph& graph) {
     Search forward(graph);
     Index mother = 0;
-    for (Index j = 1; j <= n; ++j) {
+    for (Index j = 1; j <= graph.num_words; ++j) {
         if (forward.seen(j)) continue;
         forward.reach(j);
         mother = j;
     }
     Search check(graph);
     check.reach(mother);
-    return check.all_words() ? Finding::none : Finding::no_single_root;
+    return check.all_words();
+}
+
+// Whether something is possible, as a number: the sum is "or", the product "and".
+struct Possible {
+    unsigned char is_it;
+
+    explicit Possible(double x) : is_it(x > 0) {}
+};
+inline bool is_positive(Possible x) { return x.is_it != 0; }
+inline bool is_zero(Possible x) { return x.is_it == 0; }
+inline Possible& operator+=(Possible& x, Possible y) {
+    x.is_it |= y.is_it;
+    return x;
+}
+inline Possible operator*(Possible x, Possible y) { return x.is_it != 0 ? y : x; }
+
+// O(n^3), a byte per operation.
+inline bool has_projective_tree(const Graph& graph) {
+    using namespace ARBORAND_ISA;
+    const Index n = graph.num_words;
+    Scratch memory;
+    Arena arena(memory);
+    if (!arena.reserve(Arena::rounded<Possible>(n * (n + 1)) + Chart<Possible>::workspace(n))) {
+        throw std::bad_alloc();
+    }
+    Possible* weights = arena.take<Possible>(n * (n + 1));
+    for (Index j = 1; j <= n; ++j) {
+        for (Index i = 0; i <= n; ++i) {
+            const bool is_arc = graph.score(i, j) > -HUGE_VAL;
+            weights[(j - 1) * (n + 1) + (i == 0 ? n : i - 1)] = Possible(is_arc ? 1.0 : 0.0);
+        }
+    }
+    Chart<Possible> chart({weights, n + 1, n}, n, graph.has_single_root(), arena);
+    chart.inward(Interrupt());
+    return is_positive(chart.partition());
+}
+
+// Does the graph have a tree of its kind?  O(n^2), and O(n) where the root has an arc to every word
+// (and, for dependency trees, the first word has an arc to every other); else O(n^3) for projective
+// trees.
+inline Finding find_trees(const Graph& graph) {
+    const auto are_there = [&graph](Index head, Index first) {
+        bool all = true;
+        for (Index j = first; j <= graph.num_words; ++j) all &= graph.score(head, j) > -HUGE_VAL;
+        return all;
+    };
+    const bool complete = are_there(0, 1);
+    if (complete && (!graph.has_single_root() || are_there(1, 2))) return Finding::none;
+    if (!complete) {
+        Search from_root(graph);
+        from_root.reach(0);
+        if (!from_root.all_words()) return Finding::unreachable;
+    }
+    if (!graph.has_single_root() || has_mother(graph)) {
+        return !graph.is_projective() || has_projective_tree(graph) ? Finding::none
+                                                                    : Finding::crossing;
+    }
+    return Finding::no_single_root;
 }
 
 }  // namespace arborand

@@ -1,8 +1,10 @@
-// Sets of trees that share the heads of their first nodes, and draws from them.
+// Sets of trees that share their first choices, and draws from them.
 //
-// A subspace is "the heads of nodes 0 .. j - 1 are these, the head of j is none of X".  Drawing a
-// tree in it by the ancestral sampler passes by all that is needed to split it: at each later node,
-// the conditional of the head that was drawn and the sum of the conditionals of the others.
+// A tree is a sequence of choices: the heads of nodes 0, 1, ..  A subspace is "choices 0 .. j - 1
+// are these, choice j is none of X".  Drawing a tree in it by the ancestral sampler passes by all
+// that is needed to split it: at each later choice, the conditional of what was drawn and the sum
+// of the conditionals of the others.  Projective trees have choices of their own
+// (projective_subspaces.hpp).
 #pragma once
 
 #include <cstdint>
@@ -15,6 +17,8 @@
 #include "numbers/unbounded_double.hpp"
 #include "randomness/exact_choice.hpp"
 #include "randomness/philox.hpp"
+#include "sampling/sampler.hpp"
+#include "sampling/with_replacement.hpp"
 #include "walk/problem.hpp"
 
 namespace arborand {
@@ -23,16 +27,25 @@ namespace ARBORAND_ISA {
 // Masses are UnboundedDouble, or ExactlyScaled for graphs that need it.
 template <class Mass>
 struct Prefix {
-    Mass chance;              // of the heads of nodes 0 .. position - 1
-    std::int32_t tree;        // a drawn tree with these heads
-    std::int32_t position;    // the first node whose head is open
-    std::int32_t first_link;  // the heads it has in drawn trees: X, as a list
+    Mass chance;              // of choices 0 .. position - 1
+    std::int32_t tree;        // a drawn tree with these choices
+    std::int32_t position;    // the first open choice
+    std::int32_t first_link;  // what it is in drawn trees: X, as a list
 };
 
 struct Link {
-    std::int32_t head;    // of the open node; -1 is the root
-    std::int32_t prefix;  // the prefix continued by it; -1 after the last node
+    std::int32_t choice;
+    std::int32_t prefix;  // the prefix continued by it; -1 after the last choice
     std::int32_t next;
+};
+
+// A draw in a subspace, or a given tree of it, and what it passes by.
+template <class Mass>
+struct Path {
+    std::int32_t* choices;
+    std::int32_t* heads;
+    Mass* kept;    // [choice]: its conditional
+    Mass* passed;  // [choice]: the sum of the conditionals of all others that are still open
 };
 
 // The leaf that draws in a subspace, or follows a given tree, and records what it passes by.
@@ -52,7 +65,7 @@ struct SplittingLeaf : DecidingLeaf {
         head_chances(n, leaf, chance);
         if (j == position) {
             for (std::int32_t link = first_link; link >= 0; link = links[link].next) {
-                chance[links[link].head + 1] = Scalar(0.0);
+                chance[links[link].choice + 1] = Scalar(0.0);
             }
         }
         Index drawn;
@@ -86,13 +99,13 @@ struct SplittingLeaf : DecidingLeaf {
 template <class Mass>
 struct SplittingDraw {
     const Prefix<Mass>& prefix;
-    const std::int32_t* prefix_heads;  // a tree with the prefix
-    const std::int32_t* given;
+    const std::int32_t* prefix_choices;  // of a tree with the prefix
+    const std::int32_t* given;           // the heads of a tree to follow, or null to draw
     const GrowingArray<Link>& links;
     const Stream start;
-    Index* heads;
-    Mass* kept;
-    Mass* passed;
+    Index* heads = nullptr;
+    Mass* kept = nullptr;
+    Mass* passed = nullptr;
 
     template <class Scalar>
     static std::size_t workspace(Index n) {
@@ -108,7 +121,7 @@ struct SplittingDraw {
         kept = problem.arena.template take<Mass>(n);
         passed = problem.arena.template take<Mass>(n);
         for (Index j = 0; j < n; ++j) {
-            heads[j] = j < prefix.position ? prefix_heads[j + 1] - 1 : undecided;
+            heads[j] = j < prefix.position ? prefix_choices[j] : undecided;
         }
         Stream stream = start;
         SplittingLeaf<Scalar, Mass> leaf{{heads},
@@ -125,6 +138,65 @@ struct SplittingDraw {
         return Recursion<Scalar, SplittingLeaf<Scalar, Mass>>(problem.walk, n, leaf, problem.arena,
                                                               problem.interrupt)
             .run();
+    }
+};
+
+// The choices are the heads of the nodes, -1 for the root.
+template <class Masses>
+struct HeadChoices {
+    using Mass = Masses;
+
+    Index num_choices(const Graph& graph) const { return graph.num_words; }
+
+    static Status prepare(const Graph& graph, bool rejects, Prepared& memory, Scratch& work,
+                          const Interrupt& interrupt) {
+        return Sampler::prepare(graph, rejects ? Method::wilson : Method::colbourn, DrawRule{},
+                                memory, work, interrupt);
+    }
+
+    // Whether the sampler's rows lack arcs, which are negligible beside all trees.
+    static bool lacks_arcs(const Prepared& memory) {
+        const Sampler& sampler = Sampler::in(memory);
+        return sampler.highest_lost > none_lost && sampler.is_complete_beside_all();
+    }
+
+    static Status draw_any(const Prepared& memory, const StreamKey& key, const DrawRange& range,
+                           std::int32_t* heads, Index stride, Scratch& work,
+                           const Interrupt& interrupt) {
+        SampleCounts counts;
+        return draw_trees(Sampler::in(memory), key, range, heads, stride, work, interrupt, counts);
+    }
+
+    static Status begin(const Graph&, const Interrupt&) { return Status::ok; }
+
+    static void find_choices(const Graph& graph, const std::int32_t* heads, std::int32_t* choices) {
+        for (Index j = 0; j < graph.num_words; ++j) choices[j] = heads[j + 1] - 1;
+    }
+
+    // In double where that is enough, also without negligible arcs if these may be missing.
+    Status draw(const Graph& graph, const Prepared& memory, SplittingDraw<Mass>& draw,
+                bool may_lack_arcs, Scratch& work, const Interrupt& interrupt, Path<Mass>& path) {
+        const Sampler& sampler = Sampler::in(memory);
+        const Index n = graph.num_words;
+        Arena arena(work);
+        Status status = Status::left_range;
+        if (sampler.highest_lost == none_lost || may_lack_arcs) {
+            if (!arena.reserve(SplittingDraw<Mass>::template workspace<double>(n))) {
+                return Status::no_memory;
+            }
+            Problem<double> problem{graph, {nullptr}, sampler.rows, arena, interrupt};
+            status = finish(problem, draw);
+        }
+        if (status == Status::left_range) status = attempt<Mass>(graph, draw, arena, interrupt);
+        if (status != Status::ok) return status;
+        path.heads[0] = -1;
+        for (Index j = 0; j < n; ++j) {
+            path.choices[j] = static_cast<std::int32_t>(draw.heads[j]);
+            path.heads[j + 1] = path.choices[j] + 1;
+        }
+        path.kept = draw.kept;
+        path.passed = draw.passed;
+        return Status::ok;
     }
 };
 

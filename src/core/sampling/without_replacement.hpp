@@ -4,8 +4,9 @@
 // When that stops paying (or at once), the trees not yet drawn are held as a disjoint union of
 // subspaces
 //
-//     "the heads of nodes 1 .. j - 1 are these, the head of j is none of X",
+//     "choices 0 .. j - 1 are these, choice j is none of X"
 //
+// (the choices are heads, or those of projective/derivation.hpp),
 // one for every prefix that a drawn tree has, so that the prefixes form a trie.  A draw picks a
 // subspace in proportion to its mass, draws a tree in it by the ancestral sampler, and splits it
 // along the tree's path.  The mass of each new subspace is the chance of its prefix times a *sum*
@@ -33,6 +34,7 @@
 #include "numbers/sums.hpp"
 #include "randomness/philox.hpp"
 #include "randomness/sum_tree.hpp"
+#include "sampling/projective_subspaces.hpp"
 #include "sampling/subspaces.hpp"
 #include "sampling/with_replacement.hpp"
 #include "types/requests.hpp"
@@ -54,8 +56,10 @@ class TreeSequence {
     virtual Status next(const Interrupt& interrupt, DistinctTree& output) = 0;
 };
 
-template <class Mass>
+template <class Choices>  // HeadChoices or ProjectiveChoices
 class DistinctTrees : public TreeSequence {
+    using Mass = typename Choices::Mass;
+
   public:
     DistinctTrees(const Graph& graph, const StreamKey& key, std::uint64_t graph_index,
                   const SwitchRule& rule)
@@ -93,7 +97,9 @@ class DistinctTrees : public TreeSequence {
 
   private:
     Index num_nodes() const { return graph_.num_words + 1; }
+    Index num_choices() const { return choices_.num_choices(graph_); }
     std::int32_t* tree(Index t) { return &trees_[t * num_nodes()]; }
+    std::int32_t* choices_of(Index t) { return &tree_choices_[t * num_choices()]; }
 
     Status start(const Interrupt& interrupt) {
         if (!column_shift_.resize(num_nodes())) return Status::no_memory;
@@ -103,11 +109,9 @@ class DistinctTrees : public TreeSequence {
         Status status = solve_as_a_whole(graph_, log_partition, arena, interrupt);
         if (status != Status::ok) return status;
         const bool rejects = rule_.below < 1.0 && rule_.after != 0;
-        status = Sampler::prepare(graph_, rejects ? Method::wilson : Method::colbourn, DrawRule{},
-                                  prepared_, work_, interrupt);
+        status = Choices::prepare(graph_, rejects, prepared_, work_, interrupt);
         if (status != Status::ok) return status;
-        const Sampler& sampler = Sampler::in(prepared_);
-        lacks_arcs_ = sampler.highest_lost > none_lost && sampler.is_complete_beside_all();
+        lacks_arcs_ = Choices::lacks_arcs(prepared_);
         started_ = true;
         return status;
     }
@@ -168,10 +172,9 @@ class DistinctTrees : public TreeSequence {
         is_new = false;
         for (repeats_ = 0; !is_new; repeats_ += !is_new) {
             if (repeats_ == most_repeats(rule_)) return Status::ok;
-            SampleCounts counts;
             const DrawRange range{graph_index_, tries_++, 1};
-            const Status status = draw_trees(Sampler::in(prepared_), key_, range, heads,
-                                             graph_.stride, work_, interrupt, counts);
+            const Status status =
+                Choices::draw_any(prepared_, key_, range, heads, graph_.stride, work_, interrupt);
             if (status != Status::ok) return status;
             if ((tries_ % 64 == 0 || num_nodes() >= 128) && interrupt.requested()) {
                 return Status::interrupted;
@@ -228,8 +231,11 @@ class DistinctTrees : public TreeSequence {
 
     // Again from the beginning, if there is a partition already.
     Status begin_partition(const Interrupt& interrupt) {
+        const Status begun = choices_.begin(graph_, interrupt);
+        if (begun != Status::ok) return begun;
         for (Index i = 0; i < prefixes_.size(); ++i) masses_.set(i, Mass());
-        if (!prefixes_.resize(1) || !links_.resize(0) || !masses_.reserve(1)) {
+        if (!prefixes_.resize(1) || !tree_choices_.resize(num_trees_ * num_choices()) ||
+            !links_.resize(0) || !masses_.reserve(1)) {
             return Status::no_memory;
         }
         prefixes_[0] = {Mass(1.0), 0, 0, -1};
@@ -237,26 +243,30 @@ class DistinctTrees : public TreeSequence {
         // Take out the trees drawn so far, as if they had been drawn here.
         for (Index t = 0; t < num_trees_; ++t) {
             if (interrupt.requested()) return Status::interrupted;
-            const Status status = split(subspace_of(tree(t)), t, tree(t), interrupt);
+            choices_.find_choices(graph_, tree(t), choices_of(t));
+            const Status status = split(subspace_of(choices_of(t)), t, tree(t), interrupt);
             if (status != Status::ok) return status;
         }
         partitioned_ = true;
         return Status::ok;
     }
 
-    Index subspace_of(const std::int32_t* heads) const {
+    Index subspace_of(const std::int32_t* choices) const {
         Index prefix = 0;
         for (;;) {
             std::int32_t link = prefixes_[prefix].first_link;
-            const std::int32_t head = heads[prefixes_[prefix].position + 1] - 1;
-            while (link >= 0 && links_[link].head != head) link = links_[link].next;
+            const std::int32_t choice = choices[prefixes_[prefix].position];
+            while (link >= 0 && links_[link].choice != choice) link = links_[link].next;
             if (link < 0) return prefix;
             prefix = links_[link].prefix;
         }
     }
 
     Status draw_in_partition(const Interrupt& interrupt) {
-        if (!trees_.resize((num_trees_ + 1) * num_nodes())) return Status::no_memory;
+        if (!trees_.resize((num_trees_ + 1) * num_nodes()) ||
+            !tree_choices_.resize((num_trees_ + 1) * num_choices())) {
+            return Status::no_memory;
+        }
         if (interrupt.requested()) return Status::interrupted;
         stream_ =
             Stream(key_, graph_index_, static_cast<std::uint64_t>(num_trees_), partition_stream);
@@ -270,33 +280,30 @@ class DistinctTrees : public TreeSequence {
     // subspace by what is left of it.
     Status split(Index at, Index t, const std::int32_t* given, const Interrupt& interrupt) {
         const Prefix<Mass> prefix = prefixes_[at];
-        SplittingDraw<Mass> draw{prefix,  tree(prefix.tree), given,   links_,
-                                 stream_, nullptr,           nullptr, nullptr};
-        const Status status = run(draw, interrupt);
+        SplittingDraw<Mass> draw{prefix, choices_of(prefix.tree), given, links_, stream_};
+        Path<Mass> path{choices_of(t), tree(t), nullptr, nullptr};
+        const Status status =
+            choices_.draw(graph_, prepared_, draw, lacks_arcs_, work_, interrupt, path);
         if (status != Status::ok) return status;
 
-        const Index n = graph_.num_words;
-        const Index added = n - prefix.position - 1;  // new prefixes, one for each later node
+        const Index n = num_choices();
+        const Index added = n - prefix.position - 1;  // new prefixes, one for each later choice
         const Index first_new = prefixes_.size();
         const Index first_link = links_.size();
         if (!prefixes_.resize(first_new + added) || !links_.resize(first_link + added + 1) ||
             !masses_.reserve(first_new + added)) {
             return Status::no_memory;
         }
-        std::int32_t* heads = tree(t);
-        heads[0] = -1;
-        for (Index j = 0; j < n; ++j) heads[j + 1] = static_cast<std::int32_t>(draw.heads[j] + 1);
         Mass chance = prefix.chance;
         Index current = at;
         for (Index j = prefix.position; j < n; ++j) {
             const Index step = j - prefix.position;
             const Index following = j + 1 < n ? first_new + step : -1;
-            links_[first_link + step] = {static_cast<std::int32_t>(draw.heads[j]),
-                                         static_cast<std::int32_t>(following),
+            links_[first_link + step] = {path.choices[j], static_cast<std::int32_t>(following),
                                          prefixes_[current].first_link};
             prefixes_[current].first_link = static_cast<std::int32_t>(first_link + step);
-            masses_.set(current, chance * draw.passed[j]);
-            chance = chance * draw.kept[j];
+            masses_.set(current, chance * path.passed[j]);
+            chance = chance * path.kept[j];
             if (following >= 0) {
                 prefixes_[following] = {chance, static_cast<std::int32_t>(t),
                                         static_cast<std::int32_t>(j + 1), -1};
@@ -304,22 +311,6 @@ class DistinctTrees : public TreeSequence {
             }
         }
         return Status::ok;
-    }
-
-    Status run(SplittingDraw<Mass>& draw, const Interrupt& interrupt) {
-        const Sampler& sampler = Sampler::in(prepared_);
-        Arena arena(work_);
-        Status status = Status::left_range;
-        if (sampler.highest_lost == none_lost || lacks_arcs_) {
-            const Index n = graph_.num_words;
-            if (!arena.reserve(SplittingDraw<Mass>::template workspace<double>(n))) {
-                return Status::no_memory;
-            }
-            Problem<double> problem{graph_, {nullptr}, sampler.rows, arena, interrupt};
-            status = finish(problem, draw);
-        }
-        return status == Status::left_range ? attempt<Mass>(graph_, draw, arena, interrupt)
-                                            : status;
     }
 
     Graph graph_;
@@ -333,6 +324,8 @@ class DistinctTrees : public TreeSequence {
     PartitionOutput partition_{};
     GrowingArray<double> column_shift_;
     GrowingArray<std::int32_t> trees_;  // num_nodes heads each
+    Choices choices_;
+    GrowingArray<std::int32_t> tree_choices_;  // num_choices each, once there is a partition
     Index num_trees_ = 0;
     CompensatedSum covered_;  // the mass of the trees drawn, for the switch
     double log_arrival_ = -HUGE_VAL;
@@ -345,13 +338,25 @@ class DistinctTrees : public TreeSequence {
     Stream stream_{key_, 0, 0};
 };
 
+// A type as a value.
+template <class Choices>
+struct Of {
+    using Type = Choices;
+};
+
 // Null: no memory.
 inline TreeSequence* make_tree_sequence(const Graph& graph, const StreamKey& key,
                                         std::uint64_t graph_index, const SwitchRule& rule) {
-    if (needs_exact_scale(graph)) {
-        return new (std::nothrow) DistinctTrees<ExactlyScaled>(graph, key, graph_index, rule);
+    const auto make = [&](auto choices) -> TreeSequence* {
+        return new (std::nothrow)
+            DistinctTrees<typename decltype(choices)::Type>(graph, key, graph_index, rule);
+    };
+    if (graph.is_projective()) {
+        return needs_exact_scale(graph) ? make(Of<ProjectiveChoices<ExactlyScaled>>())
+                                        : make(Of<ProjectiveChoices<UnboundedDouble>>());
     }
-    return new (std::nothrow) DistinctTrees<UnboundedDouble>(graph, key, graph_index, rule);
+    return needs_exact_scale(graph) ? make(Of<HeadChoices<ExactlyScaled>>())
+                                    : make(Of<HeadChoices<UnboundedDouble>>());
 }
 
 }  // namespace ARBORAND_ISA

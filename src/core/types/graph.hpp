@@ -9,6 +9,9 @@ namespace arborand {
 enum class TreeKind {
     spanning,    // all that hang from the root
     dependency,  // those with one arc from the root
+    // The same without crossing arcs, the nodes in a line, the root first.
+    projective_spanning,
+    projective_dependency,
 };
 
 // One graph that passed the inspection: log_weights[head * stride + dependent], node 0 the root;
@@ -19,7 +22,12 @@ struct Graph {
     Index num_words;
     TreeKind kind;
 
-    ARBORAND_INLINE bool has_single_root() const { return kind == TreeKind::dependency; }
+    ARBORAND_INLINE bool has_single_root() const {
+        return kind == TreeKind::dependency || kind == TreeKind::projective_dependency;
+    }
+    ARBORAND_INLINE bool is_projective() const {
+        return kind == TreeKind::projective_spanning || kind == TreeKind::projective_dependency;
+    }
 
     ARBORAND_INLINE double score(Index head, Index dependent) const {
         return log_weights[head * stride + dependent];

@@ -45,6 +45,9 @@ class Scratch {
 struct Prepared {
     Scratch tables;  // starts with the sampler
     Scratch steps;   // only used where cycles are popped
+    // Only used for projective trees: their sampler, and its chart.
+    Scratch projective, chart;
+    bool is_projective = false;
 };
 
 }  // namespace arborand

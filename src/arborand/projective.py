@@ -1,0 +1,77 @@
+"""The facade for projective trees: those without crossing arcs."""
+
+from __future__ import annotations
+
+from arborand.arguments import explain_arguments
+from arborand.distributions import TreeDistribution
+from arborand.kinds import TreeKind
+
+
+@explain_arguments
+class ProjectiveSpanningTrees(TreeDistribution):
+    r"""The distribution over the projective spanning trees of a weighted graph.
+
+    :math:`P(t) = \prod_{i \to j \in t} w_{ij} / Z` over the spanning trees without crossing arcs.
+    The nodes stand in a line, the root first, and the arcs are drawn above them.
+
+    Parameters
+    ----------
+    log_weights, lengths, orientation
+        As for :class:`SpanningTrees`.
+
+    Raises
+    ------
+    InvalidWeightsError
+        If the array is no graph: wrong shape, NaN, +inf, lengths that do not fit.
+    NoTreeError
+        If there is no such tree: nodes are out of reach, or all trees have crossing arcs.
+
+    Notes
+    -----
+    Everything that :class:`SpanningTrees` offers, but for what belongs to random walks
+    (`mean_hitting_time`, `expected_walk_steps`, `method=`) and `joint_marginals`.
+
+    Examples
+    --------
+    >>> d = ProjectiveSpanningTrees([[0, 0, 0, 0]] * 4)
+    >>> d
+    ProjectiveSpanningTrees(3 words, 9 arcs)
+    >>> len(d.best_trees(99)), float(d.log_prob([-1, 3, 0, 2]))  # 1 <- 3 and 0 -> 2 cross
+    (12, -inf)
+    """
+
+    _kind = TreeKind.PROJECTIVE_SPANNING
+
+
+@explain_arguments
+class ProjectiveDependencyTrees(TreeDistribution):
+    r"""The distribution over the projective dependency trees of a sentence.
+
+    :math:`P(t) = \prod_{i \to j \in t} w_{ij} / Z` over the spanning trees without crossing arcs in
+    which exactly one arc leaves the root.
+
+    Parameters
+    ----------
+    log_weights, lengths, orientation
+        As for :class:`DependencyTrees`.
+
+    Raises
+    ------
+    InvalidWeightsError
+        If the array is no graph: wrong shape, NaN, +inf, lengths that do not fit.
+    NoTreeError
+        If there is no such tree: nodes are out of reach, or all trees have crossing arcs.
+
+    Notes
+    -----
+    Everything that :class:`DependencyTrees` offers, but for what belongs to random walks
+    (`mean_hitting_time`, `method=`) and `joint_marginals`.
+
+    Examples
+    --------
+    >>> d = ProjectiveDependencyTrees([[0, 0, 0, 0]] * 4)
+    >>> d.arc_marginals()[0].round(4).tolist()  # the middle word is less often the root's
+    [0.0, 0.4286, 0.1429, 0.4286]
+    """
+
+    _kind = TreeKind.PROJECTIVE_DEPENDENCY
