@@ -51,6 +51,7 @@ def evaluate(
     scores: list[str],
     conllu: str,
     trees: options.TreeKind = "dependency",
+    projective: bool = False,
     weights: bool = False,
     orientation: options.Orientation = "head,dependent",
     output: str | None = None,
@@ -83,9 +84,14 @@ def evaluate(
         raise typer.BadParameter(f"{plot!r} is not .svg", param_hint="--plot")
     selection = check_selection(selecting, conllu)
     chosen = choose_format(output, options.Running(format_=format_), EVALUATION)
-    setting = Setting(trees, weights, workers, orientation=orientation)
+    setting = Setting(trees, weights, workers, orientation=orientation, projective=projective)
     comparison = Comparison(setting)
-    described = {"trees": trees, "weights": weights, "orientation": orientation}
+    described = {
+        "trees": trees,
+        "projective": projective,
+        "weights": weights,
+        "orientation": orientation,
+    }
     work = Work("evaluate", comparison, EVALUATION, described)
     if selection is not None:
         work = work.selecting(selection)

@@ -114,7 +114,7 @@ def check(
         count = f"{len(found.problems)} of {inputs.num_sentences}"
         print(f"{count} sentences cannot be used:", *by_reason(found.problems), sep="\n")
     elif output is None:
-        print(f"all sentences have {reading.trees} trees")
+        print(f"all sentences have {reading.setting.kind.noun}s")
     if found.doubled_ids:
         print(f"{len(found.doubled_ids)} sent_ids stand for more than one sentence:")
         for sent_id, numbers in found.doubled_ids.items():

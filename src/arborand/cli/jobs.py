@@ -102,7 +102,7 @@ def prepare(
     **others: Any,
 ) -> Work:
     """Make the work of a command."""
-    names = ("trees", "weights", "orientation", "keep_heads")
+    names = ("trees", "projective", "weights", "orientation", "keep_heads")
     common = {name: getattr(reading, name) for name in names}
     try:
         work = make_work(command, **common, **others)

@@ -89,6 +89,7 @@ _SHARED = {
     ),
     "keep_heads": option("Keep the heads in --conllu; a HEAD of '_' is open.", _SCORES),
     "trees": option("dependency (one root arc) or spanning.", _SCORES, metavar="KIND"),
+    "projective": option("Only trees without crossing arcs.", _SCORES),
     "weights": option("Plain weights (0: no arc), not log-weights.", _SCORES),
     "orientation": option(
         "Rows and columns: head,dependent (the default) or dependent,head.",
@@ -140,6 +141,7 @@ class Reading:
     conllu: str | None = None
     keep_heads: bool = False
     trees: TreeKind = "dependency"
+    projective: bool = False
     weights: bool = False
     orientation: Orientation = "head,dependent"
 
@@ -150,12 +152,14 @@ class Reading:
     @property
     def setting(self) -> Setting:
         """The same, for computations."""
-        return Setting(self.trees, self.weights, 1, self.keep_heads, self.orientation)
+        return Setting(
+            self.trees, self.weights, 1, self.keep_heads, self.orientation, self.projective
+        )
 
     @property
     def described(self) -> dict[str, Any]:
         """The same, for the record of where an output comes from."""
-        names = ("keep_heads", "trees", "weights", "orientation")
+        names = ("keep_heads", "trees", "projective", "weights", "orientation")
         return {name.replace("_", "-"): getattr(self, name) for name in names}
 
 

@@ -223,7 +223,8 @@ def _sample_command(scores: str, reading: options.Reading) -> str | None:
     """Write the command that draws trees from the same scores."""
     if scores == "-":
         return None
-    others = ["--weights"] if reading.weights else []
+    others = ["--projective"] if reading.projective else []
+    others += ["--weights"] if reading.weights else []
     if reading.orientation != options.Reading.orientation:
         others += ["--orientation", reading.orientation]
     return shlex.join(["arborand", "sample", scores, "--trees", reading.trees, *others])

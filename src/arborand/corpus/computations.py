@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from arborand.arguments import check_choice, check_count
-from arborand.distributions import DependencyTrees, SpanningTrees
+from arborand.distributions import DependencyTrees, SpanningTrees, TreeDistribution
 from arborand.errors import (
     ArborandError,
     BiasedSamplerWarning,
@@ -40,6 +40,7 @@ from arborand.methods import (
     WITHOUT_REPLACEMENT,
     check_method,
 )
+from arborand.projective import ProjectiveDependencyTrees, ProjectiveSpanningTrees
 from arborand.randomness import stream_key
 from arborand.sampling import sample_ragged
 from arborand.validation import HEAD_DEPENDENT, ORIENTATIONS
@@ -50,7 +51,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from arborand.corpus.selection import Selection
-    from arborand.distributions import TreeDistribution
     from arborand.formats.records import Layout, Sentences
 
     Computation = Callable[[Sentences], Iterator[Rows]]
@@ -61,7 +61,15 @@ DRAW_VALUES = 1 << 19
 _UNPADDED = 8
 
 
-_CLASSES = {maker._kind: maker for maker in (SpanningTrees, DependencyTrees)}
+_CLASSES: dict[TreeKind, type[TreeDistribution]] = {
+    maker._kind: maker
+    for maker in (
+        SpanningTrees,
+        DependencyTrees,
+        ProjectiveSpanningTrees,
+        ProjectiveDependencyTrees,
+    )
+}
 
 
 @dataclass(frozen=True)
@@ -73,11 +81,17 @@ class Setting:
     workers: int
     keep_heads: bool = False
     orientation: str = HEAD_DEPENDENT
+    projective: bool = False
 
     @property
     def kind(self) -> TreeKind:
         """Which trees are meant."""
-        return TreeKind[self.trees.upper()]
+        kind = TreeKind[self.trees.upper()]
+        return kind.projective if self.projective else kind
+
+    def by(self, method: str | None) -> dict[str, str]:
+        """Pass a method on, where there is a choice."""
+        return {} if self.projective or method is None else {"method": method}
 
     @property
     def takes_scores(self) -> bool:
@@ -189,7 +203,7 @@ class Sampling:
                 warnings.simplefilter("ignore", BiasedSamplerWarning)
                 heads, log_prob = distribution.sample_and_log_prob(
                     count,
-                    method=self.method,
+                    **self.setting.by(self.method),
                     rng=self.seed,
                     workers=self.setting.workers,
                     first_graph=run.first,
@@ -235,7 +249,7 @@ class SamplingWithoutReplacement:
         """Draw trees for a run."""
         draws = self.setting.distribution(run).sample_without_replacement(
             self.num_trees,
-            method=self.method,
+            **self.setting.by(self.method),
             rng=self.seed,
             workers=self.setting.workers,
             first_graph=run.first,
@@ -397,7 +411,7 @@ class Copy:
 # ---- commands
 
 
-_SCORES = {"trees", "weights", "orientation", "keep_heads"}
+_SCORES = {"trees", "projective", "weights", "orientation", "keep_heads"}
 # The options of each command.
 OPTIONS = {
     "sample": _SCORES | {"num_trees", "without_replacement", "method", "seed"},
@@ -482,6 +496,7 @@ def make_work(
     command: str,
     *,
     trees: str = "dependency",
+    projective: bool = False,
     weights: bool = False,
     orientation: str = HEAD_DEPENDENT,
     keep_heads: bool = False,
@@ -507,9 +522,15 @@ def make_work(
     if command == "sample":
         seed = None if seed is None else check_count(seed, "seed", 0)
         methods = WITHOUT_REPLACEMENT if without_replacement else WITH_REPLACEMENT
+        if projective and method is not None:
+            raise ValueError(
+                f"method {method!r}: projective trees are drawn in one way; leave the method out"
+            )
         check_method(method, methods, kind=TreeKind[trees.upper()])
-    setting = Setting(trees, weights, 1, keep_heads, orientation)
+    setting = Setting(trees, weights, 1, keep_heads, orientation, projective)
     common = {"keep-heads": keep_heads, "trees": trees, "weights": weights}
+    if projective:
+        common["projective"] = True
     if orientation != HEAD_DEPENDENT:
         common["orientation"] = orientation
     if command == "sample":
