@@ -36,6 +36,7 @@ from verification.ledger import Check, require_unique
 from verification.library_checks import LIBRARY_CHECKS
 from verification.mutants import MUTANTS
 from verification.networkx_checks import NETWORKX_CHECKS
+from verification.projective_checks import PROJECTIVE_CHECKS
 from verification.sharp_checks import SHARP_CHECKS
 from verification.sparse_checks import SPARSE_CHECKS
 from verification.trials import Sampler, generator, ordered_trial, repeat_draw, trial
@@ -207,6 +208,7 @@ CHECKS: tuple[Check, ...] = (
     *TWINS,
     *LIBRARY_CHECKS,
     *SHARP_CHECKS,
+    *PROJECTIVE_CHECKS,
     *SPARSE_CHECKS,
     *NETWORKX_CHECKS,
     *LABELLED_CHECKS,

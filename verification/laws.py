@@ -47,7 +47,7 @@ class TreeLaw:
 
 
 @cache
-def law_of(graph: Graph, *, single_root: bool) -> TreeLaw:
+def law_of(graph: Graph, *, single_root: bool, projective: bool = False) -> TreeLaw:
     """List the trees of a graph with their probabilities.
 
     Parameters
@@ -56,13 +56,17 @@ def law_of(graph: Graph, *, single_root: bool) -> TreeLaw:
         A graph of the catalogue.
     single_root : bool
         Whether exactly one arc must leave the root.
+    projective : bool, optional
+        Whether no two arcs may cross.
 
     Returns
     -------
     TreeLaw
         The exact law; the arrays are shared between calls and read-only.
     """
-    trees, probabilities = tree_law(graph.log_weights, single_root=single_root)
+    trees, probabilities = tree_law(
+        graph.log_weights, single_root=single_root, projective=projective
+    )
     law = TreeLaw(np.array(trees, dtype=np.int32), np.array(probabilities, dtype=np.float64))
     law.trees.setflags(write=False)
     law.probabilities.setflags(write=False)

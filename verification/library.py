@@ -22,10 +22,19 @@ ENDLESS = 2**62
 """A step budget that no walk spends which ends at all."""
 
 
-def copies(log_weights: FloatArray, num_copies: int, *, single_root: bool) -> Graphs:
+def kind_of(*, single_root: bool, projective: bool = False) -> TreeKind:
+    """Name a kind of tree by what sets it apart."""
+    kind = TreeKind.DEPENDENCY if single_root else TreeKind.SPANNING
+    return kind.projective if projective else kind
+
+
+def copies(
+    log_weights: FloatArray, num_copies: int, *, single_root: bool, projective: bool = False
+) -> Graphs:
     """Make a batch of one graph many times over: independent repeats of one experiment."""
     batch = np.broadcast_to(log_weights, (num_copies, *log_weights.shape))
-    return check_log_weights(batch, None, kind=TreeKind(single_root))
+    kind = kind_of(single_root=single_root, projective=projective)
+    return check_log_weights(batch, None, kind=kind)
 
 
 def draw(
@@ -34,13 +43,15 @@ def draw(
     seed: int,
     *,
     single_root: bool,
-    method: str | None,
+    projective: bool = False,
+    method: str | None = None,
     step_budget: int | None = None,
     pops: str = "where it pays",
 ) -> tuple[HeadsArray, Counts]:
     """Draw trees with replacement, and count what it took."""
+    kind = kind_of(single_root=single_root, projective=projective)
     return sampling.sample(
-        check_log_weights(log_weights, None, kind=TreeKind(single_root)),
+        check_log_weights(log_weights, None, kind=kind),
         num_draws,
         method=method,
         key=stream_key(seed),
@@ -56,13 +67,14 @@ def draw_distinct(
     seed: int,
     *,
     single_root: bool,
-    method: str | None,
+    projective: bool = False,
+    method: str | None = None,
     switch_after: int | None = None,
     most_repeats: int | None = None,
 ) -> Draws:
     """Draw trees without replacement, many times over: the repeats are the batch."""
     return without_replacement.sample_without_replacement(
-        copies(log_weights, num_repeats, single_root=single_root),
+        copies(log_weights, num_repeats, single_root=single_root, projective=projective),
         length,
         method=method,
         key=stream_key(seed),
@@ -75,6 +87,7 @@ def sampler(
     method: str | None,
     *,
     single_root: bool,
+    projective: bool = False,
     step_budget: int | None = None,
     pops: str = "where it pays",
 ) -> Sampler:
@@ -86,6 +99,8 @@ def sampler(
         As in :meth:`arborand.SpanningTrees.sample`.
     single_root : bool
         Whether it draws dependency trees.
+    projective : bool, optional
+        Whether it draws trees without crossing arcs.
     step_budget : int, optional
         The number of steps after which a walk is given up; 0 never walks.
     pops : str, optional
@@ -103,6 +118,7 @@ def sampler(
             num_draws,
             seed,
             single_root=single_root,
+            projective=projective,
             method=method,
             step_budget=step_budget,
             pops=pops,
@@ -116,6 +132,7 @@ def ordered_sampler(
     method: str | None,
     *,
     single_root: bool,
+    projective: bool = False,
     switch_after: int | None = None,
     most_repeats: int | None = None,
 ) -> OrderedSampler:
@@ -127,6 +144,8 @@ def ordered_sampler(
         As in :meth:`arborand.SpanningTrees.sample_without_replacement`.
     single_root : bool
         Whether it draws dependency trees.
+    projective : bool, optional
+        Whether it draws trees without crossing arcs.
     switch_after : int, optional
         The number of trees after which rejection gives way to the partition.
     most_repeats : int, optional
@@ -145,6 +164,7 @@ def ordered_sampler(
             length,
             seed,
             single_root=single_root,
+            projective=projective,
             method=method,
             switch_after=switch_after,
             most_repeats=most_repeats,

@@ -38,6 +38,7 @@ def trial(
     graph_name: str,
     *,
     single_root: bool,
+    projective: bool = False,
     num_draws: int,
     judge: Judge = judge_trees,
 ) -> Trial:
@@ -51,6 +52,8 @@ def trial(
         A graph of the catalogue.
     single_root : bool
         Whether the sampler draws dependency trees.
+    projective : bool, optional
+        Whether it draws trees without crossing arcs.
     num_draws : int
         Number of draws.
     judge : callable, optional
@@ -66,7 +69,7 @@ def trial(
     def run(seed: int) -> Verdict:
         draws = np.asarray(sampler(target.log_weights, num_draws, seed))
         _require_shape(draws, (num_draws, target.num_words + 1))
-        return judge(draws, law_of(target, single_root=single_root))
+        return judge(draws, law_of(target, single_root=single_root, projective=projective))
 
     return run
 
@@ -76,6 +79,7 @@ def ordered_trial(
     graph_name: str,
     *,
     single_root: bool,
+    projective: bool = False,
     num_repeats: int,
     length: int,
     judge: Judge = judge_ordered,
@@ -90,6 +94,8 @@ def ordered_trial(
         A graph of the catalogue.
     single_root : bool
         Whether the sampler draws dependency trees.
+    projective : bool, optional
+        Whether it draws trees without crossing arcs.
     num_repeats : int
         Number of independent draws without replacement.
     length : int
@@ -107,7 +113,7 @@ def ordered_trial(
     def run(seed: int) -> Verdict:
         draws = np.asarray(sampler(target.log_weights, num_repeats, length, seed))
         _require_shape(draws, (num_repeats, length, target.num_words + 1))
-        return judge(draws, law_of(target, single_root=single_root))
+        return judge(draws, law_of(target, single_root=single_root, projective=projective))
 
     return run
 
