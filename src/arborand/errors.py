@@ -90,6 +90,10 @@ class SuspiciousWeightsWarning(UserWarning):
         return type(self), (self.args[0], self.finding, self.batch_index)
 
 
+class IgnoredDecisionsWarning(UserWarning):
+    """Decisions of a file are ignored: no tree has them, or they are about something else."""
+
+
 class WalkTooLongError(ArborandError, RuntimeError):
     """A tree of a sparse graph could not be drawn with the work allowed.
 

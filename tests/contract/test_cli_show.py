@@ -167,7 +167,7 @@ def test_the_page_has_the_text_labels_and_gold_of_the_corpus(arborand, tmp_path)
     assert data["upos"][:3] == ["PRON", "VERB", "DET"]
     assert data["deprel"][:3] == ["nsubj", "root", "det"]
     assert data["gold"] == [-1, 2, 0, 4, 2, 7, 7, 4, 11, 11, 11, 2, 2]
-    assert f'data-command="arborand sample {SCORES} --trees dependency"' in text
+    assert f'data-command="arborand best {SCORES} --trees dependency"' in text
     # Heads that are kept are no gold to compare with.
     assert arborand("show", SCORES, *options, "--keep-heads").status == 0
     assert '"gold":' not in out.read_text(encoding="utf-8")

@@ -16,7 +16,12 @@ from arborand.cli import commands, evaluate, files, show
 from arborand.cli.help import Command, Commands
 from arborand.cli.terminal import note
 from arborand.corpus.job import described
-from arborand.errors import ArborandError, BiasedSamplerWarning, SuspiciousWeightsWarning
+from arborand.errors import (
+    ArborandError,
+    BiasedSamplerWarning,
+    IgnoredDecisionsWarning,
+    SuspiciousWeightsWarning,
+)
 from arborand.formats.inputs import visible
 from arborand.paper import commands as paper
 
@@ -147,9 +152,10 @@ def _terminated(number: int, frame: object) -> None:
 
 @contextmanager
 def _warnings_in_one_line() -> Iterator[None]:
-    """Show warnings about biased methods and suspicious scores in one line, the latter once."""
+    """Show the library's warnings in one line, those about suspicious scores once."""
     with warnings.catch_warnings():
-        for said in (BiasedSamplerWarning, SuspiciousWeightsWarning):
+        in_one_line = (BiasedSamplerWarning, IgnoredDecisionsWarning)
+        for said in (*in_one_line, SuspiciousWeightsWarning):
             warnings.simplefilter("always", said)
         show_others = warnings.showwarning
 
@@ -157,7 +163,7 @@ def _warnings_in_one_line() -> Iterator[None]:
             if issubclass(category, SuspiciousWeightsWarning):
                 note(f"{message}; other sentences may look odd as well")
                 warnings.simplefilter("ignore", SuspiciousWeightsWarning)
-            elif issubclass(category, BiasedSamplerWarning):
+            elif issubclass(category, in_one_line):
                 note(str(message))
             else:
                 show_others(message, category, *where, **more)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import typer
 
 from arborand.cli import options
-from arborand.cli.jobs import list_words, run_command
+from arborand.cli.jobs import list_words, note_absent, run_command
 from arborand.formats.records import BEST_TREES, ENTROPY, LOG_PARTITION, MARGINALS, TREES
 
 # How many words are listed if nobody says how many.
@@ -59,7 +59,12 @@ def sample(
     ),
 )
 def best(
-    scores: list[str], num_trees: int = 1, minimum_risk: bool = False, *, run: options.Run
+    scores: list[str],
+    num_trees: int = 1,
+    minimum_risk: bool = False,
+    decisions: str | None = None,
+    *,
+    run: options.Run,
 ) -> None:
     r"""Find the best trees of every sentence, in order.
 
@@ -76,8 +81,18 @@ def best(
       # complete a partial annotation, in which open heads are '_'
       arborand best scores.npz --conllu partial.conllu --keep-heads \
           -o complete.conllu
+      # the best trees that agree with decisions made on a page of show
+      arborand best scores.npz --decisions corpus.decisions.json -o decided.conllu
     """
-    run_command("best", scores, run, num_trees=num_trees, minimum_risk=minimum_risk)
+    note_absent(scores, decisions)
+    run_command(
+        "best",
+        scores,
+        run,
+        num_trees=num_trees,
+        minimum_risk=minimum_risk,
+        decisions=decisions,
+    )
 
 
 @options.command(format_=options.formats(MARGINALS))

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import math
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from arborand.cli import options
-from arborand.cli.jobs import check_files, check_selection, choose_format, say_selected
+from arborand.cli.jobs import check_files, check_selection, choose_format, note_absent, say_selected
 from arborand.cli.tables import plain_percent, print_table
 from arborand.cli.terminal import list_skipped, listed, note, progress, say_written
 from arborand.corpus.computations import Setting, Work
@@ -20,6 +20,7 @@ from arborand.corpus.shards import open_inputs
 from arborand.corpus.storage import is_folder, write_output
 from arborand.corpus.stream import NoOutput, as_comment
 from arborand.errors import FormatError
+from arborand.formats.decisions import read_decisions
 from arborand.formats.records import EVALUATION
 
 if TYPE_CHECKING:
@@ -54,6 +55,7 @@ def evaluate(
     projective: bool = False,
     weights: bool = False,
     orientation: options.Orientation = "head,dependent",
+    decisions: str | None = None,
     output: str | None = None,
     format_: options.Format | None = None,
     plot: str | None = None,
@@ -84,14 +86,25 @@ def evaluate(
         raise typer.BadParameter(f"{plot!r} is not .svg", param_hint="--plot")
     selection = check_selection(selecting, conllu)
     chosen = choose_format(output, options.Running(format_=format_), EVALUATION)
-    setting = Setting(trees, weights, workers, orientation=orientation, projective=projective)
+    decided = None if decisions is None else read_decisions(decisions)
+    setting = Setting(
+        trees,
+        weights,
+        workers,
+        orientation=orientation,
+        projective=projective,
+        decisions=decided,
+    )
     comparison = Comparison(setting)
-    described = {
+    described: dict[str, Any] = {
         "trees": trees,
         "projective": projective,
         "weights": weights,
         "orientation": orientation,
     }
+    if decided is not None:
+        described |= {"decisions": decided.name, "decisions-sha256": decided.digest}
+        note_absent(scores, decisions)
     work = Work("evaluate", comparison, EVALUATION, described)
     if selection is not None:
         work = work.selecting(selection)

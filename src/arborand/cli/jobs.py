@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from arborand.cli.tables import TableOutput, print_words
-from arborand.cli.terminal import list_skipped, note, progress, say_written
+from arborand.cli.terminal import list_skipped, listed, note, progress, say_written
 from arborand.corpus.computations import Work, make_work
 from arborand.corpus.execution import run_job, run_to_file, run_to_writer
+from arborand.corpus.reports import absent_sentences
 from arborand.corpus.shards import open_inputs
 from arborand.corpus.storage import (
     check_output,
@@ -27,6 +28,8 @@ from arborand.corpus.storage import (
 from arborand.corpus.stream import NoOutput
 from arborand.corpus.uncertain_words import UncertainWords, word_rows
 from arborand.errors import OutputError
+from arborand.formats.decisions import read_decisions
+from arborand.formats.inputs import shown_name
 from arborand.formats.outputs import open_writer, output_format
 from arborand.formats.records import WORDS
 
@@ -142,6 +145,19 @@ def say_selected(tally: Tally, total: int) -> None:
     text = None if tally.selected is None else tally.selected.described(total)
     if text is not None:
         note(text)
+
+
+def note_absent(scores: Sequence[str], decisions: str | None) -> None:
+    """Name the decisions about sentences that the scores do not have."""
+    if decisions is None or "-" in scores:  # which can be read once
+        return
+    with open_inputs(scores, None, None) as inputs:
+        absent = absent_sentences(inputs, read_decisions(decisions))
+    if absent:
+        note(
+            f"{shown_name(Path(decisions))} also decides about {listed(absent[:3], len(absent))}, "
+            "of which there are no scores"
+        )
 
 
 def run_command(command: str, scores: Sequence[str], run: options.Run, **others: Any) -> None:

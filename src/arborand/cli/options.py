@@ -87,6 +87,7 @@ _SHARED = {
     "conllu": option(
         "Words and other columns, matched by sent_id or position.", _SCORES, metavar="FILE"
     ),
+    "decisions": option("Decisions exported from a page of show.", _SCORES, metavar="FILE"),
     "keep_heads": option("Keep the heads in --conllu; a HEAD of '_' is open.", _SCORES),
     "trees": option("dependency (one root arc) or spanning.", _SCORES, metavar="KIND"),
     "projective": option("Only trees without crossing arcs.", _SCORES),

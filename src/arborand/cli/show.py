@@ -165,7 +165,7 @@ def show(
                 title=title or corpus.scores.file.name,
                 selection=selected.described(total),
                 explore=explore,
-                command=_sample_command(scores, reading),
+                command=_best_command(scores, reading),
                 evaluation=_evaluation(corpus, reading) if is_compared else None,
                 num_sentences=total,
                 **_original(corpus),
@@ -219,15 +219,15 @@ def _column(annotation: Annotation | None, name: str) -> list[str] | None:
     return values if any(value != "_" for value in values) else None
 
 
-def _sample_command(scores: str, reading: options.Reading) -> str | None:
-    """Write the command that draws trees from the same scores."""
+def _best_command(scores: str, reading: options.Reading) -> str | None:
+    """Write the command that finds the best trees of the same scores."""
     if scores == "-":
         return None
     others = ["--projective"] if reading.projective else []
     others += ["--weights"] if reading.weights else []
     if reading.orientation != options.Reading.orientation:
         others += ["--orientation", reading.orientation]
-    return shlex.join(["arborand", "sample", scores, "--trees", reading.trees, *others])
+    return shlex.join(["arborand", "best", scores, "--trees", reading.trees, *others])
 
 
 def _evaluation(corpus: Corpus, reading: options.Reading) -> Summary | None:

@@ -22,6 +22,7 @@ from arborand.errors import (
     NoTreeError,
     SuspiciousWeightsWarning,
 )
+from arborand.formats.decisions import read_decisions
 from arborand.formats.inputs import visible
 from arborand.formats.records import (
     BEST_TREES,
@@ -51,6 +52,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from arborand.corpus.selection import Selection
+    from arborand.formats.decisions import Decisions
     from arborand.formats.records import Layout, Sentences
 
     Computation = Callable[[Sentences], Iterator[Rows]]
@@ -82,6 +84,7 @@ class Setting:
     keep_heads: bool = False
     orientation: str = HEAD_DEPENDENT
     projective: bool = False
+    decisions: Decisions | None = None
 
     @property
     def kind(self) -> TreeKind:
@@ -97,7 +100,7 @@ class Setting:
     def takes_scores(self) -> bool:
         """Whether scores can go into the core as they are: log-weights, without a condition."""
         is_plain = self.orientation == HEAD_DEPENDENT
-        return is_plain and not (self.weights or self.keep_heads)
+        return is_plain and not (self.weights or self.keep_heads or self.decisions)
 
     def distribution(self, run: Sentences) -> TreeDistribution:
         """Make the distribution of a run: a batch."""
@@ -114,7 +117,8 @@ class Setting:
             return distribution if heads is None else distribution.condition(heads=heads[which])
 
         try:
-            return made(slice(None))
+            whole = made(slice(None))
+            return whole if self.decisions is None else self.decisions.apply(whole, run)
         except ArborandError:
             if len(run) == 1:  # let the error be about the sentence's own matrix, not about a batch
                 try:
@@ -415,7 +419,7 @@ _SCORES = {"trees", "projective", "weights", "orientation", "keep_heads"}
 # The options of each command.
 OPTIONS = {
     "sample": _SCORES | {"num_trees", "without_replacement", "method", "seed"},
-    "best": _SCORES | {"num_trees", "minimum_risk"},
+    "best": _SCORES | {"num_trees", "minimum_risk", "decisions"},
     **dict.fromkeys(("marginals", "logz", "entropy", "check"), _SCORES),
     "convert": set(),
 }
@@ -505,6 +509,7 @@ def make_work(
     method: str | None = None,
     seed: int | None = None,
     minimum_risk: bool = False,
+    decisions: str | os.PathLike[str] | None = None,
 ) -> Work:
     """Make the work of a command.
 
@@ -527,12 +532,15 @@ def make_work(
                 f"method {method!r}: projective trees are drawn in one way; leave the method out"
             )
         check_method(method, methods, kind=TreeKind[trees.upper()])
-    setting = Setting(trees, weights, 1, keep_heads, orientation, projective)
-    common = {"keep-heads": keep_heads, "trees": trees, "weights": weights}
+    decided = None if decisions is None else read_decisions(decisions)
+    setting = Setting(trees, weights, 1, keep_heads, orientation, projective, decided)
+    common: dict[str, Any] = {"keep-heads": keep_heads, "trees": trees, "weights": weights}
     if projective:
         common["projective"] = True
     if orientation != HEAD_DEPENDENT:
         common["orientation"] = orientation
+    if decided is not None:
+        common |= {"decisions": decided.name, "decisions-sha256": decided.digest}
     if command == "sample":
         described = {
             "num-trees": num_trees,

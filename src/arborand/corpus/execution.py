@@ -147,8 +147,8 @@ def run(
         Called with each event: a part was begun, is done, or failed.
     **options
         Those of the command: `trees`, `projective`, `weights`, `orientation`, `keep_heads`,
-        `num_trees`, `seed`, `method`, `without_replacement`, `minimum_risk`.  An option that the
-        command does not have is refused.
+        `num_trees`, `seed`, `method`, `without_replacement`, `minimum_risk`, `decisions`.  An
+        option that the command does not have is refused.
 
     Returns
     -------

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from arborand.corpus.shards import Inputs, Shard
     from arborand.corpus.stream import Corpus, Skipped
     from arborand.formats.conllu import Annotation
+    from arborand.formats.decisions import Decisions
     from arborand.formats.records import Rows, Sentences
 
 # ---- check
@@ -108,6 +109,13 @@ def _named(shards: list[Shard], numbers: set[int]) -> dict[str, list[int]]:
             if number in numbers:
                 found.setdefault(sent_id, []).append(number)
     return found
+
+
+def absent_sentences(inputs: Inputs, decisions: Decisions) -> list[str]:
+    """List the ids of decisions that no sentence of the inputs has."""
+    parts = [Part("", shard, 0, shard.num_sentences) for shard in inputs.shards]
+    runs = part_runs(parts, None, None)
+    return decisions.without_sentence({sent_id for run in runs for sent_id in run.sent_ids})
 
 
 # ---- gold trees

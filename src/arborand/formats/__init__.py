@@ -5,13 +5,19 @@ wrong with a file is raised as a ``FormatError`` that names the file, or as a ``
 names the sentence.  What is needed beyond NumPy comes with ``pip install 'arborand[cli]'``.
 """
 
-from arborand.errors import FormatError, OutputError, SentenceError
+from arborand.errors import (
+    FormatError,
+    IgnoredDecisionsWarning,
+    OutputError,
+    SentenceError,
+)
 from arborand.formats.records import Sentence
 from arborand.formats.scores import read_scores
 from arborand.formats.trees import Trees, read_trees
 
 __all__ = [
     "FormatError",
+    "IgnoredDecisionsWarning",
     "OutputError",
     "Sentence",
     "SentenceError",

@@ -1,0 +1,97 @@
+"""What is shown of one sentence."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from arborand.pictures.arcs import check_tree
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from arborand.distributions import TreeDistribution
+    from arborand.without_replacement import Draws
+
+
+@dataclass(frozen=True, eq=False)
+class Picture:
+    """What is shown of one sentence.
+
+    Attributes
+    ----------
+    distribution : SpanningTrees or DependencyTrees
+        Of one sentence, not of a batch.
+    tokens : sequence of str
+        The words, without the root.
+    sent_id : str
+    draws : Draws
+        From the distribution's `sample_without_replacement`.
+    marginals : ndarray, shape (m, m)
+        The distribution's `arc_marginals`.
+    text : str, optional
+        The sentence as running text; by default the words with spaces between them.
+    gold_heads : sequence of int, shape (n + 1,), optional
+        The tree that an annotator gave it, with -1 for the root.
+    parts_of_speech, relations : sequence of str, optional
+        What is written below the words: UPOS and DEPREL of a CoNLL-U file.
+    place : pair of int, optional
+        Where its lines begin and end in the `conllu` of the page, in bytes.
+
+    Examples
+    --------
+    >>> from arborand import DependencyTrees
+    >>> d = DependencyTrees([[0, 1, 2], [0, 0, 3], [0, 4, 0]])
+    >>> draws = d.sample_without_replacement(5, rng=0)
+    >>> picture = Picture(d, ["Trees", "grow"], "t-1", draws, d.arc_marginals())
+    >>> from arborand.pictures import page
+    >>> "".join(page([picture], title="Two words")).startswith("<!doctype html>")
+    True
+    """
+
+    distribution: TreeDistribution
+    tokens: Sequence[str]
+    sent_id: str
+    draws: Draws
+    marginals: NDArray[np.float64]
+    text: str | None = None
+    gold_heads: Sequence[int] | None = None
+    parts_of_speech: Sequence[str] | None = None
+    relations: Sequence[str] | None = None
+    place: tuple[int, int] | None = None
+
+    def __post_init__(self) -> None:
+        shape = self.distribution.batch_shape
+        if shape:
+            raise ValueError(
+                f"distribution is a batch of shape {shape}: a picture shows one sentence; index it"
+            )
+        num_words = int(self.distribution.lengths)
+        if len(self.tokens) != num_words:
+            raise ValueError(
+                f"tokens has {len(self.tokens)} words where the distribution of {self.sent_id!r} "
+                f"has {num_words}: give the words without the root"
+            )
+        size = self.distribution.log_weights.shape[-1]
+        if self.draws.heads.shape[1:] != (size,):
+            raise ValueError(
+                f"draws has heads of shape {self.draws.heads.shape} where the distribution of "
+                f"{self.sent_id!r} has {size} nodes: draw from this very distribution"
+            )
+        if np.shape(self.marginals) != (size, size):
+            raise ValueError(
+                f"marginals has shape {np.shape(self.marginals)} where the distribution of "
+                f"{self.sent_id!r} has shape {(size, size)}: use its arc_marginals()"
+            )
+        if self.gold_heads is not None:
+            check_tree(np.asarray(self.gold_heads), num_words + 1, "gold_heads")
+        for name in ("parts_of_speech", "relations"):
+            column = getattr(self, name)
+            if column is not None and len(column) != num_words:
+                raise ValueError(
+                    f"{name} has {len(column)} entries where {self.sent_id!r} has {num_words} words"
+                )

@@ -1,0 +1,162 @@
+"""What the scripts of a page need to know of a sentence, and of the corpus it is from."""
+
+from __future__ import annotations
+
+import base64
+import json
+import zlib
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from arborand.pictures.layout import slots
+from arborand.pictures.markup import printable
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from numpy.typing import NDArray
+
+    from arborand.pictures.picture import Picture
+    from arborand.pictures.section import Sentence
+
+# With more words, a choice would take half a second or more.
+_MOST_WORDS_EXPLORED = 200
+# trees.js is tested with scores at most this far apart, and with masks this far below them.
+_FARTHEST_APART = 1e6
+_MASKS = (1e8, 1e10)
+# A corpus that takes more than this, compressed, is not in the page as a whole.
+_LARGEST_CORPUS = 3_000_000
+
+
+def as_json(data: Mapping[str, Any]) -> str:
+    """Write JSON that cannot end the element it is in."""
+    return json.dumps(data, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
+
+
+def sentence_data(sentence: Sentence, *, explore: bool) -> dict[str, Any]:
+    """Gather what the scripts need."""
+    picture, marginals = sentence.picture, sentence.marginals
+    data: dict[str, Any] = {
+        "id": printable(picture.sent_id),
+        "tokens": [printable(token) for token in picture.tokens],
+        "slots": [round(slot) for slot in slots(picture.tokens, sentence.below)],
+        "rtl": sentence.right_to_left,
+        "best": sentence.best.tolist(),
+        "entropy": sentence.entropy,
+        "entropies": [round(float(entropy), 4) for entropy in sentence.entropies],
+        "trees": [
+            [float(f"{probability:.6g}"), _differences(heads, sentence.best)]
+            for heads, probability in zip(sentence.trees, sentence.probabilities, strict=True)
+        ],
+    }
+    if picture.text is not None:
+        data["text"] = printable(picture.text)
+    for name, column in (("upos", picture.parts_of_speech), ("deprel", picture.relations)):
+        if column is not None:
+            data[name] = [printable(word) for word in column]
+    if sentence.gold is not None:
+        data["gold"] = sentence.gold.tolist()
+        data["goldProbability"] = sentence.gold_probability
+    scores = picture.distribution.log_weights[: sentence.size, : sentence.size]
+    reason = _why_not(scores, explore=explore)
+    if reason:
+        heads, dependents = np.nonzero(marginals >= 0.01)
+        data["reason"] = reason
+        data["arcs"] = [
+            [head, dependent, round(float(marginals[head, dependent]), 4)]
+            for head, dependent in zip(heads.tolist(), dependents.tolist(), strict=True)
+        ]
+    else:
+        with np.errstate(over="ignore"):
+            single = scores.astype("<f4")
+        is_exact = np.array_equal(single.astype(np.float64), scores)
+        stored = single if is_exact else scores.astype("<f8")
+        data["single"] = type(picture.distribution).__name__ == "DependencyTrees"
+        data["bytes"] = stored.itemsize
+        data["scores"] = base64.b64encode(stored.tobytes()).decode()
+    return data
+
+
+def _differences(heads: NDArray[np.intp], best: NDArray[np.intp]) -> list[list[int]]:
+    return [[j, int(heads[j])] for j in np.flatnonzero(heads != best).tolist()]
+
+
+def _why_not(scores: NDArray[np.float64], *, explore: bool) -> str | None:
+    """Return why a sentence cannot be explored, or None if it can."""
+    if not explore:
+        return "this page was made without the scores."
+    num_words = len(scores) - 1
+    if num_words > _MOST_WORDS_EXPLORED:
+        return f"this sentence has {num_words} words, and the limit is {_MOST_WORDS_EXPLORED}."
+    real = np.isfinite(scores)
+    real[:, 0] = False
+    np.fill_diagonal(real, False)
+    below = scores[real].max() - scores[real]
+    is_far = (below > _FARTHEST_APART) & ((below < _MASKS[0]) | (below > _MASKS[1]))
+    if is_far.any():
+        return f"its scores are more than {_FARTHEST_APART:,.0f} apart."
+    return None
+
+
+class OriginalCorpus:
+    """The CoNLL-U file that readers save with their decisions.
+
+    It is the file itself if it is not too large, and then the sentences that are not in it.
+    """
+
+    def __init__(self, conllu: bytes | None, file_name: str) -> None:
+        self._conllu = conllu
+        self._name = file_name
+        self._written = bytearray(b"" if conllu is None or not _fits(conllu) else conllu)
+        self._is_whole = conllu is None or bool(self._written)
+        self._places: list[tuple[int, int]] = []
+
+    def add(self, picture: Picture) -> None:
+        """Add the sentence of the next picture."""
+        place = picture.place
+        if place is None or not self._is_whole or self._conllu is None:
+            found = b"" if place is None else (self._conllu or b"")[slice(*place)]
+            block = found or _block(picture)
+            start = len(self._written)
+            self._written += block + b"\n"
+            place = (start, start + len(block))
+        self._places.append(place)
+
+    @property
+    def data(self) -> dict[str, Any]:
+        """The same, for scripts."""
+        return {
+            "name": printable(self._name),
+            "places": self._places,
+            "is_whole": self._is_whole,
+            "deflated": base64.b64encode(zlib.compress(bytes(self._written), 9)).decode(),
+        }
+
+
+def _fits(conllu: bytes) -> bool:
+    return len(conllu) <= _LARGEST_CORPUS or len(zlib.compress(conllu, 9)) <= _LARGEST_CORPUS
+
+
+def _block(picture: Picture) -> bytes:
+    """Write the lines of a sentence that no file has: heads that are the only ones possible."""
+
+    def column(text: str) -> str:
+        return " ".join(printable(text).split()) or "_"
+
+    sent_id = column(picture.sent_id)
+    lines = [f"# sent_id = {sent_id}"]
+    if sent_id != picture.sent_id:
+        lines.append(f"# arborand_sent_id = {json.dumps(picture.sent_id)}")
+    lines.append(f"# text = {column(picture.text or ' '.join(picture.tokens))}")
+    size = len(picture.tokens) + 1
+    is_arc = picture.distribution.log_weights[:size, :size] > -np.inf
+    np.fill_diagonal(is_arc, False)
+    for word, token in enumerate(picture.tokens, start=1):
+        heads = np.flatnonzero(is_arc[:, word])
+        head = str(heads[0]) if len(heads) == 1 else "_"
+        tag = column(picture.parts_of_speech[word - 1]) if picture.parts_of_speech else "_"
+        relation = "root" if head == "0" else "_"
+        fields = (str(word), column(token), "_", tag, "_", "_", head, relation, "_", "_")
+        lines.append("\t".join(fields))
+    return ("\n".join(lines) + "\n").encode()

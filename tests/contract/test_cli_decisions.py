@@ -1,0 +1,163 @@
+"""Decisions that were exported from a page, given to commands: best and evaluate."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from arborand import DependencyTrees, corpus
+from arborand.evaluation import evaluate
+from arborand.formats import IgnoredDecisionsWarning, OutputError
+from arborand.formats.conllu import read_annotations
+from examples.first_trees import FOLDER, read_corpus
+from tests.command_line import call
+
+SENTENCES = read_corpus(FOLDER / "corpus")
+SCORES, GOLD = (FOLDER / "corpus" / f"sentences.{kind}" for kind in ("npz", "conllu"))
+
+
+def entry(sentence, fixed=(), forbidden=(), **other):
+    return {
+        "sent_id": sentence.sent_id,
+        "words": sentence.tokens,
+        "fixed": [list(arc) for arc in fixed],
+        "forbidden": [list(arc) for arc in forbidden],
+        **other,
+    }
+
+
+def write(folder, *entries, **other):
+    path = folder / "my decisions.json"
+    file = {"arborand": "decisions", "format": 1, "sentences": list(entries), **other}
+    path.write_text(json.dumps(file), "utf-8")
+    return path
+
+
+@pytest.fixture
+def decided(tmp_path):
+    return write(
+        tmp_path,
+        entry(SENTENCES[0], [(4, 11, "nmod")], [(4, 7)]),
+        entry(SENTENCES[1], [], [(2, 3)]),
+    )
+
+
+def expected_trees():
+    first = DependencyTrees(SENTENCES[0].log_weights).condition(include=[(4, 11)], exclude=[(4, 7)])
+    second = DependencyTrees(SENTENCES[1].log_weights).condition(exclude=[(2, 3)])
+    return [first, second, *(DependencyTrees(s.log_weights) for s in SENTENCES[2:])]
+
+
+def read(path):
+    lines = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+    return [line["heads"] for line in lines if "heads" in line], lines[0]
+
+
+@pytest.mark.parametrize("conllu", [(), ("--conllu", GOLD)])
+def test_the_best_trees_agree_with_the_decisions(
+    monkeypatch, capsysbinary, tmp_path, decided, conllu
+):
+    out = tmp_path / "best.jsonl"
+    done = call(
+        monkeypatch, capsysbinary, "best", SCORES, *conllu, "--decisions", decided, "-o", out
+    )
+    assert done.status == 0
+    heads, first = read(out)
+    assert heads == [trees.best_tree().tolist()[1:] for trees in expected_trees()]
+    plain = [DependencyTrees(s.log_weights).best_tree().tolist()[1:] for s in SENTENCES]
+    assert heads[0] != plain[0]
+    command = first["provenance"]["command"]
+    assert "--decisions 'my decisions.json'" in command
+    assert "--decisions-sha256" in command
+
+
+def test_jobs_take_decisions_and_are_refused_for_others(tmp_path, decided):
+    out = tmp_path / "best"
+    status = corpus.run("best", SCORES, out, decisions=decided, format="jsonl")
+    assert status.num_sentences == len(SENTENCES)
+    (part,) = Path(out).glob("*.jsonl")
+    assert read(part)[0] == [trees.best_tree().tolist()[1:] for trees in expected_trees()]
+    other = write(tmp_path, entry(SENTENCES[0], [(2, 11)]))
+    with pytest.raises(OutputError, match="another job"):
+        corpus.run("best", SCORES, out, decisions=other, format="jsonl")
+    with pytest.raises(TypeError, match="sample has no option 'decisions'"):
+        corpus.run("sample", SCORES, tmp_path / "x", decisions=decided)
+
+
+def test_gold_is_compared_with_the_trees_left(monkeypatch, capsysbinary, tmp_path, decided):
+    out = tmp_path / "evaluation.json"
+    done = call(
+        monkeypatch, capsysbinary, "evaluate", SCORES, "--conllu", GOLD, "--decisions", decided,
+        "-o", out,
+    )  # fmt: skip
+    assert done.status == 0
+    found = json.loads(out.read_text("utf-8"))
+    with GOLD.open("rb") as file:
+        gold = [[-1, *annotation.heads] for annotation in read_annotations(file, "gold")]
+    right = sum(
+        int(evaluate(trees, heads).best_right)
+        for trees, heads in zip(expected_trees(), gold, strict=True)
+    )
+    words = sum(len(s.tokens) for s in SENTENCES)
+    assert found["best_attachment_score"] == pytest.approx(right / words)
+    assert right < words
+
+
+def test_decisions_that_cannot_be_used_are_named_and_nothing_else_is_lost(
+    monkeypatch, capsysbinary, tmp_path
+):
+    path = write(
+        tmp_path,
+        entry(SENTENCES[0], [(7, 4), (4, 7)]),  # a cycle
+        entry(SENTENCES[1], [(3, 2)], words=["other"] * len(SENTENCES[1].tokens)),
+        entry(SENTENCES[2], [(99, 1)]),
+        entry(SENTENCES[3], [], [(0, 1)]),
+        entry(SENTENCES[4], [(0, 1)], sent_id="nobody\x1b"),
+    )
+    out = tmp_path / "best.jsonl"
+    done = call(
+        monkeypatch, capsysbinary, "best", SCORES, "--conllu", GOLD, "--decisions", path, "-o", out
+    )
+    assert done.status == 0
+    ignored = "the decisions of my decisions.json about sentence '{}' are ignored: {}"
+    flat = " ".join(done.err.split())
+    assert ignored.format(SENTENCES[0].sent_id, "no tree has them: ") in flat
+    assert ignored.format(SENTENCES[1].sent_id, "they are about other words") in flat
+    assert ignored.format(SENTENCES[2].sent_id, "they are about arcs that it does not have") in flat
+    assert "also decides about 1 sentence (nobody\\x1b), of which there are no scores" in flat
+    expected = [DependencyTrees(s.log_weights) for s in SENTENCES]
+    expected[3] = expected[3].condition(exclude=[(0, 1)])
+    assert read(out)[0] == [trees.best_tree().tolist()[1:] for trees in expected]
+
+
+def test_in_python_ignored_decisions_are_a_warning(tmp_path):
+    path = write(tmp_path, entry(SENTENCES[0], [(7, 4), (4, 7)]))
+    with pytest.warns(IgnoredDecisionsWarning, match="no tree has them"):
+        corpus.run("best", SCORES, tmp_path / "best", decisions=path, format="jsonl")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("{", "d.json is not a JSON file: "),
+        (b"\xff", "d.json is not a JSON file: "),
+        ("[" * 100_000, "d.json is not a JSON file: "),
+        ("[]", "d.json does not hold decisions: export them from a page of arborand show"),
+        (
+            '{"arborand": "decisions", "format": 2, "sentences": []}',
+            "d.json has the format 2: this version reads format 1",
+        ),
+        ('{"arborand": "decisions", "format": 1, "sentences": [{}]}', "entry 1 needs a sent_id"),
+        (
+            '{"arborand": "decisions", "format": 1, "sentences": [{"sent_id": "a", "words": ["b"], '
+            '"fixed": [[0, true]], "forbidden": []}]}',
+            "entry 1 needs a sent_id",
+        ),
+    ],
+)
+def test_other_files_are_refused(monkeypatch, capsysbinary, tmp_path, text, message):
+    path = tmp_path / "d.json"
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    done = call(monkeypatch, capsysbinary, "best", SCORES, "--decisions", path)
+    assert done.status == 1
+    assert message in " ".join(done.err.split())
