@@ -78,6 +78,16 @@ class Calibration:
         """The share of the arcs of each bin that are right; NaN where there are none."""
         return _ratio(self.num_right, self.num_arcs)
 
+    @property
+    def error(self) -> NDArray[np.float64]:
+        """The expected calibration error, per word; NaN where no arc is right.
+
+        How many right arcs there are of each bin, against how many there should be: the absolute
+        differences, summed over the bins, and divided by the number of words.
+        """
+        difference = np.abs(self.num_right - self.probability_sums).sum(axis=-1)
+        return _ratio(difference, np.asarray(self.num_right.sum(axis=-1)))
+
     def bins(self) -> list[Bin]:
         """List the bins of one graph, or of graphs added up, from improbable arcs to sure ones."""
         columns = (

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from arborand import __version__, _core
-from arborand.cli import commands, evaluate, files, show
+from arborand.cli import commands, compare, evaluate, files, show
 from arborand.cli.help import Command, Commands
 from arborand.cli.terminal import note
 from arborand.corpus.job import described
@@ -109,6 +109,7 @@ for _command in (
     commands.logz,
     commands.entropy,
     evaluate.evaluate,
+    compare.compare,
     show.show,
     files.convert,
     files.check,

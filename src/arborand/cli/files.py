@@ -141,8 +141,10 @@ def _described(shards: list[Shard], found: Findings) -> Iterator[tuple[str, str]
     yield "sentences", str(sum(shard.num_sentences for shard in shards))
     if found.lengths:
         words = sum(length * count for length, count in found.lengths.items())
-        mean = words / sum(found.lengths.values())
-        spread = f"{min(found.lengths)} to {max(found.lengths)}, mean {mean:.1f}"
+        count = sum(found.lengths.values())
+        spread = f"{min(found.lengths)} to {max(found.lengths)}, mean {words / count:.1f}"
+        if found.problems:
+            spread += f" (of the {count:,} usable sentences)"
         yield "words per sentence", spread
     yield "sentence ids", "no (numbered from 1)" if found.doubled_ids is None else "yes"
 

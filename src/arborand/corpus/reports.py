@@ -11,12 +11,18 @@ import numpy as np
 
 from arborand.corpus.computations import Gate, Work, given_heads, sentence_rows
 from arborand.corpus.execution import run_to_writer
-from arborand.corpus.shards import Part, open_shard
-from arborand.corpus.stream import NoOutput, Tally, open_corpus, part_runs, process_runs
+from arborand.corpus.shards import Part
+from arborand.corpus.stream import (
+    NoOutput,
+    Tally,
+    has_ids,
+    open_corpus,
+    part_runs,
+    process_runs,
+)
 from arborand.errors import FormatError, InvalidTreeError
 from arborand.evaluation import Summary, evaluate
 from arborand.formats.records import LOG_PARTITION
-from arborand.formats.scores import open_scores
 from arborand.trees import check_trees
 
 if TYPE_CHECKING:
@@ -62,7 +68,7 @@ def check_corpus(inputs: Inputs, setting: Setting, advance: Callable[[int], obje
         advance=advance,
     ).skipped
     doubled_ids = None
-    if any(map(_has_ids, inputs.shards)):
+    if any(map(has_ids, inputs.shards)):
         bad = np.array([problem.number for problem in problems], dtype=np.int64)
         good = np.setdiff1d(np.arange(1, inputs.num_sentences + 1), bad, assume_unique=True)
         census.add_ids([problem.sent_id for problem in problems])
@@ -85,11 +91,6 @@ class _Census(NoOutput):
     def add_ids(self, sent_ids: list[str]) -> None:
         for sent_id in sent_ids:
             self.digests += blake2b(sent_id.encode(), digest_size=16).digest()
-
-
-def _has_ids(shard: Shard) -> bool:
-    with open_shard(shard) as file, open_scores(file) as scores:
-        return scores.has_sent_ids
 
 
 def _shared(digests: bytearray, numbers: NDArray[np.int64]) -> set[int]:

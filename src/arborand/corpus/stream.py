@@ -107,6 +107,12 @@ def open_corpus(scores: str | InputFile, conllu: str | InputFile | None) -> Iter
                 yield Corpus(file, annotations)
 
 
+def has_ids(shard: Shard) -> bool:
+    """Tell whether a file names its sentences."""
+    with open_shard(shard) as file, open_scores(file) as scores:
+        return scores.has_sent_ids
+
+
 def part_runs(
     parts: Sequence[Part],
     file: InputFile | None,
@@ -462,7 +468,8 @@ def provenance(
     command : str
         The name of the command.
     options : dict
-        The options that influence the output; those that are None or False are left out.
+        The options that influence the output; those that are None or False are left out.  One
+        without a name is an argument.
     inputs : dict from role to file
     seed, method
         None where nothing is drawn.
@@ -474,7 +481,7 @@ def provenance(
             words.append(f"--{name}")
         elif value is not None and value is not False:
             for one in value if isinstance(value, list) else [value]:
-                words += [f"--{name}", shlex.quote(str(one))]
+                words += [f"--{name}", shlex.quote(str(one))] if name else [str(one)]
     words += [
         word
         for role, file in inputs.items()

@@ -310,6 +310,7 @@ _FORMATS_OF = {
     "marginals": ("jsonl", "parquet", "npz"),
     "findings": ("jsonl", "csv", "tsv", "parquet"),
     "words": ("jsonl", "csv", "tsv"),
+    "contrast": ("json", "jsonl", "csv", "tsv"),
     "evaluation": ("json", "html", *_NUMBERS),
 }
 

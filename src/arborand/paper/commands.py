@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -65,8 +66,9 @@ def experiment(output: Path, quick: bool = False, seed: int = 0) -> None:
     ):
         for measurement in experiment(plan, rng):
             measurements.append(measurement)
-            size, seconds = measurement.size, measurement.seconds
-            note(f"{measurement.curve}, size {size}: {seconds:.2e} s per tree")
+            if sys.stderr.isatty():  # experiment.csv has them all
+                size, seconds = measurement.size, measurement.seconds
+                note(f"{measurement.curve}, size {size}: {seconds:.2e} s per tree")
     paths = paper.write(output, *measured)
     typer.echo(paper.report(*map(paper.curves, measured)))
     for path in paths:

@@ -1,0 +1,268 @@
+"""Where two files of scores for the same sentences differ, and who is right there.
+
+The sentences of the second file are found by their ids, in whatever order they are; by their place
+where one of the files has no ids.
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from arborand.corpus.computations import given_heads, sentence_rows
+from arborand.corpus.shards import Part
+from arborand.corpus.stream import part_runs
+from arborand.errors import FormatError
+from arborand.evaluation import Summary, evaluate
+from arborand.formats.records import Layout
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
+
+    from arborand.corpus.computations import Setting
+    from arborand.corpus.shards import Shard
+    from arborand.formats.records import Rows, Sentences
+
+# The last five are empty without gold.  KL is in nats; the others are counts of words.
+CONTRAST = Layout(
+    "contrast",
+    (
+        "kl_to_second",
+        "kl_to_first",
+        "different_heads",
+        "expected_agreement",
+        "gold_words",
+        "first_correct",
+        "second_correct",
+        "first_log_prob",
+        "second_log_prob",
+    ),
+)
+Order = Literal["kl", "heads", "length", "file"]
+
+
+class Second:
+    """The sentences of the second corpus, read forward as long as they come in the same order."""
+
+    def __init__(self, shards: list[Shard], *, by_id: bool) -> None:
+        self.name = (
+            shards[0].shown if len(shards) == 1 else f"the second input ({len(shards)} files)"
+        )
+        self._shards = shards
+        self._places: dict[str, int] | None = None
+        if by_id:
+            self._places = {}
+            for run in self._runs(0):
+                for place, sent_id in enumerate(run.sent_ids, run.first):
+                    self._places.setdefault(sent_id, place)
+        self._total = sum(shard.num_sentences for shard in shards)
+        self._open: Iterator[Sentences] = iter(())
+        self._run: Sentences | None = None
+
+    def like(self, run: Sentences) -> Sentences:
+        """Find the sentences of a run.
+
+        Raises
+        ------
+        FormatError
+            If one is missing, or has another number of words.
+        """
+        found = [self._one(run, i) for i in range(len(run))]
+        return replace(
+            run,
+            lengths=np.concatenate([one.lengths for one in found]),
+            scores=np.concatenate([one.scores for one in found]),
+        )
+
+    def _one(self, run: Sentences, i: int) -> Sentences:
+        if self._places is None:
+            place = run.first + i if run.first + i < self._total else None
+            missing = f"only {self._total} sentences"
+        else:
+            place = self._places.get(run.sent_ids[i])
+            missing = "no sentence with this sent_id"
+        if place is None:
+            raise FormatError(f"{self.name} has {missing}")
+        one = self._at(place)
+        one.check_usable()
+        if one.lengths[0] != run.lengths[i]:
+            raise FormatError(
+                f"{self.name} has scores for {one.lengths[0]} words, the first file for "
+                f"{run.lengths[i]}"
+            )
+        return one
+
+    def _at(self, place: int) -> Sentences:
+        if self._run is not None and place == self._run.first + len(self._run):
+            self._run = next(self._open)
+        elif self._run is None or not 0 <= place - self._run.first < len(self._run):
+            self._open = self._runs(place)
+            self._run = next(self._open)
+        return self._run.part(place - self._run.first, place - self._run.first + 1)
+
+    def _runs(self, place: int) -> Iterator[Sentences]:
+        """Read the sentences from a place on."""
+        parts = [
+            Part("", shard, max(0, place - shard.first), shard.num_sentences)
+            for shard in self._shards
+            if shard.first + shard.num_sentences > place
+        ]
+        return part_runs(parts, None, None)
+
+
+@dataclass(frozen=True)
+class Totals:
+    """What was found in all sentences.
+
+    Attributes
+    ----------
+    num_sentences, num_words : int
+    kl_to_second, kl_to_first : float
+        Summed over the sentences where they are finite.
+    num_infinite : int
+        The sentences where one of them is not.
+    different_heads : int
+    expected_agreement : float
+        How many words get the same head from a random tree of each, on average.
+    first, second : Summary
+        The comparisons with gold.
+    first_only, second_only, neither : int
+        Of the words with gold and different heads in the best trees: who is right.
+    """
+
+    num_sentences: int = 0
+    num_words: int = 0
+    kl_to_second: float = 0.0
+    kl_to_first: float = 0.0
+    num_infinite: int = 0
+    different_heads: int = 0
+    expected_agreement: float = 0.0
+    first: Summary = Summary()  # noqa: RUF009, frozen
+    second: Summary = Summary()  # noqa: RUF009
+    first_only: int = 0
+    second_only: int = 0
+    neither: int = 0
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return everything as plain numbers, for JSON; without gold, nothing about it."""
+        num_finite = self.num_sentences - self.num_infinite
+        answer: dict[str, Any] = {
+            "num_sentences": self.num_sentences,
+            "num_words": self.num_words,
+            "mean_kl_to_second": self.kl_to_second / num_finite if num_finite else None,
+            "mean_kl_to_first": self.kl_to_first / num_finite if num_finite else None,
+            "num_infinite": self.num_infinite,
+            "different_heads": self.different_heads,
+            "expected_agreement": self.expected_agreement,
+        }
+        if self.first.num_words:
+            names = ("first_only", "second_only", "neither")
+            answer["gold"] = {
+                **{name: getattr(self, name) for name in names},
+                "first": self.first.as_dict(),
+                "second": self.second.as_dict(),
+            }
+        return answer
+
+
+class Contrast:
+    """Compares the runs of a corpus with the same sentences of another; a computation."""
+
+    def __init__(self, setting: Setting, second: Second) -> None:
+        self.setting = setting
+        self.totals = Totals()
+        self._second = second
+
+    def __call__(self, run: Sentences) -> Iterator[Rows]:
+        """Compare a run."""
+        workers = self.setting.workers
+        ours = self.setting.distribution(run)
+        theirs = self.setting.distribution(self._second.like(run))
+        kl = [a.kl_divergence(b, workers=workers) for a, b in ((ours, theirs), (theirs, ours))]
+        best = [one.best_tree(workers=workers) for one in (ours, theirs)]
+        differs = best[0] != best[1]
+        marginals = [one.arc_marginals(workers=workers) for one in (ours, theirs)]
+        # Padding, like the root, has no arcs.
+        agreement = (marginals[0] * marginals[1]).sum(axis=(1, 2))
+        gold = given_heads(run, best[0].shape[-1])
+        found = [evaluate(one, gold, workers=workers) for one in (ours, theirs)]
+        # Nothing fails from here on, so every sentence is counted once.
+        right = [differs & (gold >= 0) & (one == gold) for one in best]
+        is_finite = np.isfinite(kl[0]) & np.isfinite(kl[1])
+        totals = self.totals
+        self.totals = Totals(
+            totals.num_sentences + len(run),
+            totals.num_words + int(run.lengths.sum()),
+            totals.kl_to_second + math.fsum(kl[0][is_finite]),
+            totals.kl_to_first + math.fsum(kl[1][is_finite]),
+            totals.num_infinite + int((~is_finite).sum()),
+            totals.different_heads + int(differs.sum()),
+            totals.expected_agreement + math.fsum(agreement),
+            totals.first.plus(found[0]),
+            totals.second.plus(found[1]),
+            totals.first_only + int(right[0].sum()),
+            totals.second_only + int(right[1].sum()),
+            totals.neither + int((differs & (gold >= 0) & ~right[0] & ~right[1]).sum()),
+        )
+        columns: dict[str, NDArray[Any]] = {
+            "kl_to_second": kl[0],
+            "kl_to_first": kl[1],
+            "different_heads": differs.sum(axis=1),
+            "expected_agreement": agreement,
+            "gold_words": found[0].num_words,
+            "first_correct": found[0].best_right,
+            "second_correct": found[1].best_right,
+            "first_log_prob": found[0].log_prob,
+            "second_log_prob": found[1].log_prob,
+        }
+        yield sentence_rows(run, {name: c.astype(np.float64) for name, c in columns.items()})
+
+
+class FirstLines:
+    """Keeps the first lines of an order; a writer."""
+
+    def __init__(self, order: Order, *, reverse: bool, most: int | None) -> None:
+        self._column = {"kl": "kl_to_second", "heads": "different_heads"}.get(order)
+        self._order = order
+        self._sign = -1 if reverse else 1
+        self._most = most
+        self._count = 0
+        self._kept: list[tuple[float, int, Rows]] = []
+        self.provenance: dict[str, Any] = {}
+
+    def begin(self, layout: Layout, provenance: dict[str, Any]) -> FirstLines:
+        """Keep where the lines come from."""
+        del layout
+        self.provenance = provenance
+        return self
+
+    def write(self, rows: Rows) -> None:
+        """Keep those that come first; of equals, the first in the file."""
+        for i in range(len(rows.sent_ids)):
+            rank = 0.0
+            if self._column is not None:
+                rank = float(rows.columns[self._column][i])
+            elif self._order == "length":
+                rank = float(rows.lengths[i])
+            key = (self._sign * rank, -self._sign * self._count)
+            self._count += 1
+            is_full = len(self._kept) == self._most
+            if not (is_full and key < self._kept[0][:2]):
+                item = (*key, rows.part(CONTRAST, i, i + 1))
+                (heapq.heapreplace if is_full else heapq.heappush)(self._kept, item)
+
+    def lines(self) -> list[Rows]:
+        """List the lines in their order."""
+        return [one for *_, one in sorted(self._kept, key=lambda item: item[:2], reverse=True)]
+
+    def close(self) -> None:
+        """Nothing to complete."""
+
+    def discard(self) -> None:
+        """Nothing to give up."""
