@@ -12,6 +12,7 @@ from arborand.errors import (
     SentenceError,
 )
 from arborand.formats.records import Sentence
+from arborand.formats.saving import write_scores
 from arborand.formats.scores import read_scores
 from arborand.formats.trees import Trees, read_trees
 
@@ -24,4 +25,5 @@ __all__ = [
     "Trees",
     "read_scores",
     "read_trees",
+    "write_scores",
 ]

@@ -29,7 +29,7 @@ from arborand.formats.inputs import (
     reading,
     required,
 )
-from arborand.formats.records import Writer
+from arborand.formats.records import Writer, label_column
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -300,14 +300,19 @@ def _members(archive: zipfile.ZipFile, name: str) -> dict[str, zipfile.ZipInfo]:
 class _Column:
     """The numbers of a column so far."""
 
-    def __init__(self, dtype: str, spool: Path | None) -> None:
+    def __init__(self, dtype: str, spool: Path | None, width: int | None = None) -> None:
         self.dtype = np.dtype(dtype).newbyteorder("<")
+        self.width = width  # of a row, if there is a second axis
         self.count = 0
         self.file = tempfile.TemporaryFile(dir=spool)  # noqa: SIM115
 
     def add(self, values: NDArray[Any]) -> None:
         self.file.write(np.ascontiguousarray(values, dtype=self.dtype).tobytes())
         self.count += len(values)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return (self.count,) if self.width is None else (self.count, self.width)
 
     def pop(self) -> int:
         """Take the last number back."""
@@ -322,6 +327,25 @@ class _Column:
         shutil.copyfileobj(self.file, target, CHUNK)
 
 
+class _Strings:
+    """Strings so far, in pieces that are read back at the end."""
+
+    def __init__(self, spool: Path | None) -> None:
+        self.count, self.longest = 0, 1
+        self.file = tempfile.TemporaryFile("w+", encoding="utf-8", dir=spool)  # noqa: SIM115
+
+    def add(self, strings: list[str]) -> None:
+        for one in strings:
+            self.file.write(json.dumps(one) + "\n")
+            self.longest = max(self.longest, len(one))
+        self.count += len(strings)
+
+    def pieces(self) -> Iterator[list[str]]:
+        self.file.seek(0)
+        while lines := self.file.readlines(CHUNK):
+            yield [json.loads(line) for line in lines]
+
+
 class ColumnWriter(Writer):
     """Whole columns: some have one entry per sentence, some one per row, one is a flat list."""
 
@@ -332,8 +356,9 @@ class ColumnWriter(Writer):
         self._spool = spool
         self._layout = layout
         self._provenance = as_json({"arborand": layout.name, **provenance})
-        self._ids = tempfile.TemporaryFile("w+", encoding="utf-8", dir=spool)  # noqa: SIM115
-        self._num_sentences, self._longest_id = 0, 1
+        self._strings = {"sent_ids": _Strings(spool)}
+        if layout.name == "scores":
+            self._strings["tokens"] = _Strings(spool)
         self._values = "scores" if layout.name == "scores" else layout.values
         dtypes = {"lengths": "i4"}
         if layout.numbering:
@@ -342,14 +367,12 @@ class ColumnWriter(Writer):
         if self._values is not None:
             dtypes[self._values] = layout.dtype
         self._columns = {name: _Column(dtype, spool) for name, dtype in dtypes.items()}
+        self._label_names: dict[str, int] = {}  # each with its number
 
     def write(self, rows: Rows) -> None:
         """Take the next rows."""
         begun = int(rows.first_sample > 0)  # by earlier rows
-        for sent_id in rows.sent_ids[begun:]:
-            self._ids.write(json.dumps(sent_id) + "\n")
-            self._longest_id = max(self._longest_id, len(sent_id))
-        self._num_sentences += len(rows.sent_ids) - begun
+        self._strings["sent_ids"].add(rows.sent_ids[begun:])
         self._columns["lengths"].add(rows.lengths[begun:])
         if self._layout.numbering:
             numbers = self._columns[f"num_{self._layout.name}"]
@@ -361,17 +384,46 @@ class ColumnWriter(Writer):
             self._columns[name].add(rows.columns[name])
         if self._values is not None:
             self._columns[self._values].add(rows.values)
+        self._write_labels(rows)
+        for words in (rows.tokens or [None]) if "tokens" in self._strings else []:
+            if words is None:  # words of all sentences are written, or none
+                self._strings.pop("tokens").file.close()
+                break
+            self._strings["tokens"].add(words)
 
-    def _sent_ids(self) -> Iterator[list[str]]:
-        """Read the ids of all sentences back, in pieces."""
-        self._ids.seek(0)
-        while lines := self._ids.readlines(CHUNK):
-            yield [json.loads(line) for line in lines]
+    def _write_labels(self, rows: Rows) -> None:
+        if rows.labels is None:
+            if self._label_names:
+                raise OutputError("some of the inputs have labels, and some have none: write two")
+            return
+        for one in rows.label_names:
+            self._label_names.setdefault(one, len(self._label_names))
+        labels, name = rows.labels, label_column(rows, self._layout)
+        numbers = np.array([self._label_names[one] for one in rows.label_names], np.int32)
+        width = None
+        if labels.ndim == 1:
+            labels = np.where(labels < 0, -1, numbers[np.maximum(labels, 0)])
+        elif len(self._label_names) > len(numbers) or (numbers != np.arange(len(numbers))).any():
+            raise OutputError("the inputs have different labels: write two outputs")
+        else:
+            width = len(numbers)
+        if name not in self._columns:
+            if self._columns["lengths"].count > len(rows.lengths):
+                raise OutputError("some of the inputs have labels, and some have none: write two")
+            dtype = "i4" if width is None else "f4" if labels.dtype.itemsize <= 4 else "f8"
+            self._columns[name] = _Column(dtype, self._spool, width)
+        self._columns[name].add(labels)
+
+    def _add_label_names(self) -> None:
+        if self._label_names:
+            self._strings["label_names"] = _Strings(self._spool)
+            self._strings["label_names"].add([*self._label_names])
 
     def discard(self) -> None:
         """Give up, and release what is held."""
-        for file in (self._ids, *(column.file for column in self._columns.values())):
-            file.close()
+        files: list[Any] = [*self._strings.values(), *self._columns.values()]
+        for one in files:
+            one.file.close()
 
 
 class NpzWriter(ColumnWriter):
@@ -396,12 +448,14 @@ class NpzWriter(ColumnWriter):
             text = np.array(self._provenance)
             with _member(archive, "provenance", text.dtype, ()) as member:
                 member.write(text.tobytes())
-            dtype = np.dtype(f"<U{self._longest_id}")
-            with _member(archive, "sent_ids", dtype, (self._num_sentences,)) as member:
-                for ids in self._sent_ids():
-                    member.write(np.array(ids, dtype=dtype).tobytes())
+            self._add_label_names()
+            for name, strings in self._strings.items():
+                dtype = np.dtype(f"<U{strings.longest}")
+                with _member(archive, name, dtype, (strings.count,)) as member:
+                    for some in strings.pieces():
+                        member.write(np.array(some, dtype=dtype).tobytes())
             for name, column in self._columns.items():
-                with _member(archive, name, column.dtype, (column.count,)) as member:
+                with _member(archive, name, column.dtype, column.shape) as member:
                     column.copy(member)
         self.discard()
 
@@ -427,14 +481,23 @@ class SafetensorsWriter(ColumnWriter):
         """Write the header, then the tensors."""
         provenance = self._columns["provenance"] = _Column("u1", self._spool)
         provenance.add(np.frombuffer(self._provenance.encode(), dtype=np.uint8))
-        tensors = {name: self._columns[name] for name in ("scores", "lengths", "provenance")}
-        ids = [sent_id for some in self._sent_ids() for sent_id in some]
-        header: dict[str, Any] = {"__metadata__": {"sent_ids": json.dumps(ids)}}
+        # Wider types first.
+        tensors = dict(sorted(self._columns.items(), key=lambda item: -item[1].dtype.itemsize))
+        self._add_label_names()
+        metadata = {
+            name: json.dumps([one for some in strings.pieces() for one in some])
+            for name, strings in self._strings.items()
+        }
+        header: dict[str, Any] = {"__metadata__": metadata}
         start = 0
         for name, column in tensors.items():
-            stop = start + column.count * column.dtype.itemsize
+            stop = start + math.prod(column.shape) * column.dtype.itemsize
             letter = f"{column.dtype.kind.upper()}{8 * column.dtype.itemsize}"
-            header[name] = {"dtype": letter, "shape": [column.count], "data_offsets": [start, stop]}
+            header[name] = {
+                "dtype": letter,
+                "shape": list(column.shape),
+                "data_offsets": [start, stop],
+            }
             start = stop
         head = json.dumps(header, ensure_ascii=False, separators=(",", ":")).encode()
         head += b" " * (-len(head) % 8)

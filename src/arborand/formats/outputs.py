@@ -19,7 +19,7 @@ from arborand.errors import OutputError
 from arborand.formats.arrays import NpzWriter, SafetensorsWriter
 from arborand.formats.conllu import BlockTemplate
 from arborand.formats.inputs import as_json, required
-from arborand.formats.records import Writer, matrix_sizes
+from arborand.formats.records import Writer, label_column, matrix_sizes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -151,11 +151,19 @@ class ParquetWriter(Writer):
         self, file: IO[bytes], layout: Layout, provenance: dict[str, Any], spool: Path | None
     ) -> None:
         del spool
-        self._arrow = arrow = required("pyarrow", "writing a .parquet file")
-        parquet = required("pyarrow.parquet", "writing a .parquet file")
+        self._arrow = required("pyarrow", "writing a .parquet file")
+        self._library = required("pyarrow.parquet", "writing a .parquet file")
         self._layout = layout
         self._waiting: list[Rows] = []
         self._num_waiting = 0  # numbers
+        self._sink = _Sink(file)
+        self._metadata = {"arborand": layout.name, "provenance": as_json(provenance)}
+        self._parquet: Any = None
+        self._labels = ""  # the name of their column, if there is one
+
+    def _open(self, first: Rows | None) -> None:
+        """Begin the file, when it is known whether there are labels."""
+        arrow, layout = self._arrow, self._layout
         text, number = arrow.string(), arrow.from_numpy_dtype(layout.dtype)
         types = {"sent_id": arrow.dictionary(arrow.int32(), text)}
         types[layout.numbering or "length"] = arrow.int32()
@@ -165,31 +173,41 @@ class ParquetWriter(Writer):
         codecs = {
             name: "snappy" if kind == arrow.float64() else "zstd" for name, kind in types.items()
         }
-        if layout.values is not None:
-            types[layout.values] = _list_of(arrow, number)
-            is_noise = arrow.types.is_floating(number)
-            codecs[f"{layout.values}.list.element"] = "snappy" if is_noise else "zstd"
+        lists = {} if layout.values is None else {layout.values: number}
+        if first is not None and first.labels is not None:
+            self._labels = label_column(first, layout)
+            self._label_names = first.label_names
+            kind = text if layout.name == "trees" else arrow.from_numpy_dtype(first.labels.dtype)
+            lists[self._labels] = kind
+            if layout.name != "trees":  # whose labels are names themselves
+                self._metadata["label_names"] = json.dumps(list(first.label_names))
+        for name, kind in lists.items():
+            types[name] = _list_of(arrow, kind)
+            is_noise = arrow.types.is_floating(kind)
+            codecs[f"{name}.list.element"] = "snappy" if is_noise else "zstd"
         fields = [arrow.field(name, kind, nullable=False) for name, kind in types.items()]
         if layout.name == "scores":
             fields.append(arrow.field("tokens", _list_of(arrow, text)))
             codecs["tokens.list.element"] = "zstd"
         self._schema = arrow.schema(fields)
-        self._sink = _Sink(file)
-        self._parquet = parquet.ParquetWriter(
+        texts = [f"{name}.list.element" for name, kind in lists.items() if kind == text]
+        self._parquet = self._library.ParquetWriter(
             self._sink,
             self._schema,
             compression=codecs,
-            use_dictionary=["sent_id"],
+            use_dictionary=["sent_id", *texts],
             write_statistics=["sent_id"],  # by which readers skip row groups
             write_page_checksum=True,
             store_schema=False,  # readers should see strings, not Arrow's dictionaries
         )
-        self._parquet.add_key_value_metadata(
-            {"arborand": layout.name, "provenance": as_json(provenance)}
-        )
+        self._parquet.add_key_value_metadata(self._metadata)
 
     def write(self, rows: Rows) -> None:
         """Take the next rows."""
+        if self._parquet is None:
+            self._open(rows)
+        if (rows.labels is not None) != bool(self._labels):
+            raise OutputError("some of the inputs have labels, and some have none: write two")
         weights = self._layout.num_values(rows.lengths) + _ROW_VALUES
         ends = np.cumsum(np.repeat(weights, rows.num_rows))
         start = num_taken = 0
@@ -224,13 +242,9 @@ class ParquetWriter(Writer):
         if layout.values is not None:
             sizes = np.repeat(layout.num_values(np.concatenate(lengths)), counts)
             values = np.concatenate([rows.values for rows in group], dtype=layout.dtype)
-            arrays.append(
-                arrow.ListArray.from_arrays(
-                    _array(arrow, _offsets(sizes)),
-                    _array(arrow, values),
-                    self._schema.field(layout.values).type,
-                )
-            )
+            arrays.append(self._lists(layout.values, sizes, _array(arrow, values)))
+            if self._labels:
+                arrays.append(self._lists(self._labels, *self._label_lists(group, sizes)))
         if layout.name == "scores":  # one row per sentence
             tokens = [one for rows in group for one in rows.tokens or [None] * len(rows.sent_ids)]
             kind = self._schema.field("tokens").type
@@ -241,8 +255,26 @@ class ParquetWriter(Writer):
         table = arrow.Table.from_arrays(arrays, schema=self._schema)
         self._parquet.write_table(table, table.num_rows)
 
+    def _lists(self, name: str, sizes: NDArray[Any], values: Any) -> Any:
+        kind = self._schema.field(name).type
+        ends = _array(self._arrow, _offsets(sizes))
+        return self._arrow.ListArray.from_arrays(ends, values, kind)
+
+    def _label_lists(self, group: list[Rows], sizes: NDArray[Any]) -> tuple[NDArray[Any], Any]:
+        """Put labels into lists: names in trees, and numbers elsewhere."""
+        if self._layout.name == "trees":
+            texts = [rows.label_text(label) for rows in group for label in rows.labels.tolist()]  # type: ignore[union-attr]
+            return sizes, _strings(self._arrow, texts)
+        if any(rows.label_names != self._label_names for rows in group):
+            raise OutputError("the inputs have different labels: write two outputs")
+        labels = np.concatenate([rows.labels for rows in group if rows.labels is not None])
+        width = labels.shape[1] if labels.ndim == 2 else 1
+        return sizes * width, _array(self._arrow, np.ascontiguousarray(labels).ravel())
+
     def close(self) -> None:
         """Write what is left, and the footer."""
+        if self._parquet is None:
+            self._open(None)
         if self._waiting:
             self._write_group()
         self._parquet.close()
@@ -250,7 +282,7 @@ class ParquetWriter(Writer):
     def discard(self) -> None:
         """Give up: what Arrow would write at its end goes nowhere."""
         self._sink.write = len
-        with suppress(Exception):  # whatever it says after an error
+        with suppress(Exception):  # whatever it says after an error, or if it has not begun
             self._parquet.close()
 
 

@@ -42,11 +42,20 @@ class Sentence(NamedTuple):
         ``[head, dependent]``, as stored: plain weights if that is what the file holds.
     tokens : list of str or None
         The words, if the file has them.
+    label_scores : ndarray, shape (n + 1, n + 1, L), or None
+        ``[head, dependent, label]``, if the file has them.
+    labels : ndarray of int, shape (n + 1, n + 1), or None
+        The one label of each arc, if the file has that instead; -1 for none.
+    label_names : tuple of str
+        The names of the L labels.
     """
 
     sent_id: str
     log_weights: NDArray[Any]
     tokens: list[str] | None
+    label_scores: NDArray[Any] | None = None
+    labels: NDArray[Any] | None = None
+    label_names: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +76,9 @@ class Sentences:
     annotations : list, one entry per sentence
         What a CoNLL-U file says about it, or None.
     faults : dict from position in the run to reason
+    labels : ndarray or None
+        For each of the `scores`, the scores of its labels, or its one label as an integer.
+    label_names : tuple of str
     """
 
     first: int
@@ -76,6 +88,8 @@ class Sentences:
     tokens: list[list[str] | None]
     annotations: list[Annotation | None] = field(default_factory=list)
     faults: dict[int, str] = field(default_factory=dict)
+    labels: NDArray[Any] | None = None
+    label_names: tuple[str, ...] = ()
 
     def __len__(self) -> int:
         return len(self.sent_ids)
@@ -91,6 +105,23 @@ class Sentences:
             padded[real[:, :, None] & real[:, None, :]] = self.scores
         return padded
 
+    def padded_labels(self) -> NDArray[Any] | None:
+        """Make one array of all label scores, (len(self), m, m, L), 0 in the padding.
+
+        A label of its own is one of score 0 beside others of -inf.
+        """
+        if self.labels is None:
+            return None
+        size = max(2, int(self.lengths.max()) + 1)
+        real = np.arange(size) <= self.lengths[:, None]
+        labels = self.labels
+        if labels.ndim == 1:
+            is_label = labels[:, None] == np.arange(len(self.label_names))
+            labels = np.where(is_label, np.float32(0), np.float32(-np.inf))
+        padded = np.zeros((len(self), size, size, len(self.label_names)), labels.dtype)
+        padded[real[:, :, None] & real[:, None, :]] = labels
+        return padded
+
     def part(self, start: int, stop: int) -> Sentences:
         """Take some of the sentences."""
         bounds = np.concatenate([[0], np.cumsum(matrix_sizes(self.lengths))])
@@ -102,6 +133,8 @@ class Sentences:
             self.tokens[start:stop],
             self.annotations[start:stop],
             {i - start: reason for i, reason in self.faults.items() if start <= i < stop},
+            None if self.labels is None else self.labels[bounds[start] : bounds[stop]],
+            self.label_names,
         )
 
     def one_by_one(self) -> Iterator[Sentences]:
@@ -126,6 +159,8 @@ class ScoresFile:
     dtype : dtype
     num_sentences : int
     has_sent_ids : bool
+    label_names : tuple of str
+        Empty if the file has no labels.
     """
 
     file: InputFile
@@ -133,10 +168,12 @@ class ScoresFile:
     dtype: np.dtype[Any]
     num_sentences: int
     has_sent_ids: bool
+    label_names: tuple[str, ...] = ()
 
     def runs(self, first: int = 0, *, num_trees: int = 0, scale: int = 1) -> Iterator[Sentences]:
         """Read the sentences from `first` on, in runs whose size is bounded."""
-        for run in self._runs(first, num_trees, run_values(scale)):
+        at_once = max(1, run_values(scale) // (1 + len(self.label_names)))
+        for run in self._runs(first, num_trees, at_once):
             if run.first >= first:
                 yield run
             elif run.first + len(run) > first:
@@ -145,6 +182,20 @@ class ScoresFile:
     def _runs(self, first: int, num_trees: int, max_values: int) -> Iterator[Sentences]:
         """Read runs; those before `first` may be left out."""
         raise NotImplementedError
+
+
+def check_label_names(values: Any, name: str) -> tuple[str, ...]:
+    """Return the names of labels: strings, none too long, none twice."""
+    names = tuple(values) if isinstance(values, list) else ()
+    if not names or not all(isinstance(one, str) and one for one in names):
+        raise FormatError(f"{name}: label_names must be a list of names, not {values!r:.60}")
+    longest = max(names, key=len)
+    if len(longest) > CHARACTERS.most:
+        raise FormatError(f"{name}: a name of a label is {CHARACTERS.exceeded_by(len(longest))}")
+    twice = next((one for i, one in enumerate(names) if one in names[:i]), None)
+    if twice is not None:
+        raise FormatError(f"{name}: label_names has {twice!r} twice: every label needs its own")
+    return names
 
 
 def numbered(index: int, count: int) -> list[str]:
@@ -327,6 +378,9 @@ class Rows:
     first_sample : int
         How many rows of the first sentence were in earlier `Rows`.
     tokens, annotations : list, one entry per sentence
+    labels : ndarray or None
+        For each of the `values`, its label as an integer, or a number for every label.
+    label_names : tuple of str
     """
 
     sent_ids: list[str]
@@ -337,6 +391,12 @@ class Rows:
     first_sample: int = 0
     tokens: list[list[str] | None] = field(default_factory=list)
     annotations: list[Annotation | None] = field(default_factory=list)
+    labels: NDArray[Any] | None = None
+    label_names: tuple[str, ...] = ()
+
+    def label_text(self, label: int) -> str:
+        """Name a label; one that is missing is ``_``."""
+        return self.label_names[label] if label >= 0 else "_"
 
     def samples(self) -> NDArray[np.int32]:
         """Give each row its number within its sentence, from 1."""
@@ -357,15 +417,18 @@ class Rows:
         begun = 0
         if which:
             begun = int(before[which[0]]) + (self.first_sample if which[0] == 0 else 0)
+        span = slice(int(sizes @ before), int(sizes @ (before + counts)))
         return Rows(
             [self.sent_ids[i] for i in which],
             self.lengths[which],
             counts[which],
             {name: column[start:stop] for name, column in self.columns.items()},
-            self.values[int(sizes @ before) : int(sizes @ (before + counts))],
+            self.values[span],
             begun,
             [self.tokens[i] for i in which] if self.tokens else [],
             [self.annotations[i] for i in which] if self.annotations else [],
+            None if self.labels is None else self.labels[span],
+            self.label_names,
         )
 
     def sentences(self, layout: Layout) -> Iterator[tuple[int, slice, NDArray[Any]]]:
@@ -373,10 +436,18 @@ class Rows:
         sizes = layout.num_values(self.lengths)
         row = value = 0
         for i, (count, size) in enumerate(zip(self.num_rows.tolist(), sizes.tolist(), strict=True)):
-            block = self.values[value : value + count * size].reshape(count, size)
+            block = self.values[value : value + count * size]
+            block = block.reshape(count, size, *block.shape[1:])
             yield i, slice(row, row + count), block
             row += count
             value += count * size
+
+
+def label_column(rows: Rows, layout: Layout) -> str:
+    """Name the column of labels: one label for each value, or a number for every label."""
+    if rows.labels is None or rows.labels.ndim == 1:
+        return "labels"
+    return "label_scores" if layout.name == "scores" else f"label_{layout.values}"
 
 
 class Writer(Protocol):

@@ -8,6 +8,9 @@ Three layouts, in four kinds of file:
   (S, m, m); a ``.npy`` holds one matrix, or a stack of matrices without padding;
 - *rows* (``.parquet``): one row per sentence, ``log_weights`` as a flat list.
 
+Each may have labels: ``label_names``, and for every score its ``label_scores``, on one more axis,
+or its one label as an integer, in ``labels``.  (A list of a row is flat.)
+
 One bad sentence does not make the file unreadable: it becomes a fault of its run, which the caller
 raises or skips.
 """
@@ -18,6 +21,7 @@ import hashlib
 import math
 import zipfile
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -41,6 +45,7 @@ from arborand.formats.records import (
     ScoresFile,
     Sentence,
     Sentences,
+    check_label_names,
     matrix_sizes,
     numbered,
     read_ids,
@@ -83,7 +88,17 @@ def read_scores(source: str | os.PathLike[str]) -> Iterator[Sentence]:
             for one in run.one_by_one():
                 one.check_usable()
                 size = int(one.lengths[0]) + 1
-                yield Sentence(one.sent_ids[0], one.scores.reshape(size, size), one.tokens[0])
+                labels = one.labels
+                if labels is not None:
+                    labels = labels.reshape(size, size, *labels.shape[1:])
+                yield Sentence(
+                    one.sent_ids[0],
+                    one.scores.reshape(size, size),
+                    one.tokens[0],
+                    labels if labels is not None and labels.ndim == 3 else None,
+                    labels if labels is not None and labels.ndim == 2 else None,
+                    one.label_names,
+                )
 
 
 @contextmanager
@@ -139,7 +154,40 @@ class ArrayScores(ScoresFile):
         if "sent_ids" in arrays:
             arrays.vector("sent_ids", "strings", self.num_sentences)
         elif self.has_sent_ids:
-            self._listed_ids = self._ids_of_metadata()
+            self._listed_ids = self._strings_of_metadata("sent_ids", self.num_sentences)
+        self._labels = self._check_labels(values.shape)
+        # Words, one after the other, or a list of all of them in the metadata.
+        self._words: list[str] | None = None
+        if self.layout == "ragged" and "tokens" in arrays.metadata:
+            self._words = self._strings_of_metadata("tokens", self._num_words)
+        elif self.layout == "ragged" and "tokens" in arrays:
+            arrays.vector("tokens", "strings", self._num_words)
+
+    def _check_labels(self, shape: tuple[int, ...]) -> str:
+        """Find the array of labels, and their names; empty if there is none."""
+        arrays, name = self._arrays, self.file.name
+        named = next((one for one in ("label_scores", "labels") if one in arrays), "")
+        if not named:
+            return ""
+        stream = arrays.stream(named)
+        if "label_names" in arrays.metadata:
+            self.label_names = check_label_names(_listed(arrays, "label_names"), name)
+        else:
+            arrays.require("label_names")
+            names = arrays.vector("label_names", "strings")
+            if names.shape[0] > _MOST_LABELS:
+                raise FormatError(f"{name}: {names.shape[0]} labels are more than {_MOST_LABELS}")
+            found = read_ids(names, names.shape[0], name, 0)
+            self.label_names = check_label_names(found, name)
+        is_one = named == "labels"
+        expected = shape if is_one else (*shape, len(self.label_names))
+        if stream.shape != expected or stream.dtype.kind not in ("iu" if is_one else "iuf"):
+            what = "integers" if is_one else "numbers"
+            raise FormatError(
+                f"{name}: {named} must be {what} of shape {expected}, for {len(self.label_names)} "
+                f"labels, but is {stream.dtype} of shape {stream.shape}"
+            )
+        return named
 
     def _check_padded(self, found: tuple[int, ...]) -> tuple[int, int]:
         shape = (1, *found) if self._is_single else found
@@ -162,9 +210,10 @@ class ArrayScores(ScoresFile):
                 "'log_weights'"
             )
         self._arrays.require("lengths")
-        num_sentences = expected = 0
+        num_sentences = expected = self._num_words = 0
         for lengths in self._arrays.counts("lengths", "words"):
             num_sentences += len(lengths)
+            self._num_words += int(lengths.sum())
             expected += int(matrix_sizes(lengths).sum())
         if expected != shape[0]:
             raise FormatError(
@@ -173,17 +222,10 @@ class ArrayScores(ScoresFile):
             )
         return num_sentences
 
-    def _ids_of_metadata(self) -> list[str]:
-        name = self.file.name
-        try:
-            listed = parse_json(self._arrays.metadata["sent_ids"])
-            if not isinstance(listed, list) or len(listed) != self.num_sentences:
-                raise ValueError(f"it is not a list of {self.num_sentences} ids")
-        except ValueError as error:
-            raise FormatError(
-                f"{name}: the metadata's sent_ids must be a JSON list: {error}"
-            ) from error
-        return [sentence_id(value, name, i) for i, value in enumerate(listed)]
+    def _strings_of_metadata(self, key: str, count: int) -> list[str]:
+        unit = f"{count} ids" if key == "sent_ids" else f"{count} words"
+        listed = _listed(self._arrays, key, count, unit)
+        return [sentence_id(value, self.file.name, i) for i, value in enumerate(listed)]
 
     def _ids(self, stream: ArrayStream | None, index: int, count: int) -> list[str]:
         if stream is not None:
@@ -195,8 +237,12 @@ class ArrayScores(ScoresFile):
     def _runs(self, first: int, num_trees: int, max_values: int) -> Iterator[Sentences]:
         arrays = self._arrays
         there = [name for name in (self._values, "lengths", "sent_ids") if name in arrays]
+        if self._labels:
+            there.append(self._labels)
+        if self.layout == "ragged" and "tokens" in arrays:
+            there.append("tokens")
         streams = {name: arrays.stream(name) for name in there}
-        values = streams[self._values]
+        values, words = streams[self._values], 0
         for index in range(0, self.num_sentences, PIECE):
             count = min(PIECE, self.num_sentences - index)
             is_skipped = index + count <= first
@@ -216,18 +262,35 @@ class ArrayScores(ScoresFile):
                     num_rows = int(matrix_sizes(lengths[start:stop]).sum())
                 elif self._is_single:
                     num_rows = self._size
+                num_words = int(lengths[start:stop].sum())
                 if index + stop <= first:
                     values.skip(num_rows)
+                    if self._labels:
+                        streams[self._labels].skip(num_rows)
+                    if "tokens" in streams:
+                        streams["tokens"].skip(num_words)
+                    words += num_words
                     continue
-                scores, run = values.read(num_rows), slice(start, stop)
-                if values.is_transposed:
-                    scores = scores.T
-                yield self._run(index + start, sent_ids[run], lengths[run], scores)
+                run = slice(start, stop)
+                scores, labels = _matrix(values, num_rows), None
+                if self._labels:
+                    labels = _matrix(streams[self._labels], num_rows)
+                tokens = None if self._words is None else self._words[words : words + num_words]
+                if "tokens" in streams:
+                    tokens = read_ids(streams["tokens"], num_words, self.file.name, words)
+                words += num_words
+                yield self._run(index + start, sent_ids[run], lengths[run], scores, labels, tokens)
         for stream in streams.values():
             stream.end()
 
     def _run(
-        self, first: int, sent_ids: list[str], lengths: NDArray[Any], scores: NDArray[Any]
+        self,
+        first: int,
+        sent_ids: list[str],
+        lengths: NDArray[Any],
+        scores: NDArray[Any],
+        labels: NDArray[Any] | None,
+        words: list[str] | None,
     ) -> Sentences:
         """Make a run of what was read; padding is left out."""
         wrong = lengths < 1
@@ -242,13 +305,72 @@ class ArrayScores(ScoresFile):
         lengths = np.where(wrong, 0, lengths)
         if self.layout != "ragged":
             real = np.arange(self._size) <= lengths[:, None]
-            matrices = scores.reshape(-1, self._size, self._size)
-            scores = matrices[real[:, :, None] & real[:, None, :]]
+            is_real = real[:, :, None] & real[:, None, :]
+            scores = scores.reshape(is_real.shape)[is_real]
+            if labels is not None:
+                labels = labels.reshape(
+                    *is_real.shape,
+                    *labels.shape[labels.ndim - 1 :][: self._labels == "label_scores"],
+                )[is_real]
         tokens: list[list[str] | None] = [None] * len(sent_ids)
-        return Sentences(first, sent_ids, lengths.astype(np.int32), scores, tokens, faults=faults)
+        if words is not None:
+            ends = np.cumsum(lengths).tolist()
+            tokens = [words[a:b] for a, b in zip([0, *ends], ends, strict=False)]
+        run = Sentences(first, sent_ids, lengths.astype(np.int32), scores, tokens, faults=faults)
+        return _labelled(run, labels, self.label_names)
 
 
-_COLUMNS = {"sent_id": "text", "length": "integer", "log_weights": "numbers", "tokens": "texts"}
+# More labels than any treebank has.
+_MOST_LABELS = 10_000
+
+
+def _listed(arrays: ArrayFile, key: str, count: int | None = None, of: str = "names") -> list[Any]:
+    """Read a list of the metadata."""
+    try:
+        listed = parse_json(arrays.metadata[key])
+        if not isinstance(listed, list) or len(listed) != (len(listed) if count is None else count):
+            raise ValueError(f"it is not a list of {of}")
+    except ValueError as error:
+        raise FormatError(
+            f"{arrays.name}: the metadata's {key} must be a JSON list: {error}"
+        ) from error
+    return listed
+
+
+def _matrix(stream: ArrayStream, num_rows: int) -> NDArray[Any]:
+    """Read rows of scores, or of what goes with them."""
+    rows = stream.read(num_rows)
+    return rows.T if stream.is_transposed else rows
+
+
+def _labelled(
+    run: Sentences, labels: NDArray[Any] | None, label_names: tuple[str, ...]
+) -> Sentences:
+    """Give a run its labels; a sentence with a label that has no name gets a fault."""
+    if labels is None:
+        return run
+    run = replace(run, labels=labels, label_names=label_names)
+    if labels.ndim == 1 and ((labels < -1) | (labels >= len(label_names))).any():
+        for i, one in enumerate(run.one_by_one()):
+            of_one = one.labels
+            if of_one is not None and not one.faults:
+                wrong = of_one[(of_one < -1) | (of_one >= len(label_names))]
+                if wrong.size:
+                    run.faults[i] = (
+                        f"it has the label {wrong[0]}, where labels are 0 to {len(label_names) - 1}"
+                        ", and -1 for none"
+                    )
+    return run
+
+
+_COLUMNS = {
+    "sent_id": "text",
+    "length": "integer",
+    "log_weights": "numbers",
+    "tokens": "texts",
+    "label_scores": "numbers",
+    "labels": "integers",
+}
 
 
 class ParquetScores(ScoresFile):
@@ -262,6 +384,21 @@ class ParquetScores(ScoresFile):
         self.dtype = np.dtype(self._input.type_of("log_weights").to_pandas_dtype())
         self.num_sentences = self._input.num_rows
         self.has_sent_ids = "sent_id" in self._input.columns
+        columns = self._input.columns
+        self._labels = next((one for one in ("label_scores", "labels") if one in columns), "")
+        if self._labels:
+            if b"label_names" not in self._input.metadata:
+                raise FormatError(
+                    f"{file.name} has {self._labels}, and no label_names in its metadata: a JSON "
+                    "list of the names of the labels"
+                )
+            try:
+                names = parse_json(self._input.metadata[b"label_names"])
+            except ValueError as error:
+                raise FormatError(
+                    f"{file.name}: the metadata's label_names must be a JSON list: {error}"
+                ) from error
+            self.label_names = check_label_names(names, file.name)
 
     def _ids(self, batch: Any, index: int) -> list[str]:
         if not self.has_sent_ids:
@@ -286,6 +423,8 @@ class ParquetScores(ScoresFile):
             if index + num_rows > first:
                 # Not by bytes: many equal numbers take little room in the file, but not in memory.
                 stored = max(1, self._input.num_values(group, "log_weights"))
+                if self._labels == "label_scores":
+                    stored += self._input.num_values(group, "label_scores")
                 batch_rows = min(PIECE, max(1, max_values * num_rows // stored))
                 place = index
                 for batch in self._input.batches(group, batch_rows):
@@ -311,13 +450,26 @@ class ParquetScores(ScoresFile):
                 lengths = np.array([math.isqrt(count) - 1 for count in counts.tolist()])
             if "tokens" in self._input.columns and batch.column("tokens").null_count < len(tokens):
                 tokens = batch.column("tokens").to_pylist()
+            labels, width = None, 1
+            if self._labels:
+                lists = batch.column(self._labels)
+                width = len(self.label_names) if self._labels == "label_scores" else 1
+                num_labels = _numbers(_filled(lists.value_lengths(), 0)).astype(np.int64)
+                labels = _numbers(lists.flatten())
         most_words = WORDS.most
         wrong = (lengths < 1) | (lengths > most_words) | (matrix_sizes(lengths) != counts)
+        if labels is not None:
+            wrong |= num_labels != width * counts
         wrong |= np.array([words is not None for words in tokens], dtype=bool)
         faults = {}
         for i in np.flatnonzero(wrong).tolist():  # sentences with words are checked one by one
             length = int(lengths[i]) if stored is None else stored[i].as_py()
             reason = _fault(length, int(counts[i]), tokens[i], most_words)
+            if reason is None and labels is not None and num_labels[i] != width * counts[i]:
+                reason = (
+                    f"it has {num_labels[i]} {self._labels}, where {width * counts[i]} are expected"
+                    f", {width} for each of its log_weights"
+                )
             if reason is None:
                 wrong[i] = False
             else:
@@ -326,7 +478,14 @@ class ParquetScores(ScoresFile):
         if faults:
             ends = np.cumsum(np.where(wrong, 0, counts))
             values = np.insert(values[np.repeat(~wrong, counts)], ends[wrong], 0)
-        return Sentences(index, sent_ids, lengths.astype(np.int32), values, tokens, faults=faults)
+            if labels is not None:
+                labels = labels[np.repeat(~wrong, num_labels)]
+        if labels is not None and self._labels == "label_scores":
+            labels = labels.reshape(-1, width)
+        if labels is not None and faults:
+            labels = np.insert(labels, ends[wrong], 0, axis=0)
+        run = Sentences(index, sent_ids, lengths.astype(np.int32), values, tokens, faults=faults)
+        return _labelled(run, labels, self.label_names)
 
 
 # Arrays without nulls do not need pandas, which takes longer to import than a short run.
