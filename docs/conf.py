@@ -92,6 +92,21 @@ html_theme_options = {
     "dark_css_variables": {"color-brand-primary": "#6cc6a4", "color-brand-content": "#6cc6a4"},
 }
 
+
+# The ink of the gallery's pictures, which can be read on any ground.
+GREY_INK = "#757c84"
+
+
+def mark_pictures_for_a_light_ground(app: Sphinx, page: nodes.document) -> None:
+    """Find the diagrams that need help on a dark ground: all that do not provide for it."""
+    for image in page.findall(nodes.image):
+        path = Path(app.srcdir, image["uri"])
+        if path.suffix == ".svg":
+            text = path.read_text(encoding="utf-8")
+            if "prefers-color-scheme" not in text and GREY_INK not in text:
+                image["classes"].append("for-light-ground")
+
+
 # The button copies code: prompts and results stay behind, and results alone have no button.
 copybutton_prompt_text = r">>> |\.\.\. |\$ "
 copybutton_prompt_is_regexp = True
@@ -103,7 +118,7 @@ copybutton_selector = "div:not(.highlight-output) > div.highlight > pre"
 # Below each page, captions and the pages under them.
 CONTENTS = {
     "README": {
-        "Start here": ["/docs/tutorial", "/docs/guide"],
+        "Start here": ["/docs/tutorial", "/docs/guide", "/docs/gallery"],
         "How to": [
             "Check your input </docs/is_my_input_right>",
             "Work with score files </docs/command_line>",
@@ -191,4 +206,5 @@ def setup(app: Sphinx) -> None:
     """Register what is defined here."""
     app.add_html_math_renderer("mathml", (visit_math, None), (visit_math, None))
     app.connect("source-read", add_contents)
+    app.connect("doctree-read", mark_pictures_for_a_light_ground)
     app.connect("build-finished", add_index)
