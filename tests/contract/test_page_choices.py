@@ -6,13 +6,14 @@ import re
 import numpy as np
 import pytest
 
-from arborand import DependencyTrees, SpanningTrees
+from arborand import DependencyTrees
 from arborand.pictures import Picture, page
 from arborand.pictures.arcs import head_entropy
 from examples.first_trees import FOLDER, read_corpus
+from tests.kinds import ALL_KINDS
 
 CORPUS = read_corpus(FOLDER / "corpus")
-SCRIPTS = ("markup.js", "trees.js", "choices.js")
+SCRIPTS = ("markup.js", "numbers.js", "projective.js", "trees.js", "choices.js")
 # Call methods one after the other, and look at everything after each.
 PLAY = """({ data, steps, trees: shown }) => {
     const made = new choices.Choices(choices.readSentence(data)), events = [];
@@ -81,7 +82,7 @@ def check(seen, trees):
     assert seen["facts"]["bestProbability"] == pytest.approx(best, rel=1e-9)
 
 
-@pytest.mark.parametrize("kind", [DependencyTrees, SpanningTrees])
+@ALL_KINDS
 def test_each_step_gives_what_the_library_says_of_the_trees_that_are_left(node, kind):
     trees = kind(CORPUS[0].log_weights)
     seen = play(

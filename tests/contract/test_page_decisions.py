@@ -17,7 +17,16 @@ from tests.universal_dependencies import violations
 
 CORPUS = read_corpus(FOLDER / "corpus")
 SCRIPTS = (
-    *("markup.js", "trees.js", "choices.js", "decisions.js", "corpus.js", "queue.js"),
+    *(
+        "markup.js",
+        "numbers.js",
+        "projective.js",
+        "trees.js",
+        "choices.js",
+        "decisions.js",
+        "corpus.js",
+        "queue.js",
+    ),
     "conllu.js",
 )
 # A storage as browsers have it.

@@ -10,12 +10,13 @@ import sys
 import numpy as np
 import pytest
 
-from arborand import DependencyTrees, SpanningTrees
+from arborand import DependencyTrees
 from arborand.pictures import Picture, page
 from arborand.pictures.arcs import head_entropy
 from arborand.pictures.markup import large_number, percent
 from examples.first_trees import FOLDER, pictures, read_corpus
 from tests import random_graphs
+from tests.kinds import ALL_KINDS
 
 pytestmark = pytest.mark.slow
 
@@ -178,7 +179,7 @@ def test_a_chosen_word_lists_its_heads_with_the_librarys_probabilities(browser, 
     assert set(traced) == {"1"}
 
 
-@pytest.mark.parametrize("kind", [DependencyTrees, SpanningTrees])
+@ALL_KINDS
 def test_everything_follows_a_choice(browser, folder, kind):
     shown = [make_picture(s.log_weights, s.tokens, kind, s.sent_id) for s in CORPUS[:2]]
     browser.open_live(write(folder, f"follow-{kind.__name__}", shown))

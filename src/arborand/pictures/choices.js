@@ -25,7 +25,7 @@ const choices = (() => {
     const Kind = data.bytes === 8 ? Float64Array : Float32Array;
     const scores = Float64Array.from(new Kind(bufferOf(data.scores)));
     const labels = data.labels ? readLabels(data.labels, size) : null;
-    return { ...sentence, labels, graph: { n, single: data.single, scores } };
+    return { ...sentence, labels, graph: { n, single: data.single, projective: data.projective, scores } };
   };
   const bufferOf = (base64) => Uint8Array.from(atob(base64), (c) => c.charCodeAt(0)).buffer;
 

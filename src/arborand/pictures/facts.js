@@ -63,6 +63,8 @@ const facts = (() => {
   const sayStep = (view, { kind, decisions, leftOut }) => {
     const { names } = view.sentence;
     if (kind === "refused") {
+      if (!leftOut.length)
+        return tell(view, "All trees with these choices have crossing arcs. Nothing was changed.", true);
       const words = enumerate(leftOut.map((j) => names[j]), ", ", " ");
       return tell(view, `No tree has these choices together: ${words} would be left out. Nothing was changed.`, true);
     }

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from arborand.pictures.picture import Picture
 
 _SCRIPTS = (
-    *("markup.js", "trees.js", "choices.js", "decisions.js", "corpus.js", "queue.js", "conllu.js"),
+    *("markup.js", "numbers.js", "projective.js", "trees.js", "choices.js"),
+    *("decisions.js", "corpus.js", "queue.js", "conllu.js"),
     *("layout.js", "diagram.js", "heads_list.js", "facts.js", "explore.js"),
     *("page.js", "keeping.js", "deciding.js"),
 )

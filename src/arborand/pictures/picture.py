@@ -24,7 +24,7 @@ class Picture:
 
     Attributes
     ----------
-    distribution : SpanningTrees or DependencyTrees
+    distribution : SpanningTrees, DependencyTrees or their projective kinds
         Of one sentence, not of a batch.
     tokens : sequence of str
         The words, without the root.

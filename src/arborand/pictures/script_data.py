@@ -72,7 +72,8 @@ def sentence_data(sentence: Sentence, *, explore: bool) -> dict[str, Any]:
             single = scores.astype("<f4")
         is_exact = np.array_equal(single.astype(np.float64), scores)
         stored = single if is_exact else scores.astype("<f8")
-        data["single"] = type(picture.distribution).__name__ == "DependencyTrees"
+        kind = picture.distribution._kind
+        data["single"], data["projective"] = kind.has_single_root, kind.is_projective
         data["bytes"] = stored.itemsize
         data["scores"] = base64.b64encode(stored.tobytes()).decode()
     return data

@@ -1,108 +1,12 @@
-"use strict";
 // The distribution over the trees of one sentence, computed in the page: from scores and choices to
 // log Z, the probability of every arc, the best tree and the entropy.
 //
-// As in the library's core, nothing is ever subtracted.  Sums and products of positive numbers lose
-// no digits, however far apart the scores are.
-//
-// A graph is { n, single, scores }.  scores[head * (n + 1) + dependent] is a log-weight, -Infinity
-// where there is no arc; node 0 is the root.  With `single`, exactly one arc leaves the root.
+// A graph is { n, single, projective, scores }.  scores[head * (n + 1) + dependent] is a log-weight,
+// -Infinity where there is no arc; node 0 is the root.  With `single`, exactly one arc leaves the
+// root; with `projective`, no arcs cross.
 const trees = (() => {
-  // ---- numbers -------------------------------------------------------------------------------
-  // A number is m * BASE^e, with 1 <= m < BASE, or m = 0.  The product of two m fits a double.  Of
-  // two numbers whose e differ by 2 or more, the smaller does not change the sum.
-  const BASE = 2 ** 256;
-  const INVERSE = 2 ** -256;
-  // log(BASE) in two parts: the first has so few digits that its multiples are exact.
-  const LOG_HIGH = 177.44567775726318;
-  const LOG_LOW = 4.6608281561706143e-7;
-
-  const table = (rows, columns) => ({
-    m: new Float64Array(rows * columns),
-    e: new Float64Array(rows * columns),
-    columns,
-  });
-
-  const put = (to, at, m, e) => {
-    if (m >= BASE) {
-      m *= INVERSE;
-      e += 1;
-    } else if (m > 0 && m < 1) {
-      m *= BASE;
-      e -= 1;
-    }
-    to.m[at] = m;
-    to.e[at] = e;
-  };
-
-  const putExp = (to, at, x) => {
-    if (x === -Infinity) return put(to, at, 0, 0);
-    const e = Math.floor(x / LOG_HIGH);
-    put(to, at, Math.exp(x - e * LOG_HIGH - e * LOG_LOW), e);
-  };
-
-  const copy = (to, at, from, begin, count) => {
-    const toM = to.m, toE = to.e, fromM = from.m, fromE = from.e;
-    for (let i = 0; i < count; ++i) {
-      toM[at + i] = fromM[begin + i];
-      toE[at + i] = fromE[begin + i];
-    }
-  };
-
-  // to[at ...] += factors[which] * from[begin ...], `count` numbers: nearly all time is spent here.
-  const addMultiple = (to, at, factors, which, from, begin, count) => {
-    const factorM = factors.m[which];
-    if (factorM === 0) return;
-    const factorE = factors.e[which];
-    const toM = to.m, toE = to.e, fromM = from.m, fromE = from.e;
-    for (let i = 0; i < count; ++i) {
-      let m = factorM * fromM[begin + i];
-      if (m === 0) continue;
-      let e = factorE + fromE[begin + i];
-      if (m >= BASE) {
-        m *= INVERSE;
-        e += 1;
-      }
-      const old = toM[at + i];
-      if (old !== 0) {
-        const apart = e - toE[at + i];
-        if (apart < -1) continue;
-        if (apart === 0) m += old;
-        else if (apart === 1) m += old * INVERSE;
-        else if (apart === -1) {
-          m = old + m * INVERSE;
-          e += 1;
-        }
-        if (m >= BASE) {
-          m *= INVERSE;
-          e += 1;
-        }
-      }
-      toM[at + i] = m;
-      toE[at + i] = e;
-    }
-  };
-
-  const ONE = table(1, 1);
-  ONE.m[0] = 1;
-
-  // The sum is good until the next one is computed.
-  const TOTAL = table(1, 1);
-  const sum = (from, begin, count) => {
-    TOTAL.m[0] = 0;
-    for (let i = 0; i < count; ++i) addMultiple(TOTAL, 0, ONE, 0, from, begin + i, 1);
-    return TOTAL;
-  };
-
-  const divide = (numbers, begin, count, by) => {
-    for (let i = begin; i < begin + count; ++i)
-      if (numbers.m[i] > 0) put(numbers, i, numbers.m[i] / by.m[0], numbers.e[i] - by.e[0]);
-  };
-
-  const multiply = (product, m, e) => put(product, 0, product.m[0] * m, product.e[0] + e);
-  const toDouble = (numbers, at) => numbers.m[at] * BASE ** numbers.e[at];
-  const toLog = (numbers) =>
-    Math.log(numbers.m[0]) + numbers.e[0] * LOG_LOW + numbers.e[0] * LOG_HIGH;
+  const { table, put, putExp, copy, addMultiple, ONE, sum, divide, multiply, toDouble, toLog } = numbers;
+  const { withEntropy, addMultipleWithEntropy } = numbers;
 
   // ---- walks ---------------------------------------------------------------------------------
   // A walk goes from a word to one of its heads, with the arc's weight, until it is at the root.
@@ -231,52 +135,7 @@ const trees = (() => {
   const MOST_TO_CANCEL = 1000; // nats: all but 13 digits are left
 
   // From the elimination, three times as slow, where scores are so far apart that nothing else will
-  // do.  Each number x on the way is a sum of products of weights; h[x] is the entropy of choosing
-  // among its terms.  It is 0 for a weight; products add it, quotients subtract it, and a sum adds
-  // the entropy of the choice between its two parts.  Scores, which may be huge, do not enter.
-  const withEntropy = (numbers) => ({ ...numbers, h: new Float64Array(numbers.m.length) });
-
-  // to[at ...] += factors[which] * from[begin ...], as above.
-  const addMultipleWithEntropy = (to, at, factors, which, from, begin, count) => {
-    const factorM = factors.m[which];
-    if (factorM === 0) return;
-    const factorE = factors.e[which], factorH = factors.h[which];
-    const toM = to.m, toE = to.e, toH = to.h, fromM = from.m, fromE = from.e, fromH = from.h;
-    for (let i = 0; i < count; ++i) {
-      let m = factorM * fromM[begin + i];
-      if (m === 0) continue;
-      let e = factorE + fromE[begin + i], h = factorH + fromH[begin + i];
-      if (m >= BASE) {
-        m *= INVERSE;
-        e += 1;
-      }
-      let old = toM[at + i];
-      if (old !== 0) {
-        const apart = e - toE[at + i];
-        if (apart < -1) continue;
-        if (apart < 2) {
-          if (apart === 1) old *= INVERSE;
-          else if (apart === -1) {
-            m *= INVERSE;
-            e += 1;
-          }
-          const total = m + old, share = m / total, rest = old / total;
-          h = share * h + rest * toH[at + i];
-          if (share > 1e-18 && rest > 1e-18)
-            h -= share * Math.log(share) + rest * Math.log(rest);
-          m = total;
-          if (m >= BASE) {
-            m *= INVERSE;
-            e += 1;
-          }
-        }
-      }
-      toM[at + i] = m;
-      toE[at + i] = e;
-      toH[at + i] = h;
-    }
-  };
-
+  // do.
   const entropyFromElimination = (walk, n) => {
     const width = n + 2, heavy = n, light = n + 1;
     const rows = withEntropy({ m: walk.m.slice(), e: walk.e.slice() }), one = withEntropy(ONE);
@@ -338,7 +197,9 @@ const trees = (() => {
   // ---- the best tree -------------------------------------------------------------------------
   // Edmonds' algorithm.  Of two arcs the better one takes fewer arcs from the root; of two that take
   // as many, it is the one with the higher score.  No penalty has to be large enough.
-  const bestTree = ({ n, single, scores }) => {
+  const bestTree = (graph) => {
+    if (graph.projective) return projective.bestTree(graph);
+    const { n, single, scores } = graph;
     const roots = new Float64Array(scores.length);
     for (let arc = 0; arc < scores.length; ++arc) {
       if (scores[arc] === -Infinity) roots[arc] = Infinity;
@@ -417,21 +278,30 @@ const trees = (() => {
     return { ...graph, scores };
   };
 
-  // What is true of the trees that have all `fixed` arcs and none of the `forbidden` ones, lists of
-  // [head, dependent].  Returns { leftOut }, the words that no such tree attaches, if there is none;
-  // else { z, logZ, marginals, heads, bestProbability, entropy }, entropy in nats.
-  const solve = (whole, fixed = [], forbidden = []) => {
-    const graph = restrict(whole, fixed, forbidden), { n, single, scores } = graph, size = n + 1;
-    const missed = leftOut(graph);
-    if (missed.length) return { leftOut: missed };
-    const walk = table(n, n + 2);
+  // Z, the marginals, and the entropy in the way that takes longer but always works.
+  const sumsOf = ({ n, single, scores }) => {
+    const size = n + 1, walk = table(n, n + 2);
     for (let j = 1; j < size; ++j) {
       const row = (j - 1) * (n + 2);
       for (let i = 1; i < size; ++i) putExp(walk, row + i - 1, scores[i * size + j]);
       putExp(walk, row + n + (single ? 1 : 0), scores[j]);
     }
-    const marginals = marginalsOf(walk, n);
-    const z = takeOut({ m: walk.m.slice(), e: walk.e.slice(), columns: n + 2 }, n);
+    return {
+      z: takeOut({ m: walk.m.slice(), e: walk.e.slice(), columns: n + 2 }, n),
+      marginals: marginalsOf(walk, n),
+      carriedEntropy: () => entropyFromElimination(walk, n),
+    };
+  };
+
+  // What is true of the trees that have all `fixed` arcs and none of the `forbidden` ones, lists of
+  // [head, dependent].  Returns { leftOut }, the words that no such tree attaches, if there is none
+  // (no words, if all trees have crossing arcs); else { z, logZ, marginals, heads, bestProbability, entropy }, entropy in nats.
+  const solve = (whole, fixed = [], forbidden = []) => {
+    const graph = restrict(whole, fixed, forbidden), { n, scores } = graph, size = n + 1;
+    const missed = leftOut(graph);
+    if (missed.length) return { leftOut: missed };
+    const { z, marginals, carriedEntropy } = graph.projective ? projective.sums(graph) : sumsOf(graph);
+    if (z.m[0] === 0) return { leftOut: [] };
     const heads = bestTree(graph);
     // The best tree's share of Z, factor by factor: no large logarithms to subtract.
     const best = table(1, 1), weight = table(1, 1);
@@ -443,7 +313,7 @@ const trees = (() => {
     divide(best, 0, 1, z);
     const logBest = Math.min(toLog(best), 0), bestProbability = Math.min(toDouble(best, 0), 1);
     let { entropy, total } = entropyFromMarginals(graph, marginals, heads, logBest);
-    if (total > MOST_TO_CANCEL) entropy = entropyFromElimination(walk, n);
+    if (total > MOST_TO_CANCEL) entropy = carriedEntropy();
     return { z, logZ: toLog(z), marginals, heads, bestProbability, entropy };
   };
 
@@ -455,8 +325,8 @@ const trees = (() => {
   };
 
   // The tree with the highest expected number of right heads.
-  const minimumRisk = ({ n, single }, { marginals }) =>
-    bestTree({ n, single, scores: marginals.map((p) => (p > 0 ? p : -Infinity)) });
+  const minimumRisk = (graph, { marginals }) =>
+    bestTree({ ...graph, scores: marginals.map((p) => (p > 0 ? p : -Infinity)) });
 
   return { solve, share, minimumRisk };
 })();

@@ -1,0 +1,153 @@
+"use strict";
+// Numbers of any size, for trees.js and projective.js: a mantissa and an exponent.
+//
+// As in the library's core, nothing is ever subtracted.  Sums and products of positive numbers lose
+// no digits, however far apart the scores are.
+const numbers = (() => {
+  // A number is m * BASE^e, with 1 <= m < BASE, or m = 0.  The product of two m fits a double.  Of
+  // two numbers whose e differ by 2 or more, the smaller does not change the sum.
+  const BASE = 2 ** 256;
+  const INVERSE = 2 ** -256;
+  // log(BASE) in two parts: the first has so few digits that its multiples are exact.
+  const LOG_HIGH = 177.44567775726318;
+  const LOG_LOW = 4.6608281561706143e-7;
+
+  const table = (rows, columns) => ({
+    m: new Float64Array(rows * columns),
+    e: new Float64Array(rows * columns),
+    columns,
+  });
+
+  const put = (to, at, m, e) => {
+    if (m >= BASE) {
+      m *= INVERSE;
+      e += 1;
+    } else if (m > 0 && m < 1) {
+      m *= BASE;
+      e -= 1;
+    }
+    to.m[at] = m;
+    to.e[at] = e;
+  };
+
+  const putExp = (to, at, x) => {
+    if (x === -Infinity) return put(to, at, 0, 0);
+    const e = Math.floor(x / LOG_HIGH);
+    put(to, at, Math.exp(x - e * LOG_HIGH - e * LOG_LOW), e);
+  };
+
+  const copy = (to, at, from, begin, count) => {
+    const toM = to.m, toE = to.e, fromM = from.m, fromE = from.e;
+    for (let i = 0; i < count; ++i) {
+      toM[at + i] = fromM[begin + i];
+      toE[at + i] = fromE[begin + i];
+    }
+  };
+
+  // to[at ...] += factors[which] * from[begin ...], `count` numbers: nearly all time is spent here.
+  const addMultiple = (to, at, factors, which, from, begin, count) => {
+    const factorM = factors.m[which];
+    if (factorM === 0) return;
+    const factorE = factors.e[which];
+    const toM = to.m, toE = to.e, fromM = from.m, fromE = from.e;
+    for (let i = 0; i < count; ++i) {
+      let m = factorM * fromM[begin + i];
+      if (m === 0) continue;
+      let e = factorE + fromE[begin + i];
+      if (m >= BASE) {
+        m *= INVERSE;
+        e += 1;
+      }
+      const old = toM[at + i];
+      if (old !== 0) {
+        const apart = e - toE[at + i];
+        if (apart < -1) continue;
+        if (apart === 0) m += old;
+        else if (apart === 1) m += old * INVERSE;
+        else if (apart === -1) {
+          m = old + m * INVERSE;
+          e += 1;
+        }
+        if (m >= BASE) {
+          m *= INVERSE;
+          e += 1;
+        }
+      }
+      toM[at + i] = m;
+      toE[at + i] = e;
+    }
+  };
+
+  const ONE = table(1, 1);
+  ONE.m[0] = 1;
+
+  // The sum is good until the next one is computed.
+  const TOTAL = table(1, 1);
+  const sum = (from, begin, count) => {
+    TOTAL.m[0] = 0;
+    for (let i = 0; i < count; ++i) addMultiple(TOTAL, 0, ONE, 0, from, begin + i, 1);
+    return TOTAL;
+  };
+
+  const divide = (numbers, begin, count, by) => {
+    for (let i = begin; i < begin + count; ++i)
+      if (numbers.m[i] > 0) put(numbers, i, numbers.m[i] / by.m[0], numbers.e[i] - by.e[0]);
+  };
+
+  const multiply = (product, m, e) => put(product, 0, product.m[0] * m, product.e[0] + e);
+  const toDouble = (numbers, at) => numbers.m[at] * BASE ** numbers.e[at];
+  const toLog = (numbers) =>
+    Math.log(numbers.m[0]) + numbers.e[0] * LOG_LOW + numbers.e[0] * LOG_HIGH;
+
+  // ---- with an entropy -------------------------------------------------------------------------
+  // Each number x is a sum of products of weights; h[x] is the entropy of choosing among its terms.
+  // It is 0 for a weight; products add it, quotients subtract it, and a sum adds the entropy of the
+  // choice between its two parts.  Scores, which may be huge, do not enter.
+  const withEntropy = (numbers) => ({ ...numbers, h: new Float64Array(numbers.m.length) });
+
+  // to[at ...] += factors[which] * from[begin ...], as above.
+  const addMultipleWithEntropy = (to, at, factors, which, from, begin, count) => {
+    const factorM = factors.m[which];
+    if (factorM === 0) return;
+    const factorE = factors.e[which], factorH = factors.h[which];
+    const toM = to.m, toE = to.e, toH = to.h, fromM = from.m, fromE = from.e, fromH = from.h;
+    for (let i = 0; i < count; ++i) {
+      let m = factorM * fromM[begin + i];
+      if (m === 0) continue;
+      let e = factorE + fromE[begin + i], h = factorH + fromH[begin + i];
+      if (m >= BASE) {
+        m *= INVERSE;
+        e += 1;
+      }
+      let old = toM[at + i];
+      if (old !== 0) {
+        const apart = e - toE[at + i];
+        if (apart < -1) continue;
+        if (apart < 2) {
+          if (apart === 1) old *= INVERSE;
+          else if (apart === -1) {
+            m *= INVERSE;
+            e += 1;
+          }
+          const total = m + old, share = m / total, rest = old / total;
+          h = share * h + rest * toH[at + i];
+          if (share > 1e-18 && rest > 1e-18)
+            h -= share * Math.log(share) + rest * Math.log(rest);
+          m = total;
+          if (m >= BASE) {
+            m *= INVERSE;
+            e += 1;
+          }
+        }
+      }
+      toM[at + i] = m;
+      toE[at + i] = e;
+      toH[at + i] = h;
+    }
+  };
+
+  return {
+    table, put, putExp, copy, addMultiple, ONE, sum, divide, multiply, toDouble, toLog, withEntropy,
+    addMultipleWithEntropy,
+  };
+})();
