@@ -161,6 +161,21 @@ Batch::Batch(AnyArray scores, std::optional<Lengths> lengths, nb::int_ kind, boo
     expect_size(given_, next.entry);
 }
 
+Batch::Batch(const void* scores, bool is_float32, Index size, const std::int32_t* lengths,
+             Index count, Index repeats, TreeKind kind)
+    : kind_(kind),
+      size_(size),
+      scores_{scores, is_float32, size, 1},
+      graph_stride_(size * size),
+      repeats_(repeats),
+      caller_(Caller::xla) {
+    lengths_.reserve(static_cast<std::size_t>(count * repeats) + 1);
+    for (Index g = 0; g < count; ++g) {
+        if (lengths[g] < 1 || lengths[g] >= size) throw RefusedScores();
+        lengths_.insert(lengths_.end(), static_cast<std::size_t>(repeats), lengths[g]);
+    }
+}
+
 nb::tuple Batch::check(nb::handle values, std::optional<Lengths> lengths, nb::int_ kind,
                        bool are_weights) {
     const nb::tuple neither = nb::make_tuple(nb::none(), nb::none());
@@ -233,7 +248,8 @@ void Batch::load(const Group& group, Scratch& memory, Graph* graphs) const {
         const Index g = group.graphs[k];
         Matrices matrix = scores_;
         if (is_ragged()) matrix.row_stride = width * matrix.column_stride;
-        const Index first = is_ragged() ? first_entry(g) * matrix.column_stride : g * graph_stride_;
+        const Index first =
+            is_ragged() ? first_entry(g) * matrix.column_stride : g / repeats_ * graph_stride_;
         graphs[k] = {copy, width, n, kind_};
         const Inspection found = copy_and_clean(matrix, first, n, false, memory, copy, width);
         if (found.finding != Finding::none || judge(graphs[k], refuses_odd_) != 0) {

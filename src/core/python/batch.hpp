@@ -75,6 +75,11 @@ class Batch {
     // mistake is refused if asked for.
     Batch(AnyArray scores, std::optional<Lengths> lengths, nb::int_ kind, bool refuses_odd);
 
+    // The same from XLA, padded: `size` rows and columns for each of `lengths`, in C order.  Each
+    // graph stands `repeats` times in the batch, for as many directions of its scores.
+    Batch(const void* scores, bool is_float32, Index size, const std::int32_t* lengths, Index count,
+          Index repeats, TreeKind kind);
+
     // A checked copy of padded weights or their logarithms, unless something is wrong; and what is
     // wrong or odd, if anything is: a code (inspection.hpp, suspicion.hpp), the graph, head and
     // dependent.  Neither, if these are not arrays of floats with such shapes.
@@ -90,6 +95,8 @@ class Batch {
     // The checked copy, of `size()` rows and columns per graph.
     const double* checked() const { return checked_.get(); }
     Index size() const { return size_; }
+    Index repeats() const { return repeats_; }
+    Caller caller() const { return caller_; }
 
     // How many numbers a row of graph g has in arrays of answers, and where its row and its matrix
     // begin there; `num_rows` and `num_entries` are the sizes of such arrays.
@@ -133,18 +140,23 @@ class Batch {
     AnyArray given_;
     Matrices scores_;
     Index graph_stride_ = 0;
+    Index repeats_ = 1;
     bool refuses_odd_ = false;
+    Caller caller_ = Caller::python;
 };
 
 // Solve a batch: solve(group, graphs, workspace, interrupt) for all its groups.
 template <class Solve>
 void for_each_group(const Batch& batch, const Groups& groups, int workers, const Solve& solve) {
-    run(groups.count(), workers, [&](Index i, Workspace& workspace, const Interrupt& interrupt) {
-        const Group group = groups[i];
-        Graph graphs[graphs_at_once];
-        batch.load(group, workspace.scores, graphs);
-        return solve(group, graphs, workspace, interrupt);
-    });
+    run(
+        groups.count(), workers,
+        [&](Index i, Workspace& workspace, const Interrupt& interrupt) {
+            const Group group = groups[i];
+            Graph graphs[graphs_at_once];
+            batch.load(group, workspace.scores, graphs);
+            return solve(group, graphs, workspace, interrupt);
+        },
+        batch.caller());
 }
 
 // The same one by one: solve(g, graph, workspace, interrupt).

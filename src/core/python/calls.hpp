@@ -78,12 +78,18 @@ class SignalPoll {
     bool raised_ = false;
 };
 
+// Who calls.  Python holds the GIL, which is released meanwhile, and wants to hear of Ctrl-C.  XLA
+// (xla.cpp) calls from threads that know nothing of Python.
+enum class Caller { python, xla };
+
 // Run body(index, workspace, interrupt) for all pieces without the GIL; raise what went wrong.
 template <class Body>
-void run(Index count, int workers, const Body& body) {
+void run(Index count, int workers, const Body& body, Caller caller = Caller::python) {
     Outcome outcome;
     bool raised = false;
-    {
+    if (caller == Caller::xla) {
+        outcome = for_each(count, workers, nullptr, nullptr, body);
+    } else {
         GilReleased released;
         SignalPoll signals(released);
         outcome = for_each(count, workers, &SignalPoll::poll, &signals, body);

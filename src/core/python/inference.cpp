@@ -1,14 +1,14 @@
 // log Z, marginals, entropies and other numbers of every graph of a batch.
+#include "python/inference.hpp"
+
 #include <nanobind/stl/optional.h>
 
-#include <algorithm>
+#include <cmath>
 #include <optional>
 #include <type_traits>
 #include <vector>
 
-#include "numbers/floating_point_guard.hpp"
 #include "projective/derivation.hpp"
-#include "python/batch.hpp"
 #include "python/registration.hpp"
 
 namespace arborand {
@@ -18,43 +18,15 @@ using Answer = Contiguous<double>;
 // In float32 or float64.
 using AnyNumbers = std::optional<nb::ndarray<nb::c_contig, nb::device::cpu>>;
 
-// Where answers go that the caller wants in float32 or float64, or not at all.
-class Answers {
-  public:
-    Answers(const AnyNumbers& array, Index size) {
-        if (!array) return;
-        expect_size(*array, size);
-        data_ = array->data();
-        is_float32_ = array->dtype() == nb::dtype<float>();
-        if (!is_float32_ && array->dtype() != nb::dtype<double>()) {
-            throw std::invalid_argument("answers are in float32 or float64");
-        }
+Answers answers(const AnyNumbers& array, Index size) {
+    if (!array) return {};
+    expect_size(*array, size);
+    const bool is_float32 = array->dtype() == nb::dtype<float>();
+    if (!is_float32 && array->dtype() != nb::dtype<double>()) {
+        throw std::invalid_argument("answers are in float32 or float64");
     }
-
-    bool are_wanted() const { return data_ != nullptr; }
-    bool is_float32() const { return is_float32_; }
-    double* in_float64(Index place) const { return static_cast<double*>(data_) + place; }
-
-    void write(Index place, const double* numbers, Index count) const {
-        if (is_float32_) {
-            const ARBORAND_ISA::FloatingPointGuard guard;  // it may round elsewhere
-            std::copy_n(numbers, count, static_cast<float*>(data_) + place);
-        } else if (in_float64(place) != numbers) {
-            std::copy_n(numbers, count, in_float64(place));
-        }
-    }
-    void fill_with_zeros(Index place, Index count) const {
-        if (is_float32_) {
-            std::fill_n(static_cast<float*>(data_) + place, count, 0.0F);
-        } else {
-            std::fill_n(in_float64(place), count, 0.0);
-        }
-    }
-
-  private:
-    void* data_ = nullptr;
-    bool is_float32_ = false;
-};
+    return {array->data(), is_float32};
+}
 
 // A number for each arc of the graphs of a group: kernels write to matrices()[k][head * stride() +
 // dependent], all but column 0.
@@ -128,63 +100,6 @@ void normalise(const Batch& batch, int workers, Answer parts, Answer column_shif
                    });
 }
 
-// log Z and its gradient, the marginals.
-void log_partition(const Batch& batch, int workers, AnyNumbers values, AnyNumbers marginals,
-                   bool one_by_one) {
-    const Answers log_z(values, batch.count()), gradient(marginals, batch.num_entries());
-    const Groups groups = one_by_one ? Groups(batch.count()) : batch.groups(workers);
-    for_each_group(
-        batch, groups, workers,
-        [&](const Group& group, const Graph* graphs, Workspace& workspace,
-            const Interrupt& interrupt) {
-            // Nobody asks for the shifts.
-            Scratch& shifts = workspace.prepared.steps;
-            const std::size_t bytes = static_cast<std::size_t>(graphs->stride) * sizeof(double);
-            if (!shifts.reserve(bytes)) return Status::no_memory;
-            PartitionOutput outputs[graphs_at_once] = {};
-            for (PartitionOutput& output : outputs) {
-                output.column_shift = reinterpret_cast<double*>(shifts.memory());
-            }
-            const ArcAnswers arcs(gradient, batch, group, workspace.answers);
-            const Status status =
-                log_z.are_wanted()
-                    ? kernels->log_partition(graphs, group.count, workspace.scratch, interrupt,
-                                             outputs, arcs.matrices(), arcs.stride())
-                    : kernels->arc_marginals(graphs, group.count, workspace.scratch, interrupt,
-                                             arcs.matrices(), arcs.stride());
-            if (status != Status::ok) return status;
-            for (Index k = 0; k < group.count && log_z.are_wanted(); ++k) {
-                log_z.write(group.graphs[k], &outputs[k].log_partition, 1);
-            }
-            arcs.write();
-            return Status::ok;
-        });
-}
-
-// The entropy and its gradient.
-void entropy(const Batch& batch, int workers, AnyNumbers values, AnyNumbers gradients) {
-    const Answers entropies(values, batch.count()), gradient(gradients, batch.num_entries());
-    for_each_group(
-        batch, batch.groups(workers), workers,
-        [&](const Group& group, const Graph* graphs, Workspace& workspace,
-            const Interrupt& interrupt) {
-            const ArcAnswers arcs(gradient, batch, group, workspace.answers);
-            double found[graphs_at_once] = {};
-            const Status status =
-                gradient.are_wanted()
-                    ? kernels->entropy_gradient(graphs, group.count, workspace.scratch, interrupt,
-                                                arcs.matrices(), arcs.stride(),
-                                                entropies.are_wanted() ? found : nullptr)
-                    : kernels->entropy(graphs, group.count, workspace.scratch, interrupt, found);
-            if (status != Status::ok) return status;
-            for (Index k = 0; k < group.count && entropies.are_wanted(); ++k) {
-                entropies.write(group.graphs[k], &found[k], 1);
-            }
-            arcs.write();
-            return Status::ok;
-        });
-}
-
 // out[tree, graph] for heads[tree, graph, node].  The index of the first entry of `out` whose heads
 // are no tree, or -1 if all are.
 Index log_prob(const Batch& batch, Contiguous<const double> parts, Answer column_shift,
@@ -240,7 +155,7 @@ void solve_each(const Batch& batch, int workers, Kernel kernel, const Arguments&
 }
 
 // Such arguments: where the numbers of a graph begin in an array that has `count` of them per
-// graph, one per node, or one per arc; and the length of its rows in the last two.
+// graph, or one per node; and the length of its rows in arrays that have one per arc.
 template <class SomeArray>
 auto per_graph(const Batch& batch, const SomeArray& array, Index count = 1) {
     expect_size(array, batch.count() * count);
@@ -250,11 +165,6 @@ template <class SomeArray>
 auto per_node(const Batch& batch, const SomeArray& array) {
     expect_size(array, batch.num_rows());
     return [&batch, data = array.data()](Index g) { return data + batch.first_row(g); };
-}
-template <class SomeArray>
-auto per_arc(const Batch& batch, const SomeArray& array) {
-    expect_size(array, batch.num_entries());
-    return [&batch, data = array.data()](Index g) { return data + batch.first_entry(g); };
 }
 auto widths(const Batch& batch) {
     return [&batch](Index g) { return batch.width(g); };
@@ -273,20 +183,6 @@ class OfGroup {
   private:
     Pointer list_[graphs_at_once] = {};
 };
-
-// kernel(graphs, count, scratch, interrupt, lists of arguments(g).., the length of rows) for every
-// group; arguments are arrays that have a number per arc.
-template <class Kernel, class... Arguments>
-void solve_in_groups(const Batch& batch, int workers, Kernel kernel,
-                     const Arguments&... arguments) {
-    for_each_group(batch, batch.groups(workers), workers,
-                   [&](const Group& group, const Graph* graphs, Workspace& workspace,
-                       const Interrupt& interrupt) {
-                       return kernel(graphs, group.count, workspace.scratch, interrupt,
-                                     OfGroup<Arguments>(arguments, group)...,
-                                     batch.width(group.graphs[0]));
-                   });
-}
 
 // P(root -> dependent), and the expected steps of Wilson's walk.
 void root_marginals(const Batch& batch, int workers, Answer out, Answer expected_steps) {
@@ -320,24 +216,6 @@ void tree_surprisal(const Batch& batch, int workers, bool is_given, Contiguous<s
         per_node(batch, heads), per_graph(batch, out));
 }
 
-void arc_covariances(const Batch& batch, int workers, Contiguous<const double> direction,
-                     Answer out) {
-    solve_in_groups(batch, workers, kernels->arc_covariances, per_arc(batch, direction),
-                    per_arc(batch, out));
-}
-
-void arc_cumulants(const Batch& batch, int workers, Contiguous<const double> direction,
-                   Contiguous<const double> other, Answer out) {
-    solve_in_groups(batch, workers, kernels->arc_cumulants, per_arc(batch, direction),
-                    per_arc(batch, other), per_arc(batch, out));
-}
-
-void entropy_gradient_tangents(const Batch& batch, int workers, Contiguous<const double> direction,
-                               Answer out) {
-    solve_each(batch, workers, kernels->entropy_gradient_tangents, per_arc(batch, direction),
-               per_arc(batch, out), widths(batch));
-}
-
 // Of a single graph: out[i, j, k, l], zeros on entry.
 void joint_marginals(const Batch& batch, Array<double, 4> out) {
     const Index size = batch.width(0);
@@ -351,13 +229,178 @@ void mean_hitting_time(const Batch& batch, int workers, Answer out) {
 
 }  // namespace
 
+// log Z and its gradient, the marginals.
+void log_partition(const Batch& batch, int workers, const Answers& log_z, const Answers& gradient,
+                   bool one_by_one) {
+    const Groups groups = one_by_one ? Groups(batch.count()) : batch.groups(workers);
+    for_each_group(
+        batch, groups, workers,
+        [&](const Group& group, const Graph* graphs, Workspace& workspace,
+            const Interrupt& interrupt) {
+            // Nobody asks for the shifts.
+            Scratch& shifts = workspace.prepared.steps;
+            const std::size_t bytes = static_cast<std::size_t>(graphs->stride) * sizeof(double);
+            if (!shifts.reserve(bytes)) return Status::no_memory;
+            PartitionOutput outputs[graphs_at_once] = {};
+            for (PartitionOutput& output : outputs) {
+                output.column_shift = reinterpret_cast<double*>(shifts.memory());
+            }
+            const ArcAnswers arcs(gradient, batch, group, workspace.answers);
+            const Status status =
+                log_z.are_wanted()
+                    ? kernels->log_partition(graphs, group.count, workspace.scratch, interrupt,
+                                             outputs, arcs.matrices(), arcs.stride())
+                    : kernels->arc_marginals(graphs, group.count, workspace.scratch, interrupt,
+                                             arcs.matrices(), arcs.stride());
+            if (status != Status::ok) return status;
+            for (Index k = 0; k < group.count && log_z.are_wanted(); ++k) {
+                log_z.write(group.graphs[k], &outputs[k].log_partition, 1);
+            }
+            arcs.write();
+            return Status::ok;
+        });
+}
+
+// The entropy and its gradient.
+void entropy(const Batch& batch, int workers, const Answers& entropies, const Answers& gradient) {
+    for_each_group(
+        batch, batch.groups(workers), workers,
+        [&](const Group& group, const Graph* graphs, Workspace& workspace,
+            const Interrupt& interrupt) {
+            const ArcAnswers arcs(gradient, batch, group, workspace.answers);
+            double found[graphs_at_once] = {};
+            const Status status =
+                gradient.are_wanted()
+                    ? kernels->entropy_gradient(graphs, group.count, workspace.scratch, interrupt,
+                                                arcs.matrices(), arcs.stride(),
+                                                entropies.are_wanted() ? found : nullptr)
+                    : kernels->entropy(graphs, group.count, workspace.scratch, interrupt, found);
+            if (status != Status::ok) return status;
+            for (Index k = 0; k < group.count && entropies.are_wanted(); ++k) {
+                entropies.write(group.graphs[k], &found[k], 1);
+            }
+            arcs.write();
+            return Status::ok;
+        });
+}
+
+namespace {
+
+// Write 0 where a graph has no arc; false if another number is not finite.
+bool clean_direction(const Graph& graph, double* direction, Index stride) {
+    bool is_finite = true;
+    for (Index i = 0; i <= graph.num_words; ++i) {
+        for (Index j = 0; j <= graph.num_words; ++j) {
+            double& value = direction[i * stride + j];
+            if (graph.score(i, j) > -HUGE_VAL) {
+                is_finite &= std::isfinite(value);
+            } else {
+                value = 0.0;
+            }
+        }
+    }
+    return is_finite;
+}
+
+// kernel(graphs, count, scratch, interrupt, lists of directions.., answers, the length of rows) for
+// every group.
+template <class Kernel>
+void solve_in_directions(const Batch& batch, const Groups& groups, int workers,
+                         Directions directions, const Answers& answers, const Kernel& kernel) {
+    for_each_group(
+        batch, groups, workers,
+        [&](const Group& group, const Graph* graphs, Workspace& workspace,
+            const Interrupt& interrupt) {
+            const ArcAnswers arcs(answers, batch, group, workspace.answers);
+            const Index nodes = graphs->num_words + 1, stride = arcs.stride(),
+                        area = nodes * stride;
+            const Index count = group.count * static_cast<Index>(directions.size());
+            Scratch& memory = workspace.prepared.tables;
+            if (!memory.reserve(static_cast<std::size_t>(count * area) * sizeof(double))) {
+                return Status::no_memory;
+            }
+            double* next = reinterpret_cast<double*>(memory.memory());
+            const double* lists[2][graphs_at_once];
+            for (std::size_t d = 0; d < directions.size(); ++d) {
+                for (Index k = 0; k < group.count; ++k, next += area) {
+                    const Index g = group.graphs[k];
+                    Matrices direction = directions.begin()[d];
+                    direction.row_stride = batch.width(g);
+                    direction.copy(batch.first_entry(g), nodes, next, stride);
+                    if (!clean_direction(graphs[k], next, stride)) throw RefusedScores();
+                    lists[d][k] = next;
+                }
+            }
+            const Status status = kernel(graphs, group.count, workspace.scratch, interrupt, lists,
+                                         arcs.matrices(), stride);
+            if (status == Status::ok) arcs.write();
+            return status;
+        });
+}
+
+}  // namespace
+
+void arc_covariances(const Batch& batch, int workers, Directions directions,
+                     const Answers& answers) {
+    solve_in_directions(
+        batch, batch.groups(workers), workers, directions, answers,
+        [](const Graph* graphs, Index count, Scratch& scratch, const Interrupt& interrupt,
+           const auto& lists, double* const* covariances, Index stride) {
+            return kernels->arc_covariances(graphs, count, scratch, interrupt, lists[0],
+                                            covariances, stride);
+        });
+}
+
+void arc_cumulants(const Batch& batch, int workers, Directions directions, const Answers& answers) {
+    solve_in_directions(
+        batch, batch.groups(workers), workers, directions, answers,
+        [](const Graph* graphs, Index count, Scratch& scratch, const Interrupt& interrupt,
+           const auto& lists, double* const* cumulants, Index stride) {
+            return kernels->arc_cumulants(graphs, count, scratch, interrupt, lists[0], lists[1],
+                                          cumulants, stride);
+        });
+}
+
+void entropy_gradient_tangents(const Batch& batch, int workers, Directions directions,
+                               const Answers& answers) {
+    solve_in_directions(batch, Groups(batch.count()), workers, directions, answers,
+                        [](const Graph* graphs, Index, Scratch& scratch, const Interrupt& interrupt,
+                           const auto& lists, double* const* tangents, Index stride) {
+                            return kernels->entropy_gradient_tangents(
+                                graphs[0], scratch, interrupt, lists[0][0], tangents[0], stride);
+                        });
+}
+
+namespace {
+
+// A direction of an array that is laid out as the answers are.
+Matrices direction_of(const Batch& batch, const Contiguous<const double>& array) {
+    expect_size(array, batch.num_entries());
+    return {array.data(), false, 0, 1};
+}
+
+}  // namespace
+
 void register_inference(nb::module_& m) {
     m.def("normalise", &normalise, nb::arg("batch"), nb::arg("workers"), nb::arg("parts"),
           nb::arg("column_shift"));
-    m.def("log_partition", &log_partition, nb::arg("batch"), nb::arg("workers"),
-          nb::arg("values").none(), nb::arg("marginals").none(), nb::arg("one_by_one") = false);
-    m.def("entropy", &entropy, nb::arg("batch"), nb::arg("workers"), nb::arg("values").none(),
-          nb::arg("gradients").none());
+    m.def(
+        "log_partition",
+        [](const Batch& batch, int workers, AnyNumbers values, AnyNumbers marginals,
+           bool one_by_one) {
+            log_partition(batch, workers, answers(values, batch.count()),
+                          answers(marginals, batch.num_entries()), one_by_one);
+        },
+        nb::arg("batch"), nb::arg("workers"), nb::arg("values").none(), nb::arg("marginals").none(),
+        nb::arg("one_by_one") = false);
+    m.def(
+        "entropy",
+        [](const Batch& batch, int workers, AnyNumbers values, AnyNumbers gradients) {
+            entropy(batch, workers, answers(values, batch.count()),
+                    answers(gradients, batch.num_entries()));
+        },
+        nb::arg("batch"), nb::arg("workers"), nb::arg("values").none(),
+        nb::arg("gradients").none());
     m.def("log_prob", &log_prob, nb::arg("batch"), nb::arg("parts"), nb::arg("column_shift"),
           nb::arg("heads"), nb::arg("out"));
     m.def("are_projective", &are_projective, nb::arg("heads"), nb::arg("out"));
@@ -367,12 +410,30 @@ void register_inference(nb::module_& m) {
           nb::arg("out"));
     m.def("tree_surprisal", &tree_surprisal, nb::arg("batch"), nb::arg("workers"),
           nb::arg("is_given"), nb::arg("heads"), nb::arg("out"));
-    m.def("arc_covariances", &arc_covariances, nb::arg("batch"), nb::arg("workers"),
-          nb::arg("direction"), nb::arg("out"));
-    m.def("arc_cumulants", &arc_cumulants, nb::arg("batch"), nb::arg("workers"),
-          nb::arg("direction"), nb::arg("other"), nb::arg("out"));
-    m.def("entropy_gradient_tangents", &entropy_gradient_tangents, nb::arg("batch"),
-          nb::arg("workers"), nb::arg("direction"), nb::arg("out"));
+    m.def(
+        "arc_covariances",
+        [](const Batch& batch, int workers, Contiguous<const double> direction, AnyNumbers out) {
+            arc_covariances(batch, workers, {direction_of(batch, direction)},
+                            answers(out, batch.num_entries()));
+        },
+        nb::arg("batch"), nb::arg("workers"), nb::arg("direction"), nb::arg("out"));
+    m.def(
+        "arc_cumulants",
+        [](const Batch& batch, int workers, Contiguous<const double> direction,
+           Contiguous<const double> other, AnyNumbers out) {
+            arc_cumulants(batch, workers,
+                          {direction_of(batch, direction), direction_of(batch, other)},
+                          answers(out, batch.num_entries()));
+        },
+        nb::arg("batch"), nb::arg("workers"), nb::arg("direction"), nb::arg("other"),
+        nb::arg("out"));
+    m.def(
+        "entropy_gradient_tangents",
+        [](const Batch& batch, int workers, Contiguous<const double> direction, AnyNumbers out) {
+            entropy_gradient_tangents(batch, workers, {direction_of(batch, direction)},
+                                      answers(out, batch.num_entries()));
+        },
+        nb::arg("batch"), nb::arg("workers"), nb::arg("direction"), nb::arg("out"));
     m.def("joint_marginals", &joint_marginals, nb::arg("batch"), nb::arg("out"));
     m.def("mean_hitting_time", &mean_hitting_time, nb::arg("batch"), nb::arg("workers"),
           nb::arg("out"));

@@ -16,4 +16,5 @@ NB_MODULE(_core, m) {
     arborand::register_distinct_trees(m);
     arborand::register_best_trees(m);
     arborand::register_sparse(m);
+    arborand::register_xla(m);
 }

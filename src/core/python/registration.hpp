@@ -14,5 +14,6 @@ void register_sampling(nb::module_& m);
 void register_distinct_trees(nb::module_& m);
 void register_best_trees(nb::module_& m);
 void register_sparse(nb::module_& m);
+void register_xla(nb::module_& m);
 
 }  // namespace arborand

@@ -1,4 +1,6 @@
 // Draws with replacement from every graph of a batch.
+#include "python/sampling.hpp"
+
 #include <nanobind/stl/tuple.h>
 
 #include <algorithm>
@@ -7,95 +9,10 @@
 #include <tuple>
 #include <vector>
 
-#include "python/batch.hpp"
 #include "python/registration.hpp"
 
 namespace arborand {
 namespace {
-
-// Which draws of which method, and how (types/requests.hpp).
-struct Draws {
-    Method method;
-    StreamKey key;
-    std::uint64_t first_graph, first_draw;
-    DrawRule rule;
-
-    Status prepare(const Graph& graph, Prepared& prepared, Scratch& scratch,
-                   const Interrupt& interrupt) const {
-        return kernels->prepare(graph, method, rule, prepared, scratch, interrupt);
-    }
-
-    // Draws first_draw + first ... from graph g, which reads the streams of graph first_graph + g.
-    Status draw(const Prepared& prepared, Index g, Index first, Index count, std::int32_t* heads,
-                Index stride, Workspace& workspace, const Interrupt& interrupt,
-                SampleCounts& counts) const {
-        const DrawRange range{first_graph + static_cast<std::uint64_t>(g),
-                              first_draw + static_cast<std::uint64_t>(first), count};
-        return kernels->draw(prepared, key, range, heads, stride, workspace.scratch, interrupt,
-                             counts);
-    }
-};
-
-// Draw trees: heads[draw, graph, node].  Counts, one row for the whole call: those of SampleCounts.
-std::tuple<std::int64_t, std::int64_t, std::int64_t, std::int64_t> sample(
-    const Batch& batch, int workers, int method, std::uint64_t key0, std::uint64_t key1,
-    std::uint64_t first_graph, std::uint64_t first_draw, std::int64_t step_budget,
-    Contiguous<std::int32_t> heads, int pops, bool trusts_double) {
-    const Index stride = batch.num_rows();
-    const Index num_draws = num_trees(heads, stride);
-    const Draws draws{static_cast<Method>(method),
-                      {{key0, key1}},
-                      first_graph,
-                      first_draw,
-                      {step_budget, static_cast<Pops>(pops), trusts_double}};
-    std::atomic<std::int64_t> steps{0}, walks{0}, ancestral{0}, beyond_double{0};
-
-    const auto draw = [&](Index g, Index first, Index count, const Prepared& prepared,
-                          Workspace& workspace, const Interrupt& interrupt) {
-        SampleCounts counts;
-        std::int32_t* const target = heads.data() + first * stride + batch.first_row(g);
-        const Status status =
-            draws.draw(prepared, g, first, count, target, stride, workspace, interrupt, counts);
-        const Index num_nodes = batch.num_words(g) + 1;
-        for (Index i = 0; i < count; ++i) {
-            std::fill(target + i * stride + num_nodes, target + i * stride + batch.width(g), -1);
-        }
-        steps += counts.steps;
-        walks += counts.walks;
-        ancestral += counts.ancestral;
-        beyond_double += counts.beyond_double;
-        return status;
-    };
-
-    if (batch.count() >= 2 * workers || workers == 1) {
-        for_each_graph(
-            batch, workers,
-            [&](Index g, const Graph& graph, Workspace& workspace, const Interrupt& interrupt) {
-                const Status status =
-                    draws.prepare(graph, workspace.prepared, workspace.scratch, interrupt);
-                if (status != Status::ok) return status;
-                return draw(g, 0, num_draws, workspace.prepared, workspace, interrupt);
-            });
-    } else {
-        // Few graphs: prepare one after the other, and share out the draws of each.
-        constexpr Index draws_at_once = 64;
-        for (Index g = 0; g < batch.count(); ++g) {
-            Workspace shared;
-            run(1, 1, [&](Index, Workspace&, const Interrupt& interrupt) {
-                return draws.prepare(batch.load(g, shared.scores), shared.prepared, shared.scratch,
-                                     interrupt);
-            });
-            const Index num_pieces = (num_draws + draws_at_once - 1) / draws_at_once;
-            run(num_pieces, workers,
-                [&](Index piece, Workspace& workspace, const Interrupt& interrupt) {
-                    const Index first = piece * draws_at_once;
-                    const Index count = std::min(num_draws - first, draws_at_once);
-                    return draw(g, first, count, shared.prepared, workspace, interrupt);
-                });
-        }
-    }
-    return {steps.load(), walks.load(), ancestral.load(), beyond_double.load()};
-}
 
 // The heads of words alone, without gaps, from rows of `width`.
 template <class Head>
@@ -164,11 +81,83 @@ void sample_with_log_prob(const Batch& batch, int workers, int method, std::uint
 
 }  // namespace
 
+SampleCounts sample(const Batch& batch, int workers, const Draws& draws, Index num_draws,
+                    std::int32_t* heads) {
+    const Index stride = batch.num_rows();
+    std::atomic<std::int64_t> steps{0}, walks{0}, ancestral{0}, beyond_double{0};
+
+    const auto draw = [&](Index g, Index first, Index count, const Prepared& prepared,
+                          Workspace& workspace, const Interrupt& interrupt) {
+        SampleCounts counts;
+        std::int32_t* const target = heads + first * stride + batch.first_row(g);
+        const Status status =
+            draws.draw(prepared, g, first, count, target, stride, workspace, interrupt, counts);
+        const Index num_nodes = batch.num_words(g) + 1;
+        for (Index i = 0; i < count; ++i) {
+            std::fill(target + i * stride + num_nodes, target + i * stride + batch.width(g), -1);
+        }
+        steps += counts.steps;
+        walks += counts.walks;
+        ancestral += counts.ancestral;
+        beyond_double += counts.beyond_double;
+        return status;
+    };
+
+    if (batch.count() >= 2 * workers || workers == 1) {
+        for_each_graph(
+            batch, workers,
+            [&](Index g, const Graph& graph, Workspace& workspace, const Interrupt& interrupt) {
+                const Status status =
+                    draws.prepare(graph, workspace.prepared, workspace.scratch, interrupt);
+                if (status != Status::ok) return status;
+                return draw(g, 0, num_draws, workspace.prepared, workspace, interrupt);
+            });
+    } else {
+        // Few graphs: prepare one after the other, and share out the draws of each.
+        constexpr Index draws_at_once = 64;
+        for (Index g = 0; g < batch.count(); ++g) {
+            Workspace shared;
+            run(
+                1, 1,
+                [&](Index, Workspace&, const Interrupt& interrupt) {
+                    return draws.prepare(batch.load(g, shared.scores), shared.prepared,
+                                         shared.scratch, interrupt);
+                },
+                batch.caller());
+            const Index num_pieces = (num_draws + draws_at_once - 1) / draws_at_once;
+            run(
+                num_pieces, workers,
+                [&](Index piece, Workspace& workspace, const Interrupt& interrupt) {
+                    const Index first = piece * draws_at_once;
+                    const Index count = std::min(num_draws - first, draws_at_once);
+                    return draw(g, first, count, shared.prepared, workspace, interrupt);
+                },
+                batch.caller());
+        }
+    }
+    return {steps.load(), walks.load(), ancestral.load(), beyond_double.load()};
+}
+
 void register_sampling(nb::module_& m) {
-    m.def("sample", &sample, nb::arg("batch"), nb::arg("workers"), nb::arg("method"),
-          nb::arg("key0"), nb::arg("key1"), nb::arg("first_graph"), nb::arg("first_draw"),
-          nb::arg("step_budget"), nb::arg("heads"), nb::arg("pops") = 0,
-          nb::arg("trusts_double") = true);
+    // Counts, one row for the whole call: those of SampleCounts.
+    m.def(
+        "sample",
+        [](const Batch& batch, int workers, int method, std::uint64_t key0, std::uint64_t key1,
+           std::uint64_t first_graph, std::uint64_t first_draw, std::int64_t step_budget,
+           Contiguous<std::int32_t> heads, int pops, bool trusts_double) {
+            const Draws draws{static_cast<Method>(method),
+                              {{key0, key1}},
+                              first_graph,
+                              first_draw,
+                              {step_budget, static_cast<Pops>(pops), trusts_double}};
+            const SampleCounts counts =
+                sample(batch, workers, draws, num_trees(heads, batch.num_rows()), heads.data());
+            return std::make_tuple(counts.steps, counts.walks, counts.ancestral,
+                                   counts.beyond_double);
+        },
+        nb::arg("batch"), nb::arg("workers"), nb::arg("method"), nb::arg("key0"), nb::arg("key1"),
+        nb::arg("first_graph"), nb::arg("first_draw"), nb::arg("step_budget"), nb::arg("heads"),
+        nb::arg("pops") = 0, nb::arg("trusts_double") = true);
     m.def("sample_with_log_prob", &sample_with_log_prob, nb::arg("batch"), nb::arg("workers"),
           nb::arg("method"), nb::arg("key0"), nb::arg("key1"), nb::arg("first_graph"),
           nb::arg("first_draw"), nb::arg("heads"), nb::arg("log_prob"));
