@@ -127,6 +127,7 @@ CONTENTS = {
             "Estimate expectations </docs/estimators>",
             "Make pictures </docs/pictures>",
             "Use it in torch </docs/torch>",
+            "Use it in JAX </docs/jax>",
             "Train a parser </docs/training>",
         ],
         "Reference": [
@@ -158,6 +159,7 @@ CONTENTS = {
             "/docs/api/evaluation",
             "/docs/api/estimators",
             "/docs/api/torch",
+            "/docs/api/jax",
             "/docs/api/pictures",
             "/docs/api/formats",
             "/docs/api/corpus",

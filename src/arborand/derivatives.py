@@ -619,12 +619,18 @@ OPERATIONS = {
             infinite="kl_divergence{} is infinite, and has no derivative: the first distribution "
             "has trees that the second does not allow",
         ),
-        # Numbers as they are, unless something is wrong: that is seen when the operation runs.
+        # Numbers as they are, unless something is wrong: that is seen when the operation runs, or a
+        # derivative of it alone.
         Operation(
             "checked",
             Answer.ENTRY,
             _checked,
-            {"numbers": Direction(lambda to, v, *rest: v, is_linear=True), "is_wrong": None},
+            {
+                "numbers": Direction(
+                    lambda to, v, numbers, *rest: to.checked(v, *rest), is_linear=True
+                ),
+                "is_wrong": None,
+            },
             lengths=(),
             rest={"message": str},
         ),

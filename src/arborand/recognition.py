@@ -56,7 +56,7 @@ def foreign_object(value: object) -> str | None:
     if "jax.Tracer" in families:
         return (
             "is a tracer of JAX, which has no numbers while a function is compiled or "
-            "differentiated: call arborand through jax.pure_callback (docs/is_my_input_right.md)"
+            "differentiated: use the classes of the same names in arborand.jax"
         )
     return _unreadable_tensor(value) if "torch.Tensor" in families else None
 

@@ -9,11 +9,11 @@ import pytest
 import arborand
 
 PACKAGE = Path(arborand.__file__).parent
-# What needs torch is run by tests/fronts/torch, and not even imported here.
+# What needs torch or JAX is run by tests/fronts, and not even imported here.
 MODULES = [
     ".".join(("arborand", *path.with_suffix("").parts)).removesuffix(".__init__")
     for path in sorted(path.relative_to(PACKAGE) for path in PACKAGE.rglob("*.py"))
-    if path.parts[0] != "torch"
+    if path.parts[0] not in ("jax", "torch")
 ]
 
 

@@ -1,0 +1,92 @@
+"""Docstrings are run, and the reference, which is written by hand, has every public name."""
+
+import doctest
+import importlib
+import pkgutil
+import subprocess
+import sys
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import pytest
+
+import arborand.jax
+from arborand.jax import TreeDistribution, estimators
+
+ROOT = Path(__file__).parents[3]
+REFERENCE = (ROOT / "docs" / "api" / "jax.md").read_text(encoding="utf-8")
+MODULES = [
+    "arborand.jax",
+    *(info.name for info in pkgutil.walk_packages(arborand.jax.__path__, "arborand.jax.")),
+]
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_examples_do_what_they_say(name):
+    module = importlib.import_module(name)
+    outcome = doctest.testmod(module, extraglobs={"jax": jax, "jnp": jnp})
+    assert outcome.failed == 0
+    shown = ">>> " in Path(module.__file__).read_text(encoding="utf-8")
+    assert (outcome.attempted > 0) == shown
+
+
+@pytest.mark.parametrize("name", arborand.jax.__all__)
+def test_every_public_name_is_in_the_reference(name):
+    assert f"`{name}" in REFERENCE
+
+
+@pytest.mark.parametrize("name", [name for name in vars(TreeDistribution) if name[0] != "_"])
+def test_every_method_is_in_the_reference(name):
+    assert f"`{name}" in REFERENCE
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        name
+        for name, value in vars(estimators).items()
+        if getattr(value, "__module__", "") == "arborand.jax.estimators" and name[0] != "_"
+    ],
+)
+def test_every_estimator_is_in_the_reference(name):
+    assert f"`{name}" in REFERENCE
+
+
+def test_the_package_never_imports_the_front():
+    code = "import sys, arborand, arborand.estimators; print('jax' in sys.modules)"
+    answer = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    assert answer.stdout.strip() == "False"
+
+
+USERS_FILE = """
+import jax
+from jax import Array
+from typing_extensions import assert_type
+
+from arborand.jax import BestTrees, DependencyTrees, Draws, SpanningTrees
+from arborand.jax.estimators import expectation, relaxed_sample
+
+
+def loss(scores: Array, gold: Array, lengths: Array, key: Array) -> Array:
+    trees = DependencyTrees(scores, lengths=lengths, workers=2)
+    assert_type(trees.condition(heads=gold), DependencyTrees)
+    assert_type(trees[0], DependencyTrees)
+    assert_type(trees.sample_without_replacement(key, 3), Draws)
+    assert_type(trees.best_trees(2), BestTrees)
+    assert_type(trees.best_tree(), Array)
+    assert_type(trees.cross_entropy(SpanningTrees(scores)), Array)
+    assert_type(expectation(trees, lambda heads: (heads == 0).sum(-1) * 1.0, key, 4), Array)
+    assert_type(relaxed_sample(trees, key, (2,), temperature=0.5), Array)
+    return trees.entropy() - trees.log_prob(gold)
+"""
+
+
+def test_a_users_file_passes_mypy_strict(tmp_path):
+    path = tmp_path / "users_file.py"
+    path.write_text(USERS_FILE, encoding="utf-8")
+    mypy = [sys.executable, "-m", "mypy", "--strict", "--cache-dir", str(tmp_path / "cache")]
+    answer = subprocess.run([*mypy, str(path)], capture_output=True, text=True, check=False)
+    assert answer.returncode == 0, answer.stdout + answer.stderr
