@@ -123,15 +123,9 @@ def loss_of(
         return -trees.log_prob(batch.heads) - reward
     if objective == "risk":
         if options.num_draws:
-            return torch.stack([estimated_risk(*one, options) for one in each(trees, batch)])
+            return estimated_risk(trees, batch.heads, options)
         return batch.lengths - trees.expectation(arc_indicators(batch.heads))
-    return trees.log_partition() - trees.condition(heads=batch.heads).log_partition()
-
-
-def each(trees: DependencyTrees, batch: Batch) -> Iterable[tuple[DependencyTrees, Tensor]]:
-    """Take a batch apart."""
-    for i, m in enumerate((batch.lengths + 1).tolist()):
-        yield DependencyTrees(trees.log_weights[i, :m, :m]), batch.heads[i, :m]
+    return -trees.log_evidence(heads=batch.heads)
 
 
 def estimated_risk(trees: DependencyTrees, heads: Tensor, options: argparse.Namespace) -> Tensor:

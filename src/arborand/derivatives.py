@@ -1,9 +1,9 @@
-r"""What every front (torch, JAX) computes from scores, and how each computation is differentiated.
+"""One table for every front (torch, JAX): what is computed, and how it is differentiated.
 
-A front makes an operation of its framework from each entry of :data:`OPERATIONS`.  Values are
-computed by NumPy and the core.  Derivatives are other operations of the table, so that nothing here
-knows a framework, and no derivative needs a tape.  With s the scores, P the marginals and v a
-direction of the scores:
+A front makes an operation of its framework from each entry of :data:`OPERATIONS`.  Values come from
+:mod:`arborand.values`, which also says what arguments there are.  Derivatives are other
+operations of the table, so that nothing here knows a framework, and no derivative needs a tape.
+With s the scores, P the marginals and v a direction of the scores:
 
     log Z            ->  P
     P                ->  Hess v, the covariances of arcs with a sum over arcs
@@ -16,11 +16,6 @@ direction of the scores:
 
 All these second and third derivatives are symmetric, so that one computation serves both modes.
 Where the chain ends, an error is raised.
-
-Every operation takes its arrays, then the lengths of its graphs, then what is no array: the kinds
-of their trees as integers of :class:`~arborand.kinds.TreeKind`, and a number of threads.  Scores
-are float32 or float64, and so are the answers.  Leading axes are those of the batch, and lengths
-may be None.
 """
 
 from __future__ import annotations
@@ -30,29 +25,18 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Protocol
 
-import numpy as np
-
-from arborand import _core, conditioning, divergence, expectations, inference
-from arborand.conditioning import Condition
-from arborand.kinds import TreeKind
-from arborand.trees import not_a_tree
-from arborand.validation import check_log_weights
+from arborand import expectations, inference, values
+from arborand.values import NEAR_ONE, graphs_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from numpy.typing import NDArray
+    from arborand.values import Values
 
-    from arborand.validation import Graphs
-
-    Values = NDArray[Any]
-    Lengths = NDArray[Any] | None
+__all__ = ["OPERATIONS", "Answer", "Front", "Operation", "Refused", "along", "graphs_of"]
 
 # An array of whatever framework.
 Array = Any
-
-# How near to 1 an order of a Renyi entropy counts as 1 for its gradient.
-_NEAR_ONE = 1e-6
 
 
 class Front(Protocol):
@@ -297,177 +281,6 @@ class Operation:
         return front.checked(numbers, answer == math.inf, self.infinite)
 
 
-# ---- values
-
-
-def graphs_of(log_weights: Values, lengths: Lengths, kind: int) -> Graphs:
-    """Let scores through the gate of the library: errors on values are raised here."""
-    return check_log_weights(log_weights, lengths, kind=TreeKind(kind))
-
-
-def _at_once(
-    compute: Callable[..., None],
-) -> tuple[Callable[..., Values], Callable[..., tuple[Values, Values]]]:
-    """Let the core look at scores and compute a number per graph; and with it, its gradient.
-
-    The scores are read where they are, and the answers written where they stay.  If the core finds
-    anything wrong, the gate is asked what it is.
-    """
-
-    def into(
-        answers: tuple[Values | None, Values | None],
-        scores: Values,
-        lengths: Lengths,
-        kind: int,
-        workers: int,
-    ) -> None:
-        num_words = None if lengths is None else np.ascontiguousarray(lengths, np.int64)
-        try:
-            compute(_core.Batch(scores, num_words, kind), workers, *answers)
-        except _core.RefusedScores:
-            graphs_of(scores, lengths, kind)
-            raise RuntimeError("log_weights were changed while they were read") from None
-
-    def value(log_weights: Values, *rest: Any) -> Values:
-        scores = np.ascontiguousarray(log_weights)
-        answer = np.empty(scores.shape[:-2], scores.dtype)
-        into((answer, None), scores, *rest)
-        return answer
-
-    def value_and_gradient(log_weights: Values, *rest: Any) -> tuple[Values, Values]:
-        scores = np.ascontiguousarray(log_weights)
-        answers = np.empty(scores.shape[:-2], scores.dtype), np.empty_like(scores)
-        into(answers, scores, *rest)
-        return answers
-
-    return value, value_and_gradient
-
-
-_log_partition, _log_partition_with_gradient = _at_once(_core.log_partition)
-_entropy, _entropy_with_gradient = _at_once(_core.entropy)
-
-
-def _over_arcs(compute: Callable[..., NDArray[np.float64]]) -> Callable[..., Values]:
-    """Compute a number per arc, in some directions of the scores."""
-
-    def answer(log_weights: Values, *rest: Any) -> Values:
-        *directions, lengths, kind, workers = rest
-        graphs = graphs_of(log_weights, lengths, kind)
-        checked = [_direction(direction, graphs) for direction in directions]
-        found = compute(graphs, *checked, workers)
-        return found.reshape(log_weights.shape).astype(log_weights.dtype, copy=False)
-
-    return answer
-
-
-def _direction(direction: Values, graphs: Graphs) -> NDArray[np.float64]:
-    try:
-        return expectations.check_arc_values(direction, "direction", graphs)
-    except ValueError as error:
-        raise ValueError(
-            f"{error}; if this was asked for a derivative, what was differentiated is infinite"
-        ) from None
-
-
-def _log_prob(
-    log_weights: Values, heads: Values, lengths: Lengths, kind: int, workers: int
-) -> Values:
-    graphs = graphs_of(log_weights, lengths, kind)
-    shape = np.broadcast_shapes(heads.shape[:-1], graphs.batch_shape)
-    trees = np.broadcast_to(heads, (*shape, graphs.size))
-    # A row of -1 stands for a tree that does not exist, where there are fewer than were asked for.
-    is_missing = np.asarray((trees < 0).all(-1))
-    if is_missing.any():
-        node, last = np.arange(graphs.size), graphs.lengths.reshape(*graphs.batch_shape, 1)
-        some_tree = np.where((node > 0) & (node <= last), 0, -1)
-        trees = np.where(is_missing[..., None], some_tree, trees)
-    normaliser = inference.normalise(graphs, workers)
-    answer, first_bad = inference.log_prob_if_trees(graphs, normaliser, trees)
-    if first_bad >= 0:
-        index = tuple(int(i) for i in np.unravel_index(first_bad, shape))
-        own = index[len(shape) - heads.ndim + 1 :]  # without the axes that were broadcast
-        own = tuple(i if n > 1 else 0 for i, n in zip(own, heads.shape, strict=False))
-        num_words = int(graphs.lengths[first_bad % len(graphs)])
-        raise not_a_tree(trees[index], num_words, own, "value")
-    answer[is_missing] = -np.inf
-    return answer.astype(log_weights.dtype, copy=False)
-
-
-def _log_evidence(
-    log_weights: Values, allowed: Values, lengths: Lengths, kind: int, workers: int
-) -> Values:
-    graphs = graphs_of(log_weights, lengths, kind)
-    asked = Condition(allowed=allowed.reshape(-1, graphs.size, graphs.size))
-    normaliser = inference.normalise(graphs, workers)
-    answer = np.asarray(conditioning.log_evidence(graphs, normaliser, asked, workers))
-    return answer.astype(log_weights.dtype, copy=False)
-
-
-def _renyi_entropy(
-    log_weights: Values, lengths: Lengths, kind: int, workers: int, order: float
-) -> Values:
-    graphs = graphs_of(log_weights, lengths, kind)
-    answer = np.asarray(inference.renyi_entropy(graphs, order, workers))
-    return answer.astype(log_weights.dtype, copy=False)
-
-
-def _renyi_entropy_gradient(
-    log_weights: Values, lengths: Lengths, kind: int, workers: int, order: float
-) -> Values:
-    r"""Compute a / (1 - a) times (P of the scores times a, less P), with a the order.
-
-    Near a = 1 that is a quotient of small differences.  There the derivative of P in the middle
-    takes its place, which is that of the entropy.  At the limit, both are right to about 1e-8 P(e).
-    """
-    graphs = graphs_of(log_weights, lengths, kind)
-    if order == 0.0:
-        answer = np.zeros(log_weights.shape)
-    elif abs(order - 1.0) < _NEAR_ONE:
-        middle = 0.5 * (order + 1.0)
-        gradient = inference.entropy_gradient(_sharpened(graphs, middle), workers)
-        answer = order / middle * gradient
-    else:
-        sharpened = inference.arc_marginals(_sharpened(graphs, order), workers)
-        answer = order / (1.0 - order) * (sharpened - inference.arc_marginals(graphs, workers))
-    return answer.astype(log_weights.dtype, copy=False)
-
-
-def _sharpened(graphs: Graphs, factor: float) -> Graphs:
-    """Multiply scores, less the largest of each column, by a factor."""
-    scores = graphs.log_weights
-    largest = scores.max(axis=1, keepdims=True)
-    with np.errstate(invalid="ignore", over="ignore"):
-        products = np.maximum(factor * (scores - largest), np.finfo(np.float64).min)
-    return graphs.with_log_weights(np.where(graphs.has_arc, products, -np.inf))
-
-
-def _kl_divergence(
-    log_weights: Values,
-    other: Values,
-    lengths: Lengths,
-    other_lengths: Lengths,
-    kind: int,
-    other_kind: int,
-    workers: int,
-) -> Values:
-    graphs = graphs_of(log_weights, lengths, kind)
-    other_graphs = graphs_of(other, other_lengths, other_kind)
-    if not np.array_equal(graphs.lengths, other_graphs.lengths):
-        raise ValueError(
-            "the graphs of the two distributions differ in length: kl_divergence compares graphs "
-            "of the same number of words"
-        )
-    answer = np.asarray(divergence.kl_divergence(graphs, other_graphs, workers))
-    return answer.astype(np.promote_types(log_weights.dtype, other.dtype), copy=False)
-
-
-def _checked(numbers: Values, is_wrong: Values, message: str) -> Values:
-    wrong = np.argwhere(is_wrong)
-    if len(wrong):
-        raise ValueError(message.format(list(map(int, wrong[0])) or ""))
-    return numbers
-
-
 # ---- derivatives that are more than another operation
 
 
@@ -497,7 +310,7 @@ def _renyi_direction(front: Front, direction: Array, log_weights: Array, *rest: 
     *graph, order = rest
     if order == 0.0:
         return 0.0 * front.arc_covariances(log_weights, direction, *graph)
-    if abs(order - 1.0) < _NEAR_ONE:
+    if abs(order - 1.0) < NEAR_ONE:
         middle = 0.5 * (order + 1.0)
         return order * front.entropy_gradient_tangents(middle * log_weights, direction, *graph)
     sharpened = front.arc_covariances(order * log_weights, direction, *graph)
@@ -513,19 +326,19 @@ OPERATIONS = {
         Operation(
             "log_partition",
             Answer.GRAPH,
-            _log_partition,
-            {"log_weights": Gradient("arc_marginals", _log_partition_with_gradient)},
+            values.log_partition,
+            {"log_weights": Gradient("arc_marginals", values.log_partition_with_gradient)},
         ),
         Operation(
             "arc_marginals",
             Answer.ARC,
-            _over_arcs(inference.arc_marginals),
+            values.over_arcs(inference.arc_marginals),
             {"log_weights": Direction(lambda to, v, s, *rest: to.arc_covariances(s, v, *rest))},
         ),
         Operation(
             "arc_covariances",
             Answer.ARC,
-            _over_arcs(expectations.arc_covariances),
+            values.over_arcs(expectations.arc_covariances),
             {
                 "log_weights": Direction(
                     lambda to, w, s, v, *rest: to.arc_cumulants(s, v, w, *rest)
@@ -538,7 +351,7 @@ OPERATIONS = {
         Operation(
             "arc_cumulants",
             Answer.ARC,
-            _over_arcs(expectations.arc_cumulants),
+            values.over_arcs(expectations.arc_cumulants),
             {
                 "log_weights": Refused("log Z is differentiated for the fourth time"),
                 "direction": Direction(
@@ -552,13 +365,13 @@ OPERATIONS = {
         Operation(
             "entropy",
             Answer.GRAPH,
-            _entropy,
-            {"log_weights": Gradient("entropy_gradient", _entropy_with_gradient)},
+            values.entropy,
+            {"log_weights": Gradient("entropy_gradient", values.entropy_with_gradient)},
         ),
         Operation(
             "entropy_gradient",
             Answer.ARC,
-            _over_arcs(inference.entropy_gradient),
+            values.over_arcs(inference.entropy_gradient),
             {
                 "log_weights": Direction(
                     lambda to, v, s, *rest: to.entropy_gradient_tangents(s, v, *rest)
@@ -568,7 +381,7 @@ OPERATIONS = {
         Operation(
             "entropy_gradient_tangents",
             Answer.ARC,
-            _over_arcs(expectations.entropy_gradient_tangents),
+            values.over_arcs(expectations.entropy_gradient_tangents),
             {
                 "log_weights": Refused("the entropy is differentiated for the third time"),
                 "direction": Direction(
@@ -580,35 +393,35 @@ OPERATIONS = {
         Operation(
             "renyi_entropy",
             Answer.GRAPH,
-            _renyi_entropy,
+            values.renyi_entropy,
             {"log_weights": Gradient("renyi_entropy_gradient")},
             rest={"kind": int, "workers": int, "order": float},
         ),
         Operation(
             "renyi_entropy_gradient",
             Answer.ARC,
-            _renyi_entropy_gradient,
+            values.renyi_entropy_gradient,
             {"log_weights": Direction(_renyi_direction)},
             rest={"kind": int, "workers": int, "order": float},
         ),
         Operation(
             "log_prob",
             Answer.TREE,
-            _log_prob,
+            values.log_prob,
             {"log_weights": ArcsOfTrees(), "heads": None},
             keeps_answer=True,
         ),
         Operation(
             "log_evidence",
             Answer.GRAPH,
-            _log_evidence,
+            values.log_evidence,
             {"log_weights": Gradient(_evidence_gradient), "allowed": None},
             keeps_answer=True,
         ),
         Operation(
             "kl_divergence",
             Answer.GRAPH,
-            _kl_divergence,
+            values.kl_divergence,
             {
                 "log_weights": Gradient(_divergence_in_first),
                 "other": Gradient(_divergence_in_second),
@@ -624,7 +437,7 @@ OPERATIONS = {
         Operation(
             "checked",
             Answer.ENTRY,
-            _checked,
+            values.checked,
             {
                 "numbers": Direction(
                     lambda to, v, numbers, *rest: to.checked(v, *rest), is_linear=True

@@ -23,7 +23,6 @@ from arborand.arguments import (
     check_workers,
     explain_arguments,
 )
-from arborand.derivatives import graphs_of
 from arborand.errors import InvalidWeightsError
 from arborand.kinds import TreeKind
 from arborand.methods import WITH_REPLACEMENT, WITHOUT_REPLACEMENT, check_method
@@ -41,6 +40,7 @@ from arborand.torch.conversion import (
 from arborand.torch.operations import front
 from arborand.trees import is_tree
 from arborand.validation import DEPENDENT_HEAD, HEAD_DEPENDENT, ORIENTATIONS, check_log_weights
+from arborand.values import graphs_of
 from arborand.without_replacement import sample_without_replacement
 
 if TYPE_CHECKING:

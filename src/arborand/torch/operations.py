@@ -21,9 +21,10 @@ from torch.autograd import Function, forward_ad
 from torch.library import Library, register_fake, register_vmap
 
 from arborand import sampling
-from arborand.derivatives import OPERATIONS, Answer, Operation, Refused, graphs_of
+from arborand.derivatives import OPERATIONS, Answer, Operation, Refused
 from arborand.torch import hooks
 from arborand.torch.conversion import answer_dtype, key_words, not_compiled, to_array, to_tensor
+from arborand.values import graphs_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -17,7 +17,7 @@ from examples import train_parser
         (["--objective", "likelihood"], 0.95),
         (["--objective", "entropy"], 0.95),
         (["--objective", "risk"], 0.9),
-        (["--objective", "risk", "--num-draws", "4"], 0.7),
+        (["--objective", "risk", "--num-draws", "8"], 0.7),
         (["--objective", "partial"], 0.55),  # half of the heads were hidden
     ],
     ids=lambda value: " ".join(value[1:]) if isinstance(value, list) else "",
