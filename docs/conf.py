@@ -163,6 +163,7 @@ CONTENTS = {
             "/docs/api/pictures",
             "/docs/api/formats",
             "/docs/api/corpus",
+            "/docs/api/parsers",
             "/docs/api/enumeration",
             "/docs/api/paper",
         ],

@@ -94,6 +94,10 @@ class IgnoredDecisionsWarning(UserWarning):
     """Decisions of a file are ignored: no tree has them, or they are about something else."""
 
 
+class UntestedVersionWarning(UserWarning):
+    """A parser's version with which its adapter was not tested."""
+
+
 class WalkTooLongError(ArborandError, RuntimeError):
     """A tree of a sparse graph could not be drawn with the work allowed.
 

@@ -35,6 +35,7 @@ def documented():
         "arborand.paper.experiment",
         "arborand.paper.illustrations",
         "arborand.paper.reference",
+        "arborand.parsers",
         "arborand.pictures",
     ],
 )

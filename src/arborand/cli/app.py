@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from arborand import __version__, _core
-from arborand.cli import commands, compare, evaluate, files, show
+from arborand.cli import commands, compare, evaluate, files, score, show
 from arborand.cli.help import Command, Commands
 from arborand.cli.terminal import note
 from arborand.corpus.job import described
@@ -21,6 +21,7 @@ from arborand.errors import (
     BiasedSamplerWarning,
     IgnoredDecisionsWarning,
     SuspiciousWeightsWarning,
+    UntestedVersionWarning,
 )
 from arborand.formats.inputs import visible
 from arborand.paper import commands as paper
@@ -103,6 +104,7 @@ def arborand(
 
 
 for _command in (
+    score.score,
     commands.sample,
     commands.best,
     commands.marginals,
@@ -155,7 +157,7 @@ def _terminated(number: int, frame: object) -> None:
 def _warnings_in_one_line() -> Iterator[None]:
     """Show the library's warnings in one line, those about suspicious scores once."""
     with warnings.catch_warnings():
-        in_one_line = (BiasedSamplerWarning, IgnoredDecisionsWarning)
+        in_one_line = (BiasedSamplerWarning, IgnoredDecisionsWarning, UntestedVersionWarning)
         for said in (*in_one_line, SuspiciousWeightsWarning):
             warnings.simplefilter("always", said)
         show_others = warnings.showwarning

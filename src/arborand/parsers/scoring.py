@@ -1,0 +1,241 @@
+"""From a CoNLL-U file to a file of scores, by an adapter; what it yields is checked on the way."""
+
+from __future__ import annotations
+
+import importlib
+import itertools
+import math
+import os
+import sys
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from arborand.distributions import DependencyTrees
+from arborand.errors import ArborandError, FormatError, SentenceError
+from arborand.formats import write_scores
+from arborand.formats.conllu import read_annotations
+from arborand.formats.inputs import open_input
+from arborand.parsers.protocol import Scored, Unparsed
+from arborand.trees import is_tree
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from numpy.typing import NDArray
+
+    from arborand.parsers.protocol import Adapter
+
+ADAPTERS = ("stanza",)
+
+
+@dataclass
+class Report:
+    """What was scored.
+
+    Attributes
+    ----------
+    num_sentences : int
+    num_compared : int
+        The sentences for which the parser gave its own tree.
+    num_same : int
+        Those of them in which it is the best tree of the scores.
+    num_repaired : int
+        The sentences in which the parser then changes its tree by other means.
+    has_labels : bool
+    """
+
+    num_sentences: int = 0
+    num_compared: int = 0
+    num_same: int = 0
+    num_repaired: int = 0
+    has_labels: bool = field(default=False)
+
+
+def find_adapter(name: str) -> Adapter:
+    """Find an adapter: one of ours by its name, or anybody's by ``module:function``.
+
+    Raises
+    ------
+    ArborandError
+        If there is none.
+    """
+    module, colon, function = name.partition(":")
+    if not colon:
+        if name not in ADAPTERS:
+            raise ArborandError(
+                f"there is no parser {name!r}: use {', '.join(ADAPTERS)}, or module:function for a "
+                "function of your own"
+            )
+        module, function = f"arborand.parsers.{name}", "scores"
+    if os.getcwd() not in sys.path:  # where people keep a module of their own
+        sys.path.insert(0, os.getcwd())
+    try:
+        found = getattr(importlib.import_module(module), function)
+    except ModuleNotFoundError as error:
+        if error.name is None or not module.startswith(error.name):
+            raise  # something that the module itself needs
+        raise ArborandError(f"--parser {name}: there is no module {module!r}") from error
+    except AttributeError as error:
+        raise ArborandError(f"--parser {name}: {module} has no {function!r}") from error
+    if not callable(found):
+        raise ArborandError(f"--parser {name}: {function!r} is not a function")
+    adapter: Adapter = found
+    return adapter
+
+
+def score(
+    conllu: str | os.PathLike[str],
+    output: str | os.PathLike[str],
+    *,
+    parser: str | Adapter = "stanza",
+    model: str | None = None,
+    labels: bool = True,
+    advance: Callable[[int], object] = lambda count: None,
+    **options: str,
+) -> Report:
+    """Write the scores that a parser gives the sentences of a CoNLL-U file.
+
+    Parameters
+    ----------
+    conllu : path
+        The sentences: words, and what else the parser reads.
+    output : path
+        Ends with ``.npz``, ``.parquet`` or ``.safetensors``.  The file appears when it is complete.
+    parser : str or function
+        ``stanza``, ``module:function``, or a function; see :class:`Adapter`.
+    model : str, optional
+        For stanza: a file, or a language whose models were downloaded.
+    labels : bool
+        Whether label scores are written, if the parser gives any.
+    advance : function
+        Called after every sentence with the number of sentences so far.
+    **options
+        What else the adapter takes.
+
+    Returns
+    -------
+    Report
+
+    Raises
+    ------
+    SentenceError
+        If the scores of a sentence contradict the parser's own tree, or do not fit its words.
+    ArborandError
+        If there is no such parser or model.
+    """
+    adapter = find_adapter(parser) if isinstance(parser, str) else parser
+    report = Report()
+    with open_input(conllu) as file, file.path.open("rb") as handle:
+        asked, kept = itertools.tee(_sentences(read_annotations(handle, file.name)))
+        checked = _checked(kept, adapter(asked, model, **options), report, advance)
+        first = next(checked, None)
+        if first is None:
+            raise FormatError(f"{file.name} has no sentences")
+        names = first[1].label_names if labels and first[1].labels is not None else None
+        report.has_labels = names is not None
+        whole = itertools.chain([first], checked)
+        # Written one sentence after the other, so what is held is what the adapter holds.
+        ids, words, arcs, label_scores = itertools.tee(whole, 4)
+        write_scores(
+            output,
+            (_arcs(one) for _, one in arcs),
+            sent_ids=(sentence.sent_id for sentence, _ in ids),
+            words=(sentence.words for sentence, _ in words),
+            label_scores=None if names is None else _labels(label_scores),
+            label_names=names,
+        )
+    return report
+
+
+def _labels(pairs: Iterator[tuple[Unparsed, Scored]]) -> Iterator[NDArray[Any]]:
+    for number, (sentence, one) in enumerate(pairs):
+        if one.labels is None:
+            reason = "the parser gave no label scores, but some for the first sentence"
+            raise SentenceError(sentence.sent_id, number, reason)
+        yield one.labels
+
+
+def _sentences(annotations: Iterator[Any]) -> Iterator[Unparsed]:
+    for number, annotation in enumerate(annotations, 1):
+        lines = [*annotation.comments, *("\t".join(line) for line in annotation.lines)]
+        sent_id = str(number) if annotation.sent_id is None else annotation.sent_id
+        yield Unparsed(sent_id, annotation.tokens, "\n".join(lines) + "\n\n")
+
+
+def _checked(
+    sentences: Iterator[Unparsed],
+    scored: Iterator[Scored],
+    report: Report,
+    advance: Callable[[int], object],
+) -> Iterator[tuple[Unparsed, Scored]]:
+    """Check what an adapter yields, and count."""
+    scored = iter(scored)
+    for number, sentence in enumerate(sentences):
+        one = next(scored, None)
+        if one is None:
+            raise ArborandError(
+                f"the parser gave scores for {number} sentences, and there are more: one Scored "
+                "per sentence is expected, in order"
+            )
+        _check(sentence, one, number, report)
+        advance(report.num_sentences)
+        yield sentence, one
+    if next(scored, None) is not None:
+        raise ArborandError(
+            f"the parser gave more scores than there are sentences ({report.num_sentences})"
+        )
+
+
+def _check(sentence: Unparsed, one: Scored, number: int, report: Report) -> None:
+    size = len(sentence.words) + 1
+
+    def fail(reason: str) -> SentenceError:
+        return SentenceError(sentence.sent_id, number, reason)
+
+    if np.shape(one.arcs) != (size, size):
+        raise fail(
+            f"the parser's arc scores have shape {np.shape(one.arcs)}: expected {(size, size)}, "
+            f"for {size - 1} words and the root"
+        )
+    if one.labels is not None:
+        names = len(one.label_names or ())
+        if np.shape(one.labels) != (size, size, names):
+            raise fail(
+                f"the parser's label scores have shape {np.shape(one.labels)}: expected "
+                f"{(size, size, names)}, for {names} names of labels"
+            )
+    report.num_sentences += 1
+    report.num_repaired += one.repaired
+    if one.heads is None:
+        return
+    arcs = _arcs(one).astype(np.float64)
+    own = np.array([-1, *one.heads])
+    if len(own) != size or (own[1:] < 0).any() or (own[1:] >= size).any():
+        raise fail(f"the parser's own heads are {own[1:].tolist()}, for {size - 1} words")
+    values = arcs[own[1:], np.arange(1, size)]
+    if not np.isfinite(values).all():
+        word = int(np.flatnonzero(~np.isfinite(values))[0]) + 1
+        raise fail(
+            f"the parser's own tree has the arc {own[word]} -> {word}, whose score is "
+            f"{values[word - 1]}: these are not the scores that it decodes"
+        )
+    best = DependencyTrees(arcs).best_tree()
+    ours = math.fsum(arcs[best[1:], np.arange(1, size)])
+    is_dependency_tree = (own[1:] == 0).sum() == 1 and bool(is_tree(own))
+    if is_dependency_tree and math.fsum(values) > ours:
+        raise fail(
+            f"the parser's own tree scores {math.fsum(values):.9g}, and the best tree of these "
+            f"scores {ours:.9g}: they are not the scores that it decodes (transposed?)"
+        )
+    report.num_compared += 1
+    report.num_same += bool((best == own).all())
+
+
+def _arcs(one: Scored) -> NDArray[Any]:
+    """Take out what is no arc: a word as its own head, and heads of the root."""
+    arcs = np.array(one.arcs)
+    np.fill_diagonal(arcs, -np.inf)
+    arcs[:, 0] = -np.inf
+    return arcs
