@@ -118,7 +118,13 @@ copybutton_selector = "div:not(.highlight-output) > div.highlight > pre"
 # Below each page, captions and the pages under them.
 CONTENTS = {
     "README": {
-        "Start here": ["/docs/tutorial", "/docs/guide", "/docs/gallery"],
+        "Start here": [
+            "Install </docs/installing>",
+            "/docs/tutorial",
+            "/docs/guide",
+            "/docs/gallery",
+            "/docs/coming_from",
+        ],
         "How to": [
             "Check your input </docs/is_my_input_right>",
             "Work with score files </docs/command_line>",
