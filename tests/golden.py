@@ -17,8 +17,11 @@ from arborand import (
     BiasedSamplerWarning,
     DependencyTrees,
     LabelledTrees,
+    ProjectiveDependencyTrees,
+    ProjectiveSpanningTrees,
     SpanningTrees,
     SparseSpanningTrees,
+    sampling,
 )
 from arborand.methods import WITH_REPLACEMENT, WITHOUT_REPLACEMENT
 from arborand.sparse_graphs.drawing import Budgets
@@ -92,6 +95,24 @@ def draws_of(distribution, single_root):
             "perturbed_log_prob": draws.perturbed_log_prob.tolist(),
         }
     return found
+
+
+def projective_answers(distribution):
+    """List what a distribution over projective trees knows and draws."""
+    draws = distribution.sample_without_replacement(NUM_DRAWS, rng=SEED)
+    from_chart, _ = sampling.sample(distribution._graphs, NUM_DRAWS, key=(SEED, 1), step_budget=0)
+    known = {
+        "log_partition": distribution.log_partition(),
+        "entropy": distribution.entropy(),
+        "root_marginals": distribution.root_marginals(),
+        "arc_marginals": distribution.arc_marginals()[:, :3],
+        "draws": distribution.sample(NUM_DRAWS, rng=SEED),
+        "draws from the chart": from_chart,
+        "without replacement": draws.heads,
+        "log_remaining": draws.log_remaining,
+        "best_trees": distribution.best_trees(NUM_DRAWS).heads,
+    }
+    return {name: value.tolist() for name, value in known.items()}
 
 
 def edge_lists():
@@ -168,6 +189,9 @@ def compute():
                 **numbers_of(distribution),
                 **draws_of(distribution, kind is DependencyTrees),
             }
+        for kind in (ProjectiveSpanningTrees, ProjectiveDependencyTrees):
+            made = kind.from_weights if matrix.dtype.kind == "i" else kind
+            found[f"{name}, {kind.__name__}"] = projective_answers(made(matrix))
     for name, trees in edge_lists().items():
         found[f"{name}, SparseSpanningTrees"] = answers_of(trees)
     for kind in (SpanningTrees, DependencyTrees):

@@ -69,6 +69,18 @@ struct Answers {
     Complaints complaints;
 };
 
+// Does an arc begin inside another, and end outside?
+inline bool has_crossing_arcs(const std::int32_t* heads, Index n) {
+    for (Index j = 1; j <= n; ++j) {
+        for (Index k = 1; k <= n; ++k) {
+            const Index first = std::min<Index>(heads[j], j), last = std::max<Index>(heads[j], j);
+            const Index begin = std::min<Index>(heads[k], k), end = std::max<Index>(heads[k], k);
+            if (first < begin && begin < last && last < end) return true;
+        }
+    }
+    return false;
+}
+
 // Is `heads` a tree of its kind that uses no forbidden arc?
 inline bool is_tree(const Graph& graph, const std::int32_t* heads) {
     const Index n = graph.num_words;
@@ -85,7 +97,8 @@ inline bool is_tree(const Graph& graph, const std::int32_t* heads) {
         }
         if (node != 0) return false;
     }
-    return !graph.has_single_root() || num_root_arcs == 1;
+    if (graph.has_single_root() && num_root_arcs != 1) return false;
+    return !graph.is_projective() || !has_crossing_arcs(heads, n);
 }
 
 // Asks a graph everything through one table of kernels.
@@ -106,10 +119,18 @@ class Interview {
         ask_marginals();
         ask_four_at_once();
         ask_numbers();
+        ask_best();
         const Method methods[] = {Method::wilson, Method::colbourn, Method::wilson_reject,
                                   Method::wilson_rc};
         const char* const names[] = {"wilson", "colbourn", "wilson_reject", "wilson_rc"};
-        for (int m = 0; m < (graph_.has_single_root() ? 4 : 2); ++m) {
+        const int num_methods = graph_.is_projective() ? 0 : graph_.has_single_root() ? 4 : 2;
+        if (graph_.is_projective()) {
+            const Method any = Method::wilson;
+            ask_draws(any, DrawRule{}, "draws");
+            ask_draws(any, DrawRule{0}, "draws from the chart");
+            ask_draws(any, DrawRule{0, Pops::never, false}, "draws from the chart, beyond double");
+        }
+        for (int m = 0; m < num_methods; ++m) {
             const std::string draws = std::string("draws by ") + names[m];
             ask_draws(methods[m], DrawRule{}, draws);
             ask_draws(methods[m], DrawRule{graph_.num_words}, draws + ", small budget");
@@ -307,7 +328,7 @@ class Interview {
             digest.add(entropy);
         }
         record("entropy", status, digest);
-        if (!graph_.has_single_root()) return;
+        if (!graph_.has_single_root() || graph_.is_projective()) return;
         status = kernels_.mean_hitting_time(graph_, workspace_.scratch, interrupt_, &mean);
         Digest times;
         if (status == Status::ok) {
@@ -315,6 +336,37 @@ class Interview {
             times.add(mean);
         }
         record("mean hitting time", status, times);
+    }
+
+    // The best tree, and the first ones in order.
+    void ask_best() {
+        Digest digest;
+        BestCounts counts;
+        std::vector<std::int32_t> heads(size_, -9);
+        Status status =
+            kernels_.best_tree(graph_, workspace_.scratch, interrupt_, 1.0, heads.data(), counts);
+        if (status == Status::ok) {
+            expect(is_tree(graph_, heads.data()), "the best tree is not a tree");
+            digest.add(heads);
+        }
+        record("best tree", status, digest);
+        void* const sequence = kernels_.make_best_trees(graph_, 1.0);
+        if (sequence == nullptr) return record("best trees", Status::no_memory, Digest());
+        Digest in_order;
+        std::set<std::vector<std::int32_t>> seen;
+        for (Index i = 0; i < num_draws_; ++i) {
+            const std::int32_t* tree = nullptr;
+            status = kernels_.next_best_tree(sequence, interrupt_, tree, counts);
+            if (status != Status::ok || tree == nullptr) break;
+            const std::vector<std::int32_t> found(tree, tree + size_);
+            expect(is_tree(graph_, tree), "one of the best trees is not a tree");
+            expect(seen.insert(found).second, "a best tree came twice");
+            expect(i > 0 || digest.value() == Digest().value() || found == heads,
+                   "the best tree is not the first of the best trees");
+            in_order.add(found);
+        }
+        kernels_.free_best_trees(sequence);
+        record("best trees", status, in_order);
     }
 
     void ask_draws(Method method, const DrawRule& rule, const std::string& question) {

@@ -34,11 +34,10 @@ int main(int count, char** arguments) {
     Random random(1);
     for (Index scores = 0; scores < num_scores; ++scores) {
         for (const Index num_words : sizes) {
-            for (int kind = 0; kind < 4; ++kind) {
-                const bool single_root = kind % 2 == 1;
+            for (int kind = 0; kind < 8; ++kind) {  // dense, and sparse
                 const OwnedGraph owned =
                     random_graph(random, static_cast<Scores>(scores), num_words,
-                                 static_cast<TreeKind>(single_root), kind < 2 ? 0 : 3);
+                                 static_cast<TreeKind>(kind % 4), kind < 4 ? 0 : 3);
                 const Graph graph = owned.view();
                 const std::string name = "scores " + std::to_string(scores) + ", " +
                                          std::to_string(num_words) + " words, kind " +

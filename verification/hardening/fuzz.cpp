@@ -30,8 +30,8 @@ Index random_size(Random& random) {
 OwnedGraph any_graph(Random& random) {
     const Scores scores = static_cast<Scores>(random.below(num_scores));
     const Index sparsity = random.below(4);
-    return random_graph(random, scores, random_size(random),
-                        static_cast<TreeKind>(random.one_in(2)), sparsity);
+    return random_graph(random, scores, random_size(random), static_cast<TreeKind>(random.below(4)),
+                        sparsity);
 }
 
 class Fuzzer {

@@ -83,7 +83,8 @@ inline double random_score(Random& random, Scores scores) {
 }
 
 // A graph that passed the inspection and has a tree of its kind.  One arc in `sparsity` is there,
-// besides those of a random path from the root through all words (0: all arcs).
+// besides those of a path from the root through all words (0: all arcs): a random one, or, for
+// projective trees, from word to word.
 inline OwnedGraph random_graph(Random& random, Scores scores, Index num_words, TreeKind kind,
                                Index sparsity) {
     const Index size = num_words + 1 + random.below(4);  // with padding, of which nothing is read
@@ -94,7 +95,8 @@ inline OwnedGraph random_graph(Random& random, Scores scores, Index num_words, T
     std::vector<Index> path{0};
     for (Index j = 1; j <= num_words; ++j) {
         path.push_back(j);
-        std::swap(path[static_cast<std::size_t>(1 + random.below(j))], path.back());
+        const std::size_t other = static_cast<std::size_t>(1 + random.below(j));
+        if (kind <= TreeKind::dependency) std::swap(path[other], path.back());
     }
     if (scores == Scores::skewed_columns) {
         for (Index j = 1; j <= num_words; ++j) {

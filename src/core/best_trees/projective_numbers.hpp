@@ -33,15 +33,12 @@ inline Loss& operator+=(Loss& x, Loss y) {
 inline Loss operator*(Loss x, Loss y) { return Loss::of(x.value + y.value); }
 
 // See projective/chart.hpp.
-inline void add_row(Index first, Index end, Loss a, const Loss* x, Loss* y) {
-    const FourDoubles loss = broadcast(a.value);
-    Index j = first;
-    for (; j + vector_length <= end; j += vector_length) {
-        double* to = &y[j].value;
-        const FourDoubles sum = load(&x[j].value) + loss, before = load(to);
-        store(to, select(sum < before, sum, before));
+inline void add_row(Index first, Index end, Loss factor, const Loss* from, Loss* to) {
+    const FourDoubles loss = broadcast(factor.value);
+    for (Index j = first; j < end; j += vector_length) {
+        const FourDoubles sum = load(&from[j].value) + loss, before = load(&to[j].value);
+        store(&to[j].value, select(sum < before, sum, before));
     }
-    for (; j < end; ++j) y[j] += a * x[j];
 }
 
 // Exactly, with the tie rule.  Below the bits of the scores, each word has a field of its own that

@@ -18,10 +18,12 @@
 // The numbers may be any that add and multiply; nothing is subtracted or divided.  Outward, the
 // derivatives of Z in all entries are found by the same loops in reverse.  Everything is one
 // operation on rows, y += a x, and its transpose, in an order that does not depend on how wide
-// vectors are.
+// vectors are.  Three of them are done at once: most rows are short.
 //
 // Cost: n^3 / 2 products inward, n^3 more outward; four tables of n^2 numbers, and four more.
 #pragma once
+
+#include <type_traits>
 
 #include "memory/arena.hpp"
 #include "numbers/four_doubles.hpp"
@@ -54,76 +56,109 @@ struct ArcWeights {
     }
 };
 
+// to[j] += factor * from[j]
+template <class Number>
+struct RowUpdate {
+    const Number factor;
+    const Number* from;
+    Number* to;
+};
+
+// Its transpose: of_from[j] += factor * of_to[j], and the sum of of_to[j] from[j].
+template <class Number>
+struct RowUpdateBack {
+    const Number factor;
+    const Number* from;
+    const Number* of_to;
+    Number* of_from;
+};
+
+// Rows are padded by zeros, so that whole vectors can be taken from any entry on.
+constexpr Index row_padding = vector_length - 1;
+
+// Other numbers may have a quicker way.
+template <class Number>
+inline void add_row(Index first, Index end, const Number& factor, const Number* from, Number* to) {
+    for (Index j = first; j < end; ++j) to[j] += factor * from[j];
+}
+
+// Do some updates at once, for first <= j < end.
+template <class Number, class... Updates>
+inline void update_rows(Index first, Index end, const RowUpdate<Number>& update,
+                        const Updates&... others) {
+    if constexpr (std::is_same<Number, double>::value) {
+        const auto update_four = [](Index j, const RowUpdate<double>& u) {
+            store(u.to + j, load(u.to + j) + broadcast(u.factor) * load(u.from + j));
+        };
+        for (Index j = first; j < end; j += vector_length) {
+            update_four(j, update);
+            (update_four(j, others), ...);
+        }
+    } else {
+        const auto update_row = [=](const RowUpdate<Number>& u) {
+            if (!is_zero(u.factor)) add_row(first, end, u.factor, u.from, u.to);
+        };
+        update_row(update);
+        (update_row(others), ...);
+    }
+}
+
 namespace chart_detail {
 
-// y[j] += a x[j] for first <= j < end
-template <class Number>
-inline void add_row(Index first, Index end, const Number& a, const Number* x, Number* y) {
-    if (is_zero(a)) return;
-    for (Index j = first; j < end; ++j) y[j] += a * x[j];
-}
-inline void add_row(Index first, Index end, double a, const double* __restrict x,
-                    double* __restrict y) {
-    const FourDoubles factor = broadcast(a);
-    Index j = first;
-    for (; j + vector_length <= end; j += vector_length) {
-        store(y + j, load(y + j) + factor * load(x + j));
-    }
-    for (; j < end; ++j) y[j] += a * x[j];
-}
-
-// Its transpose: z[j] += a y[j], and the sum of y[j] x[j].
-template <class Number>
-inline Number add_row_back(Index first, Index end, const Number& a, const Number* x,
-                           const Number* y, Number* z) {
-    Number total(0.0);
-    for (Index j = first; j < end; ++j) {
-        if (is_zero(y[j])) continue;
-        total += y[j] * x[j];
-        z[j] += a * y[j];
-    }
-    return total;
-}
-inline double add_row_back(Index first, Index end, double a, const double* __restrict x,
-                           const double* __restrict y, double* __restrict z) {
-    const FourDoubles factor = broadcast(a);
-    FourDoubles sums = broadcast(0.0);
-    Index j = first;
-    for (; j + vector_length <= end; j += vector_length) {
-        const FourDoubles of_y = load(y + j);
-        sums += of_y * load(x + j);
-        store(z + j, load(z + j) + factor * of_y);
-    }
-    double total = sum_of(sums);
-    for (; j < end; ++j) {
-        total += y[j] * x[j];
-        z[j] += a * y[j];
-    }
-    return total;
-}
-// The sum that each graph has alone.
-inline OfFourGraphs add_row_back(Index first, Index end, OfFourGraphs a,
-                                 const OfFourGraphs* __restrict x, const OfFourGraphs* __restrict y,
-                                 OfFourGraphs* __restrict z) {
+// The sums of graphs side by side run along four entries, as those of one graph do in a vector.
+inline OfFourGraphs update_row_back(Index first, Index end,
+                                    const RowUpdateBack<OfFourGraphs>& update) {
     FourDoubles sums[vector_length];
     for (FourDoubles& part : sums) part = broadcast(0.0);
-    Index j = first;
-    for (; j + vector_length <= end; j += vector_length) {
-        for (Index k = 0; k < vector_length; ++k) {
-            const FourDoubles of_y = y[j + k].values;
-            sums[k] += of_y * x[j + k].values;
-            z[j + k].values += a.values * of_y;
+    const FourDoubles factor = update.factor.values;
+    for (Index j = first; j < end; j += vector_length) {
+        for (Index k = 0; k < vector_length; ++k) {  // the padding is zeros
+            const FourDoubles of_to = update.of_to[j + k].values;
+            sums[k] += of_to * update.from[j + k].values;
+            update.of_from[j + k].values += factor * of_to;
         }
     }
-    FourDoubles total = (sums[0] + sums[2]) + (sums[1] + sums[3]);
-    for (; j < end; ++j) {
-        total += y[j].values * x[j].values;
-        z[j].values += a.values * y[j].values;
+    return OfFourGraphs((sums[0] + sums[2]) + (sums[1] + sums[3]));
+}
+template <class Number>
+inline Number update_row_back(Index first, Index end, const RowUpdateBack<Number>& update) {
+    Number total(0.0);
+    for (Index j = first; j < end; ++j) {
+        if (is_zero(update.of_to[j])) continue;
+        total += update.of_to[j] * update.from[j];
+        update.of_from[j] += update.factor * update.of_to[j];
     }
-    return OfFourGraphs(total);
+    return total;
 }
 
 }  // namespace chart_detail
+
+// Do some of them at once: totals[0], totals[1], ..
+template <class Number, class... Updates>
+inline void update_rows_back(Index first, Index end, Number* totals,
+                             const RowUpdateBack<Number>& update, const Updates&... others) {
+    if constexpr (std::is_same<Number, double>::value) {
+        constexpr std::size_t count = 1 + sizeof...(others);
+        const RowUpdateBack<double> updates[] = {update, others...};
+        FourDoubles sums[count];
+        for (FourDoubles& sum : sums) sum = broadcast(0.0);
+        for (Index j = first; j < end; j += vector_length) {
+            for (std::size_t u = 0; u < count; ++u) {
+                const FourDoubles of_to = load(updates[u].of_to + j);
+                sums[u] += of_to * load(updates[u].from + j);
+                double* to = updates[u].of_from + j;
+                store(to, load(to) + broadcast(updates[u].factor) * of_to);
+            }
+        }
+        for (std::size_t u = 0; u < count; ++u) totals[u] = sum_of(sums[u]);
+    } else {
+        const auto update_back = [=](const RowUpdateBack<Number>& u) {
+            return chart_detail::update_row_back(first, end, u);
+        };
+        *totals++ = update_back(update);
+        ((*totals++ = update_back(others)), ...);
+    }
+}
 
 // Row i of each table begins at i * stride; entries j >= i are in use.
 template <class Number>
@@ -140,7 +175,7 @@ struct Chart {
           bool keeps_gap = false)
         : weight(weights),
           n(num_words),
-          stride(padded(num_words + 1)),
+          stride(stride_of(num_words)),
           has_single_root(single_root),
           right(take_table(arena)),
           left(take_table(arena)),
@@ -149,10 +184,12 @@ struct Chart {
           gap(keeps_gap ? take_table(arena) : arena.take<Number>(stride)),
           gap_stride(keeps_gap ? stride : 0) {}
 
+    static Index stride_of(Index n) { return padded(n + 1 + row_padding); }
+
     static std::size_t workspace(Index n, bool keeps_gap = false) {
-        const Index size = (n + 1) * padded(n + 1);
-        return (4 + keeps_gap) * Arena::rounded<Number>(size) +
-               Arena::rounded<Number>(padded(n + 1));
+        const Index stride = stride_of(n);
+        return (4 + keeps_gap) * Arena::rounded<Number>((n + 1) * stride) +
+               Arena::rounded<Number>(stride);
     }
 
     const Number& partition() const { return right[n]; }
@@ -162,27 +199,30 @@ struct Chart {
 
     // False: interrupted.
     bool inward(const Interrupt& interrupt) {
-        using chart_detail::add_row;
         for (Index i = n; i >= 0; --i) {
             if (interrupt.requested(n)) return false;
             const Index row = i * stride;
             Number* gaps = gap + i * gap_stride;
             right[row + i] = left[row + i] = Number(1.0);
-            for (Index j = i + 1; j <= n; ++j) {
-                right[row + j] = left[row + j] = Number(0.0);
-                gaps[j] = left[row + stride + j];
+            for (Index j = i + 1; j <= n + row_padding; ++j) {
+                right[row + j] = left[row + j] = arc_left[row + j] = Number(0.0);
+                gaps[j] = i < n ? left[row + stride + j] : Number(0.0);
             }
             for (Index k = i + 1; k <= n; ++k) {
                 arc_right[row + k] = weight(i, k) * gaps[k];
                 right[row + k] += arc_right[row + k];
-                add_row(k + 1, n + 1, arc_right[row + k], right + k * stride, right + row);
-                if (!is_only_root(i) && k < n) {
-                    add_row(k + 1, n + 1, right[row + k], left + (k + 1) * stride, gaps);
+                const RowUpdate<Number> of_right{arc_right[row + k], right + k * stride,
+                                                 right + row};
+                const RowUpdate<Number> of_gap{right[row + k], left + (k + 1) * stride, gaps};
+                if (i == 0) {
+                    update_rows(k + 1, n + 1, of_right);
+                    if (!is_only_root(0)) update_rows(k + 1, n + 1, of_gap);
+                    continue;
                 }
-                if (i == 0) continue;
                 arc_left[row + k] = weight(k, i) * gaps[k];
                 left[row + k] += arc_left[row + k];
-                add_row(k + 1, n + 1, left[row + k], arc_left + k * stride, left + row);
+                update_rows(k + 1, n + 1, of_right, of_gap,
+                            RowUpdate<Number>{left[row + k], arc_left + k * stride, left + row});
             }
         }
         return true;
@@ -199,7 +239,6 @@ struct Chart {
 template <class Number, class Report>
 bool go_outward(const Chart<Number>& chart, Arena& arena, const Interrupt& interrupt,
                 const Report& report) {
-    using chart_detail::add_row_back;
     const Index n = chart.n, stride = chart.stride, size = (n + 1) * stride;
     Number* right = arena.take<Number>(size);
     Number* left = arena.take<Number>(size);
@@ -210,22 +249,29 @@ bool go_outward(const Chart<Number>& chart, Arena& arena, const Interrupt& inter
     for (Index i = 0; i < n; ++i) {
         if (interrupt.requested(n)) return false;
         const Index row = i * stride;
+        for (Index j = i + 1; j <= n + row_padding; ++j) gap[j] = Number(0.0);
         for (Index k = n; k > i; --k) {
-            const Index next = (k + 1) * stride;
-            gap[k] = Number(0.0);
-            if (!chart.is_only_root(i) && k < n) {
-                right[row + k] += add_row_back(k + 1, n + 1, chart.right[row + k],
-                                               chart.left + next, gap, left + next);
+            const Index below = k * stride, next = k < n ? below + stride : below;
+            const RowUpdateBack<Number> of_right{chart.arc_right[row + k], chart.right + below,
+                                                 right + row, right + below};
+            const RowUpdateBack<Number> of_gap{chart.right[row + k], chart.left + next, gap,
+                                               left + next};
+            Number totals[3] = {Number(0.0), Number(0.0), Number(0.0)};
+            if (i == 0) {
+                update_rows_back(k + 1, n + 1, totals, of_right);
+                if (!chart.is_only_root(0)) update_rows_back(k + 1, n + 1, totals + 1, of_gap);
+            } else {
+                update_rows_back(k + 1, n + 1, totals, of_right, of_gap,
+                                 RowUpdateBack<Number>{chart.left[row + k], chart.arc_left + below,
+                                                       left + row, arc_left + below});
             }
-            Number arc = add_row_back(k + 1, n + 1, chart.arc_right[row + k],
-                                      chart.right + k * stride, right + row, right + k * stride);
-            arc += right[row + k];
+            right[row + k] += totals[1];
+            Number arc = right[row + k];
+            arc += totals[0];
             gap[k] += arc * chart.weight(i, k);
             report(i, k, arc * chart.arc_right[row + k]);
             if (i == 0) continue;
-            left[row + k] +=
-                add_row_back(k + 1, n + 1, chart.left[row + k], chart.arc_left + k * stride,
-                             left + row, arc_left + k * stride);
+            left[row + k] += totals[2];
             arc_left[row + k] += left[row + k];
             gap[k] += arc_left[row + k] * chart.weight(k, i);
             report(k, i, arc_left[row + k] * chart.arc_left[row + k]);
@@ -237,7 +283,7 @@ bool go_outward(const Chart<Number>& chart, Arena& arena, const Interrupt& inter
 
 template <class Number>
 std::size_t outward_workspace(Index n) {
-    const Index stride = padded(n + 1);
+    const Index stride = Chart<Number>::stride_of(n);
     return 3 * Arena::rounded<Number>((n + 1) * stride) + Arena::rounded<Number>(stride);
 }
 

@@ -8,6 +8,7 @@
 
 #include <cmath>
 #include <cstdint>
+#include <cstring>
 #include <new>
 #include <type_traits>
 
@@ -98,8 +99,9 @@ inline Status ProjectiveSampler::prepare(const Graph& graph, const DrawRule& rul
     const Sampler& walks = Sampler::in(memory);
     // Where spanning trees walk fast, nobody has asked for their Z, and most of them cross.
     if (!is_positive(walks.partition) || walks.budget == 0) return Status::ok;
-    // A draw from the chart costs some three draws of the wider kind.
-    constexpr double least_share = 0.4;
+    // What a draw of the wider kind costs, in draws from the chart: popping is quick, walks are
+    // not.
+    const double least_share = walks.pops() ? 1.0 / 16 : 1.0 / 2;
     sampler.tries_walks = to_double(chart.partition / walks.partition) > least_share;
     return Status::ok;
 }
@@ -131,12 +133,20 @@ inline Status ProjectiveSampler::draw(const Prepared& memory, const StreamKey& k
         draw_by_chart(waiting, stream, tree);
     };
     if (tries_walks) {
-        constexpr int most_tries = 16;
+        constexpr int most_tries = 32;
+        const std::int32_t* known = nullptr;  // a tree that is projective: often many are the same
+        const auto is_like = [n](const std::int32_t* one, const std::int32_t* other) {
+            const std::size_t bytes = static_cast<std::size_t>(n + 1) * sizeof(std::int32_t);
+            return one != nullptr && std::memcmp(one, other, bytes) == 0;
+        };
         return draw_trees(Sampler::in(memory), key, range, heads, stride, work, interrupt, counts,
                           [&](Stream& stream, std::int32_t* tree, int tries) {
-                              if (is_projective(tree, n, stack)) return true;
-                              if (tries < most_tries) return false;
-                              draw_instead(stream, tree);
+                              if (is_like(known, tree)) return true;
+                              if (!is_projective(tree, n, stack)) {
+                                  if (tries < most_tries) return false;
+                                  draw_instead(stream, tree);
+                              }
+                              known = tree;
                               return true;
                           });
     }
