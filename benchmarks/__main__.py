@@ -23,6 +23,7 @@ NAMES = (
     "sharp",
     "without_replacement",
     "best",
+    "projective",
     "peers",
     "estimators",
     "sparse",
