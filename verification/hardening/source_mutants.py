@@ -40,6 +40,8 @@ SPARSE_DRAWS = (
     "-k",
     "nothing_but_their_number or the_same_step",
 )
+PROJECTIVE = ("tests/contract/test_projective.py", "-k")
+PROJECTIVE_ORACLE = ("tests/oracle/test_projective.py", "-m", "not slow", "-k")
 JOBS = ("tests/contract/test_corpus_jobs.py", "-k")
 FAULTS = ("tests/contract/test_corpus_faults.py", "-k")
 
@@ -207,8 +209,8 @@ DENSE = (
     Mutant(
         "a subspace keeps the mass of the tree drawn in it",
         "src/core/sampling/without_replacement.hpp",
-        "masses_.set(current, chance * draw.passed[j]);",
-        "masses_.set(current, chance * (draw.passed[j] + draw.kept[j]));",
+        "masses_.set(current, chance * path.passed[j]);",
+        "masses_.set(current, chance * (path.passed[j] + path.kept[j]));",
         (*TWIN, "-k", "same_sequence"),
     ),
     Mutant(
@@ -747,5 +749,64 @@ PARTS = (
 )
 
 # In an order in which what was built for one group is never wrong for the next.
-MODULE = (*DENSE, *SPARSE)
+MODULE = (
+    *Mutant(
+        "flags that weights raise count against double",
+        "src/core/walk/problem.hpp",
+        "Work& work, const LogSums& log_sums) {\n    watch_range();\n",
+        "Work& work, const LogSums& log_sums) {\n",
+        (*PROJECTIVE, "stay_in_double"),
+    ),
+    Mutant(
+        "more may hang from the root of a projective dependency tree",
+        "src/core/projective/chart.hpp",
+        "if (!is_only_root(0)) update_rows(k + 1, n + 1, of_gap);",
+        "update_rows(k + 1, n + 1, of_gap);",
+        (*PROJECTIVE_ORACLE, "as_many_trees"),
+    ),
+    Mutant(
+        "the root's arcs are found as if others could hang beside them",
+        "src/core/projective/chart.hpp",
+        "if (!chart.is_only_root(0)) update_rows_back(",
+        "update_rows_back(",
+        (*PROJECTIVE_ORACLE, "marginals"),
+    ),
+    Mutant(
+        "a split is taken for the farthest dependent",
+        "src/core/projective/derivation.hpp",
+        "first_from(j, i)) - 1 - i;",
+        "first_from(j, i)) - i;",
+        (*PROJECTIVE_ORACLE, "distinct or diverge"),
+    ),
+    Mutant(
+        "shares of distinct projective trees are doubles",
+        "src/core/sampling/projective_subspaces.hpp",
+        "kept_[place] = Mass(values[chosen]) / total;",
+        "kept_[place] = Mass(to_double(Mass(values[chosen]) / total));",
+        (*PROJECTIVE_ORACLE, "distinct"),
+    ),
+    Mutant(
+        "equal projective trees come in any order",
+        "src/core/best_trees/projective_numbers.hpp",
+        "Fixed<num_limbs>::of(score, lowest - n * field) + tie)",
+        "Fixed<num_limbs>::of(score, lowest - n * field))",
+        (*PROJECTIVE_ORACLE, "best"),
+    ),
+    Mutant(
+        "close choices of the best projective tree are trusted",
+        "src/core/best_trees/projective_best_trees.hpp",
+        "terms[k].value > limit || caution == 0;",
+        "terms[k].value >= terms[chosen].value;",
+        (*PROJECTIVE_ORACLE, "the_best_tree"),
+    ),
+    Mutant(
+        "a projective tree vouches for all that follow it",
+        "src/core/sampling/projective_sampler.hpp",
+        "return one != nullptr && std::memcmp(one, other, bytes) == 0;",
+        "return one != nullptr && bytes > 0 && one != other;",
+        (*PROJECTIVE, "drawn_by_walks"),
+    ),
+    DENSE,
+    *SPARSE,
+)
 MUTANTS = (*PACKAGE, *MODULE, *PARTS)
