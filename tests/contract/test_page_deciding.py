@@ -371,3 +371,95 @@ def test_a_page_without_scores_has_nothing_to_decide(browser, folder):
     assert browser.evaluate("document.querySelectorAll('.keeping, .decide').length") == 0
     browser.press("d", "s", "1")
     assert browser.errors == []
+
+
+# ---- labels
+
+
+@pytest.fixture(scope="module")
+def labelled_page(folder):
+    sentence, names = CORPUS[0], ["nsubj", "obl", "nmod", *PAYLOADS[:3]]
+    rng = np.random.default_rng(4)
+    scores = 2.0 * rng.normal(size=(13, 13, len(names)))
+    scores[:, 11, 1] += 3.0
+    scores[4, 11, 2] = scores[4, 11, 1]
+    more = {"label_log_weights": scores, "label_names": names, "relations": ["dep"] * 12}
+    picture = make_picture(sentence.log_weights, sentence.tokens, sent_id="en-1", **more)
+    return write(folder, "labelled", [picture, *shown(CORPUS[1:3])]), scores, names
+
+
+def test_a_words_label_is_shown_with_its_probability_and_can_be_fixed(browser, labelled_page):
+    path, scores, names = labelled_page
+    browser.open_live(path)
+    below = browser.evaluate(
+        "[...document.querySelectorAll('#s1 .main .word[data-word=\"11\"] .below')]"
+        ".map((row) => [row.getAttribute('class'), row.textContent])"
+    )
+    best = DependencyTrees(CORPUS[0].log_weights).best_tree()
+    chances = np.exp(scores[best[11], 11]) / np.exp(scores[best[11], 11]).sum()
+    label = names[int(chances.argmax())]
+    assert below[0] == ["below relation", f"{label} {100 * chances.max():.0f}\u202f%"]
+    assert below[1] == ["below gold", "◆ dep"]
+    choose(browser, 11)
+    push(browser, "fix", 4)
+    offered = browser.evaluate(
+        "[...document.querySelectorAll('.label-choice')].map((b) => b.textContent)"
+    )
+    chances = np.exp(scores[4, 11]) / np.exp(scores[4, 11]).sum()
+    order = [i for i in np.argsort(-chances, kind="stable") if chances[i] >= 0.01]
+    assert offered == [f"{names[i]} {100 * chances[i]:.1f}\xa0%" for i in order]
+    browser.evaluate("document.querySelector('[data-key=\"label-nmod\"]').click()")
+    browser.settle()
+    assert text(browser, "#s1 .chip") == "brush depends on boat as nmod ✕"
+    assert browser.evaluate("location.hash") == "#id=en-1&fix=11:4:nmod"
+    assert text(browser, "#s1 .main .word[data-word='11'] .relation") == "nmod"
+    grab(browser)
+    data, _ = saved(browser)
+    line = next(line for line in data.decode().splitlines() if line.startswith("11\t"))
+    assert line.split("\t")[6:8] == ["4", "nmod"]
+    assert browser.evaluate("document.querySelectorAll('img').length") == 0
+    assert browser.evaluate("window.pwned === undefined")
+    assert browser.errors == []
+
+
+def test_where_labels_have_scores_the_next_question_may_be_the_relation(browser, labelled_page):
+    path, *_ = labelled_page
+    browser.open_live(path)
+    browser.press("d")
+    section, word, _ = asked(browser)
+    assert section == 1  # the only sentence with labels has the largest entropies
+    browser.press("1")
+    seen = []
+    for _ in range(40):
+        title = text(browser, ".heads-panel h3")
+        seen.append(title)
+        if title.startswith("Which relation has "):
+            break
+        browser.press("1")
+    assert seen[-1].startswith("Which relation has ")
+    _, word, _ = asked(browser)
+    # What is no relation is listed, and cannot be chosen.
+    label = browser.evaluate("document.querySelector('.label-choice:enabled').dataset.key")[6:]
+    assert " " not in label
+    browser.press("1")
+    assert f"{word}:" in browser.evaluate("location.hash")
+    assert label in browser.evaluate("decodeURIComponent(location.hash)")
+    assert browser.errors == []
+
+
+def test_300_sentences_with_40_labels_are_a_page_of_less_than_five_megabytes(folder):
+    rng = np.random.default_rng(15)
+    lengths = np.clip(rng.gamma(2.2, 6.4, 300), 2, 60).astype(int)
+    lengths += round(15 - lengths.mean())
+    names = [f"label{i}" for i in range(40)]
+
+    def pictures():
+        for number, n in enumerate(lengths.tolist()):
+            scores = (2.0 * random_graphs.one_tree(number, n, 4.0)).astype(np.float32)
+            labels = rng.normal(0.0, 2.0, (n + 1, n + 1, 40))
+            labels[:, np.arange(n + 1), rng.integers(0, 40, n + 1)] += 8.0
+            more = {"label_log_weights": labels, "label_names": names}
+            tokens = [f"word{i}" for i in range(n)]
+            yield make_picture(scores.astype(float), tokens, sent_id=f"weblog_{number:04}", **more)
+
+    assert write(folder, "large", pictures()).stat().st_size < 5_000_000

@@ -8,7 +8,7 @@ import zlib
 import numpy as np
 import pytest
 
-from arborand import DependencyTrees, SpanningTrees
+from arborand import DependencyTrees, LabelledTrees, SpanningTrees
 from arborand.formats.conllu import read_annotations
 from examples.first_trees import FOLDER, read_corpus
 from tests import random_graphs
@@ -501,3 +501,104 @@ def test_kept_lines_that_contradict_decisions_are_named(node):
     assert completed[2] == []
     heads = next(read_annotations(io.BytesIO(completed[0]), "saved")).heads
     assert (heads[3], heads.count(0)) == (0, 1)
+
+
+# ---- labels
+
+NAMES = ["nsubj", "obj", "obl", "nmod", "root", "<b>x</b>", "punct"]
+
+
+def labelled_data(seed=0, sharpness=2.0):
+    """Make labels for the first sentence: its data, the labelled trees, the labels' scores."""
+    size = len(CORPUS[0].tokens) + 1
+    scores = sharpness * np.random.default_rng(seed).normal(size=(size, size, len(NAMES)))
+    trees = DependencyTrees(CORPUS[0].log_weights)
+    labelled = LabelledTrees.from_trees(trees, scores, labels=NAMES)
+    return data_of(CORPUS[0], label_log_weights=scores, label_names=NAMES), labelled, scores
+
+
+def test_labels_are_those_of_the_library_up_to_what_is_lumped_together(node):
+    data, labelled, scores = labelled_data()
+    found = run(
+        node,
+        """const made = new choices.Choices(choices.readSentence(given.data));
+        const before = { entropy: made.entropy, values: made.values, relations: made.relations,
+            labels: made.labelsOf(4, 11), share: made.share };
+        made.decide([{ kind: "fix", head: 4, dependent: 11 }]);
+        const head = { entropy: made.entropy, values: made.values };
+        made.decide([{ kind: "fix", head: 4, dependent: 11, label: "obl" }]);
+        return { before, head, label: { entropy: made.entropy, values: made.values,
+            relations: made.relations, share: made.share, written: made.labelToWrite(4, 11) } };""",
+        data=data,
+    )
+    # A label of less than one percent adds at most -p log p to an entropy, and loses less.
+    lumped = 13 * 0.05
+    entropy = float(labelled.entropy())
+    assert found["before"]["entropy"] == pytest.approx(entropy, abs=lumped)
+    joint = labelled.label_marginals()
+    terms = np.where(joint > 0, -joint * np.log(np.where(joint > 0, joint, 1.0)), 0.0)
+    np.testing.assert_allclose(found["before"]["values"], terms.sum(axis=(0, 2)), atol=0.05)
+    given = joint[4, 11] / joint[4, 11].sum()
+    listed = {one["label"]: one["p"] for one in found["before"]["labels"]}
+    assert set(listed) == {NAMES[i] for i in np.flatnonzero(given >= 0.01)}
+    for label, p in listed.items():
+        assert p == pytest.approx(given[NAMES.index(label)], abs=1e-5)
+    chances = [one["p"] for one in found["before"]["labels"]]
+    assert chances == sorted(chances, reverse=True)
+    best = labelled.trees.best_tree()
+    likeliest = [NAMES[int(scores[best[j], j].argmax())] for j in range(1, 13)]
+    assert [text.split()[0] for text in found["before"]["relations"]] == likeliest
+    # With a head, the question of its label is left; with the label, nothing.
+    assert found["head"]["values"][11] == pytest.approx(-(given * np.log(given)).sum(), abs=0.05)
+    assert found["label"]["values"][11] == 0
+    fixed = labelled.condition(heads=np.where(np.arange(13) == 11, 4, -1))
+    chance = float(np.exp(labelled.trees.log_evidence(include=[(4, 11)])))
+    assert found["head"]["entropy"] == pytest.approx(float(fixed.entropy()), abs=lumped)
+    assert found["label"]["share"] == pytest.approx(chance * given[NAMES.index("obl")], rel=1e-3)
+    assert found["label"]["relations"][10] == found["label"]["written"] == "obl"
+
+
+def test_labels_that_are_no_relations_are_refused(node):
+    data, *_ = labelled_data()
+    found = run(
+        node,
+        """const made = new choices.Choices(choices.readSentence(given.data));
+        return given.labels.map((label) => {
+            try {
+                return made.decide([{ kind: "fix", head: 4, dependent: 11, label }]);
+            } catch (error) {
+                return error.message;
+            }
+        });""",
+        data=data,
+        labels=["a b", "", "x\ty", 5, "x" * 61, "acl:relcl"],
+    )
+    assert found[:-1] == [
+        f"a label cannot be {json.dumps(label)}" for label in ["a b", "", "x\ty", 5, "x" * 61]
+    ]
+    assert found[-1] is True
+
+
+def test_saving_writes_the_labels_that_were_chosen_or_are_likeliest(node):
+    data, labelled, scores = labelled_data()
+    block = "".join(
+        f"{j}\t{word}\t_\t_\t_\t_\t_\t_\t_\t_\n" for j, word in enumerate(CORPUS[0].tokens, 1)
+    )
+    found = run(
+        node,
+        """const made = new choices.Choices(choices.readSentence(given.data));
+        made.decide([{ kind: "fix", head: 4, dependent: 11, label: "obl" }]);
+        const file = new TextEncoder().encode(given.block);
+        const { bytes } = conllu.save(file, [{ choices: made, start: 0, stop: file.length }],
+            { isComplete: true });
+        return new TextDecoder().decode(bytes);""",
+        data=data,
+        block=block,
+    )
+    columns = [line.split("\t") for line in found.splitlines()]
+    best = labelled.trees.condition(include=[(4, 11)]).best_tree()
+    assert [int(line[6]) for line in columns] == best.tolist()[1:]
+    for word, line in enumerate(columns, start=1):
+        likeliest = NAMES[int(scores[best[word], word].argmax())]
+        expected = "root" if best[word] == 0 else "_" if likeliest == "root" else likeliest
+        assert line[7] == ("obl" if word == 11 else expected)

@@ -21,6 +21,7 @@ from arborand.corpus.storage import write_output
 from arborand.corpus.stream import as_comment, open_corpus, provenance
 from arborand.errors import ArborandError, SentenceError
 from arborand.methods import DEFAULT_WITHOUT_REPLACEMENT
+from arborand.validation import HEAD_DEPENDENT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -202,7 +203,17 @@ def _picture_of(sentence: Sentences, setting: Setting, num_draws: int, seed: int
         parts_of_speech=_column(annotation, "UPOS"),
         relations=_column(annotation, "DEPREL"),
         place=annotation.place if annotation else None,
+        **_labels(sentence, setting),
     )
+
+
+def _labels(sentence: Sentences, setting: Setting) -> dict[str, Any]:
+    """Give a picture the scores of labels, if the file has any."""
+    padded = sentence.padded_labels()
+    if padded is None:
+        return {}
+    by_head = padded[0] if setting.orientation == HEAD_DEPENDENT else padded[0].swapaxes(0, 1)
+    return {"label_log_weights": by_head, "label_names": sentence.label_names}
 
 
 def _original(corpus: Corpus) -> dict[str, Any]:

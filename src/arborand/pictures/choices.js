@@ -11,12 +11,7 @@ const choices = (() => {
   const readSentence = (data) => {
     const n = data.tokens.length, size = n + 1;
     const names = ["the root", ...markup.distinctNames(data.tokens)];
-    // The rows below the words, those of gold marked as such.
-    const below = [
-      { line: data.upos, kind: "below" },
-      { line: data.deprel?.map((relation) => (relation === "_" ? "" : `◆ ${relation}`)), kind: "below gold" },
-    ].filter(({ line }) => line);
-    const sentence = { ...data, n, size, names, below };
+    const sentence = { ...data, n, size, names };
     if (!data.scores) {
       const marginals = new Float64Array(size * size);
       for (const [head, dependent, p] of data.arcs) marginals[head * size + dependent] = p;
@@ -32,14 +27,17 @@ const choices = (() => {
   // The labels of each arc, at head * size + dependent: { listed: [{ label, p }], entropy }, the
   // likeliest first, p given the arc.  Those of less than one percent are one number together.
   const readLabels = ({ names, table }, size) => {
-    const numbers = new Uint16Array(bufferOf(table)), answer = new Array(size * size);
+    const bytes = new DataView(bufferOf(table)), answer = new Array(size * size), isWide = names.length > 255;
     let at = 0;
-    const share = () => numbers[at++] / 65535;
+    const readTwo = () => bytes.getUint16((at += 2) - 2, true);
+    const readOne = () => (isWide ? readTwo() : bytes.getUint8(at++));
     const term = (p) => (p > 0 ? -p * Math.log(p) : 0);
     for (let head = 0; head < size; ++head)
       for (let dependent = 1; dependent < size; ++dependent) {
-        const listed = Array.from({ length: numbers[at++] }, () => ({ label: names[numbers[at++]], p: share() }));
-        const entropy = listed.reduce((sum, { p }) => sum + term(p), term(share()));
+        const numbers = Array.from({ length: readOne() }, readOne);
+        const listed = numbers.map((number) => ({ label: names[number], p: readTwo() / 65535 }));
+        const rest = listed.reduce((left, { p }) => left - p, listed.length ? 1 : 0);
+        const entropy = listed.reduce((sum, { p }) => sum + term(p), term(rest));
         answer[head * size + dependent] = { listed, entropy };
       }
     return answer;
@@ -53,6 +51,7 @@ const choices = (() => {
   ];
 
   const LABEL = /^[^\s\p{C}]{1,60}$/u; // what DEPREL can hold
+  const isLabel = (label) => typeof label === "string" && LABEL.test(label);
   const MOST_REMEMBERED = 64; // answers: of the states that the next step may lead to, and a few more
 
   class Choices {
@@ -183,7 +182,18 @@ const choices = (() => {
     // What DEPREL should be: what was decided, or else what the scores say.
     labelToWrite(head, dependent) {
       const decided = this.headOf(dependent) === head ? this.labelOf(dependent) : undefined;
-      return decided ?? this.labelsOf(head, dependent)[0]?.label;
+      return decided ?? this.labelsOf(head, dependent).find(({ label }) => isLabel(label))?.label;
+    }
+    // The relation of each word to its head in the best tree, with its probability: text, or null
+    // where labels have no scores.
+    get relations() {
+      if (!this.sentence.labels) return null;
+      return this.#words().map((j) => {
+        const head = this.now.heads[j], label = this.labelToWrite(head, j);
+        if (label === undefined || this.labelOf(j)) return label ?? "";
+        const p = this.labelProbability(head, j, label);
+        return p >= SIZES.MOST_LABELLED ? label : `${label} ${markup.briefPercent(p)}`;
+      });
     }
     #labelEntropy(head, dependent) {
       return this.sentence.labels?.[head * this.sentence.size + dependent].entropy ?? 0;
@@ -197,12 +207,20 @@ const choices = (() => {
     }
     // The entropy of trees with their labels.
     get entropy() {
-      return this.#words().reduce((sum, j) => sum + this.#labelValue(j), this.now.entropy);
+      return this.entropyOf(this.now);
     }
-    #labelValue(j) {
+    get entropyAtFirst() {
+      const { labels } = this.sentence;
+      if (!labels) return this.whole.entropy;
+      return labels.reduce((sum, { entropy }, arc) => sum + this.whole.marginals[arc] * entropy, this.whole.entropy);
+    }
+    entropyOf(answer) {
+      return this.#words().reduce((sum, j) => sum + this.#labelValue(j, answer), answer.entropy);
+    }
+    #labelValue(j, answer = this.now) {
       if (!j || !this.sentence.labels || this.labelOf(j)) return 0;
       return this.#nodes().reduce((sum, head) => {
-        const p = this.probability(head, j);
+        const p = this.probability(head, j, answer);
         return p > 0 ? sum + p * this.#labelEntropy(head, j) : sum;
       }, 0);
     }
@@ -295,7 +313,7 @@ const choices = (() => {
       for (const decision of decisions) {
         const { kind, head, dependent, label } = decision, name = nameOf(head, dependent);
         if (!this.#isArc(head, dependent)) throw new RangeError(`no arc ${name} in this sentence`);
-        if (label !== undefined && !(typeof label === "string" && LABEL.test(label)))
+        if (label !== undefined && !isLabel(label))
           throw new TypeError(`a label cannot be ${JSON.stringify(label)}`);
         if (kind === "fix") {
           fixed.set(dependent, { head, label });
@@ -351,5 +369,5 @@ const choices = (() => {
     }
   }
 
-  return { readSentence, Choices };
+  return { readSentence, isLabel, Choices };
 })();

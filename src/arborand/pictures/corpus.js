@@ -67,13 +67,14 @@ const corpus = (() => {
     // What the answer about each word is worth, by number; nothing for sentences without scores.
     valuesOf(index) {
       if (!this.data[index].scores) return null;
-      return this.#made.get(index)?.values ?? this.data[index].entropies;
+      return this.#made.get(index)?.values ?? this.data[index].values ?? this.data[index].entropies;
     }
     entropyAtFirst(index) {
-      return this.data[index].entropy;
+      const made = this.#made.get(index), { entropy, labelEntropy = 0 } = this.data[index];
+      return made ? made.entropyAtFirst : entropy + labelEntropy;
     }
     entropyOf(index) {
-      return this.#made.get(index)?.entropy ?? this.data[index].entropy;
+      return this.#made.get(index)?.entropy ?? this.entropyAtFirst(index);
     }
 
     #try(step) {

@@ -78,12 +78,19 @@ const explore = (() => {
     };
   };
 
+  // The rows below the words; the relations of gold are marked, because the arcs may be others.
+  const rowsBelow = ({ sentence: { upos, deprel }, choices }) => [
+    { line: upos, kind: "below" },
+    { line: choices.relations, kind: "below relation" },
+    { line: deprel?.map((relation) => (relation === "_" ? "" : `◆ ${relation}`)), kind: "below gold" },
+  ].filter(({ line }) => line);
+
   const drawDiagram = (view, isSteady = false) => {
     const { section, sentence, frame, room, selected, traced } = view, isButton = Boolean(sentence.graph);
     const hadFocus = section.contains(document.activeElement) && document.activeElement.closest(".main .word");
     const scrolled = view.isNarrow ? frame.scrollLeft : 0;
     point(view, null);
-    view.picture = draw(sentence, {
+    view.picture = draw({ ...sentence, below: rowsBelow(view) }, {
       words: Array.from({ length: sentence.n }, (_, k) => k + 1),
       arcs: arcsToDraw(view),
       room,

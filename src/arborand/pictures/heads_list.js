@@ -3,6 +3,7 @@
 const headsList = (() => {
   const { html, bdi, button } = diagram;
   const { percent, nats } = markup;
+  const { isLabel } = choices;
   const FEWEST_ROWS = 6, LEAST_LISTED = 0.01, MOST_NAMED = 3;
   const AWAY = 6, EDGE = 8; // pixels from the word, and from the window's edge
   const ABOVE = 70; // pixels between a word and a list at the bottom: its arcs stay in sight
@@ -131,7 +132,7 @@ const headsList = (() => {
         const fix = { kind: "fix", head, dependent: word, ...(!isChosen && { label }) };
         return button({
           class: "label-choice", "data-key": `label-${label}`, "aria-pressed": String(isChosen),
-          onclick: () => choices.decide([fix]),
+          disabled: !isLabel(label), onclick: () => choices.decide([fix]),
         }, label, " ", html("span", { class: "share" }, percent(p)));
       }));
   };
@@ -159,7 +160,7 @@ const headsList = (() => {
   const hasFocus = () => element.contains(document.activeElement);
   // Press the button of the nth row, or the nth label of the head that is fixed.
   const pressNth = (n) => {
-    const labels = question ? element.querySelectorAll(".fixed .label-choice") : [];
+    const labels = question ? element.querySelectorAll(".fixed .label-choice:enabled") : [];
     (labels.length ? labels : element.querySelectorAll("li > .choose"))[n - 1]?.click();
   };
   element.addEventListener("keydown", (event) => {

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 WORD_SIZE, LABEL_SIZE, ROW_SIZE = 15, 11, 10
 # The room of a word: at least that of "100 %" between the arrows into its neighbours.
 WORD_GAP, LEAST_SLOT = 14, 39
-LONGEST_ROW = 14  # characters of a part of speech or a relation
+LONGEST_ROW = 18  # characters of a part of speech or a relation
 MARGIN = 10
 # Above the highest arc is room for root arcs, which begin at ROOT_TOP, and for their labels.
 ROOT_ROOM, ROOT_TOP, ROOT_LABEL = 34, 16, 9

@@ -39,6 +39,11 @@ class Picture:
         The tree that an annotator gave it, with -1 for the root.
     parts_of_speech, relations : sequence of str, optional
         What is written below the words: UPOS and DEPREL of a CoNLL-U file.
+    label_log_weights : ndarray, shape (m, m, L), optional
+        ``[head, dependent, label]``: the scores of the labels of each arc.  Their softmax is the
+        probability of a label given its arc.
+    label_names : sequence of str, optional
+        The names of the L labels.
     place : pair of int, optional
         Where its lines begin and end in the `conllu` of the page, in bytes.
 
@@ -63,6 +68,8 @@ class Picture:
     parts_of_speech: Sequence[str] | None = None
     relations: Sequence[str] | None = None
     place: tuple[int, int] | None = None
+    label_log_weights: NDArray[np.floating] | None = None
+    label_names: Sequence[str] | None = None
 
     def __post_init__(self) -> None:
         shape = self.distribution.batch_shape
@@ -89,9 +96,29 @@ class Picture:
             )
         if self.gold_heads is not None:
             check_tree(np.asarray(self.gold_heads), num_words + 1, "gold_heads")
+        if self.label_log_weights is not None:
+            expected = (size, size, len(self.label_names or ()))
+            if np.shape(self.label_log_weights) != expected:
+                raise ValueError(
+                    f"label_log_weights has shape {np.shape(self.label_log_weights)} where "
+                    f"{self.sent_id!r} has shape {expected}: head, dependent, label, and as many "
+                    "label_names"
+                )
         for name in ("parts_of_speech", "relations"):
             column = getattr(self, name)
             if column is not None and len(column) != num_words:
                 raise ValueError(
                     f"{name} has {len(column)} entries where {self.sent_id!r} has {num_words} words"
                 )
+
+    def label_probabilities(self) -> NDArray[np.float64] | None:
+        """Return the probability of each label given its arc; 0 where there is no arc."""
+        if self.label_log_weights is None:
+            return None
+        size = len(self.tokens) + 1
+        scores = np.asarray(self.label_log_weights, dtype=np.float64)[:size, :size]
+        best = scores.max(axis=-1, keepdims=True, initial=-np.inf)
+        weights = np.exp(scores - np.where(best == -np.inf, 0.0, best))
+        totals = weights.sum(axis=-1, keepdims=True)
+        chances: NDArray[np.float64] = weights / np.where(totals > 0, totals, 1.0)
+        return chances

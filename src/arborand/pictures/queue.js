@@ -4,7 +4,6 @@
 const queue = (() => {
   const LEAST_ASKED = SIZES.UNCERTAIN_NATS; // nats
   const SETTLED = 0.05; // of a sentence's entropy: with less than that left, it counts as settled
-  const MOST_NAMED = 3;
 
   class Queue {
     #skipped = new Set();
@@ -68,7 +67,7 @@ const queue = (() => {
       const after = choices.headEntropiesOf(answer);
       const settled = [...before.keys()].filter((j) =>
         j && j !== word && before[j] >= LEAST_ASKED && after[j] < LEAST_ASKED);
-      return { entropy: answer.entropy, settled };
+      return { entropy: choices.entropyOf(answer), settled };
     });
   };
 
@@ -86,5 +85,5 @@ const queue = (() => {
     return decisions.length;
   };
 
-  return { Queue, consequences, answersNeeded, LEAST_ASKED, MOST_NAMED };
+  return { Queue, consequences, answersNeeded, LEAST_ASKED };
 })();

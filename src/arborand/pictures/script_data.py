@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from arborand.pictures.layout import slots
-from arborand.pictures.markup import printable
+from arborand.pictures.layout import MOST_LABELLED, slots
+from arborand.pictures.markup import brief_percent, printable
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -25,6 +25,9 @@ _MOST_WORDS_EXPLORED = 200
 # trees.js is tested with scores at most this far apart, and with masks this far below them.
 _FARTHEST_APART = 1e6
 _MASKS = (1e8, 1e10)
+_LEAST_LABEL = 655  # of 65535: one percent
+# Of rarer arcs, only the likeliest label is in the page; of the rarest ones, none.
+_RARE_ARC, _RAREST_ARC = 1e-3, 1e-5
 # A corpus that takes more than this, compressed, is not in the page as a whole.
 _LARGEST_CORPUS = 3_000_000
 
@@ -40,7 +43,7 @@ def sentence_data(sentence: Sentence, *, explore: bool) -> dict[str, Any]:
     data: dict[str, Any] = {
         "id": printable(picture.sent_id),
         "tokens": [printable(token) for token in picture.tokens],
-        "slots": [round(slot) for slot in slots(picture.tokens, sentence.below)],
+        "slots": [round(slot) for slot in slots(picture.tokens, _with_room(sentence))],
         "rtl": sentence.right_to_left,
         "best": sentence.best.tolist(),
         "entropy": sentence.entropy,
@@ -75,6 +78,12 @@ def sentence_data(sentence: Sentence, *, explore: bool) -> dict[str, Any]:
         kind = picture.distribution._kind
         data["single"], data["projective"] = kind.has_single_root, kind.is_projective
         data["bytes"] = stored.itemsize
+        if sentence.labels is not None:
+            data["labels"] = _label_data(sentence.labels, marginals, picture.label_names or ())
+            logs = np.log(np.where(sentence.labels > 0, sentence.labels, 1.0))
+            of_labels = -(marginals[..., None] * sentence.labels * logs).sum(axis=(0, 2))
+            data["values"] = np.round(sentence.entropies + of_labels, 4).tolist()
+            data["labelEntropy"] = float(of_labels.sum())
         data["scores"] = base64.b64encode(stored.tobytes()).decode()
     return data
 
@@ -98,6 +107,44 @@ def _why_not(scores: NDArray[np.float64], *, explore: bool) -> str | None:
     if is_far.any():
         return f"its scores are more than {_FARTHEST_APART:,.0f} apart."
     return None
+
+
+def relation(name: str, probability: float) -> str:
+    """Write a label with its probability, if it is not nearly certain."""
+    return name if probability >= MOST_LABELLED else f"{name} {brief_percent(probability)}"
+
+
+def _with_room(sentence: Sentence) -> list[list[str]]:
+    """Return the rows below the words, with room for the probability of each label."""
+    room = [relation(name.split()[0] if name else "", 0.5) for name in sentence.relations or ()]
+    return [room if row is sentence.relations else row for row in sentence.below]
+
+
+def _label_data(
+    labels: NDArray[np.float64], marginals: NDArray[np.float64], names: Sequence[str]
+) -> dict[str, Any]:
+    """Write the labels of each arc: how many, their numbers, and their probabilities.
+
+    A number takes one byte, or two if there are more than 255 labels; a probability two, of which
+    65535 stands for 1.  Labels of less than 1 % given their arc are left out: what is missing from
+    1 is theirs.  Arcs that hardly any tree has get one label, or none.
+    """
+    chances = np.rint(65535 * labels).astype("<u2")
+    order = np.argsort(-labels, axis=-1, kind="stable")
+    counts = (chances >= _LEAST_LABEL).sum(axis=-1)
+    counts = np.where(marginals >= _RARE_ARC, counts, np.minimum(counts, 1))
+    counts[marginals < _RAREST_ARC] = 0
+    used = np.unique(order[np.arange(len(names)) < counts[:, :, None]])
+    kind = np.dtype("<u2") if len(used) > 255 else np.dtype("u1")
+    written = bytearray()
+    for head, row in enumerate(counts.tolist()):
+        for dependent, count in enumerate(row[1:], start=1):
+            listed = order[head, dependent, :count]
+            numbers = np.searchsorted(used, listed)
+            written += np.array([count, *numbers], kind).tobytes()
+            written += chances[head, dependent, listed].tobytes()
+    table = base64.b64encode(written).decode()
+    return {"names": [printable(names[label]) for label in used.tolist()], "table": table}
 
 
 class OriginalCorpus:

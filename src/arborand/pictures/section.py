@@ -24,7 +24,7 @@ from arborand.pictures.markup import (
     percent,
     without_rounding,
 )
-from arborand.pictures.script_data import as_json, sentence_data
+from arborand.pictures.script_data import as_json, relation, sentence_data
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -69,10 +69,23 @@ class Sentence:
             padded[:size] = self.gold
             self.gold_probability = float(np.exp(picture.distribution.log_prob(padded)))
         self.below = [] if picture.parts_of_speech is None else [list(picture.parts_of_speech)]
+        self.labels = picture.label_probabilities()
+        self.relations = None if self.labels is None else self._relations(self.labels)
+        if self.relations is not None:
+            self.below.append(self.relations)
         self.gold_row = None
         if picture.relations is not None:  # marked, because the arcs that are drawn may be others
             self.gold_row = len(self.below)
             self.below.append(["" if name == "_" else f"◆ {name}" for name in picture.relations])
+
+    def _relations(self, labels: NDArray[np.float64]) -> list[str]:
+        """Write the likeliest label of each arc of the best tree, with its probability."""
+        names = self.picture.label_names or ()
+        best = [labels[head, word] for word, head in enumerate(self.best.tolist()) if word]
+        return [
+            relation(names[int(chances.argmax())], float(chances.max())) if chances.any() else ""
+            for chances in best
+        ]
 
 
 def sentence_section(picture: Picture, number: int, num_trees: int, *, explore: bool) -> str:
