@@ -13,7 +13,13 @@ from math import fsum
 
 import numpy as np
 
-from arborand import DependencyTrees, LabelledTrees, SpanningTrees
+from arborand import (
+    DependencyTrees,
+    LabelledTrees,
+    ProjectiveDependencyTrees,
+    ProjectiveSpanningTrees,
+    SpanningTrees,
+)
 from arborand.distributions import TreeDistribution
 from arborand.enumeration import tree_law
 from verification.goodness_of_fit import Verdict
@@ -27,13 +33,21 @@ NUM_REPEATS = 4_000
 KINDS: dict[str, tuple[type[TreeDistribution], Callable[..., tuple[HeadsArray, FloatArray]]]] = {
     "spanning trees": (SpanningTrees, partial(tree_law, single_root=False)),
     "dependency trees": (DependencyTrees, partial(tree_law, single_root=True)),
+    "projective spanning trees": (
+        ProjectiveSpanningTrees,
+        partial(tree_law, single_root=False, projective=True),
+    ),
+    "projective dependency trees": (
+        ProjectiveDependencyTrees,
+        partial(tree_law, single_root=True, projective=True),
+    ),
 }
 
 
 def _scores(name: str) -> FloatArray:
     """Make the scores of a labelled graph: unequal ones, rare labels, or some that are missing."""
     num_words, num_labels = {
-        "skewed": (3, 2),
+        "skewed": (4, 2),
         "rare": (2, 4),
         "sparse": (3, 3),
         "small": (2, 2),

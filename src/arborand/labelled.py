@@ -538,7 +538,13 @@ class LabelledTrees:
         return heads, labels.reshape(heads.shape)
 
     def sample_without_replacement(
-        self, k: int, *, rng: Seed = None, on_exhausted: str = "return", first_graph: int = 0
+        self,
+        k: int,
+        *,
+        method: str | None = None,
+        rng: Seed = None,
+        on_exhausted: str = "return",
+        first_graph: int = 0,
     ) -> Draws:
         """Draw k distinct labelled trees, each in proportion to its probability among those left.
 
@@ -550,13 +556,13 @@ class LabelledTrees:
         >>> len(draws), bool(draws.exhausted), draws.labels.shape
         (8, True, (8, 3))
         """
-        sequences = self._distinct(rng, first_graph)
+        sequences = self._distinct(method, rng, first_graph)
         heads, labels, numbers, count, exhausted = self._first(k, sequences, 3, on_exhausted)
         log_prob, log_remaining, perturbed = np.moveaxis(numbers, -1, 0)
         return Draws(heads, log_prob, log_remaining, perturbed, count, exhausted, labels)
 
     def iterate_without_replacement(
-        self, *, rng: Seed = None, first_graph: int = 0
+        self, *, method: str | None = None, rng: Seed = None, first_graph: int = 0
     ) -> Iterator[Draw]:
         """Draw distinct labelled trees lazily: the sequence of `sample_without_replacement`.
 
@@ -566,7 +572,7 @@ class LabelledTrees:
         >>> sorted(int(draw.labels[1]) for draw in d.iterate_without_replacement(rng=0))
         [0, 1, 2]
         """
-        sequences = self._distinct(rng, first_graph)
+        sequences = self._distinct(method, rng, first_graph)
         return InterruptibleIterator(
             Draw(heads, numbers[..., 0], numbers[..., 1], numbers[..., 2], labels)
             for heads, labels, numbers in self._side_by_side(sequences, 3)
@@ -796,11 +802,14 @@ class LabelledTrees:
 
         return rows
 
-    def _distinct(self, rng: Seed, first_graph: int) -> list[RowsOfTrees]:
+    def _distinct(self, method: str | None, rng: Seed, first_graph: int) -> list[RowsOfTrees]:
         key, first_graph = stream_key(rng), check_index(first_graph, "first_graph")
+        options: dict[str, Any] = {} if method is None else {"method": method}
         sequences = []
         for graph, one in enumerate(self._graph_by_graph(self.trees)):
-            trees = one.iterate_without_replacement(rng=key, first_graph=first_graph + graph)
+            trees = one.iterate_without_replacement(
+                rng=key, first_graph=first_graph + graph, **options
+            )
             num_words = int(self.lengths.flat[graph])
             rows = self._rows_of(graph)
             sequences.append(draw_distinct(rows, trees, num_words, key, first_graph + graph))

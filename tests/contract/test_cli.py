@@ -312,9 +312,11 @@ def test_converted_trees_keep_their_provenance(arborand, corpus, tmp_path):
 # ---- CoNLL-U
 
 
-def test_conllu_out_keeps_the_corpus_and_fills_heads(arborand, tmp_path):
+@pytest.mark.parametrize("kept", [False, True])
+def test_conllu_out_keeps_the_corpus_and_fills_heads(arborand, tmp_path, kept):
     out = tmp_path / "t.conllu"
-    result = arborand("sample", SCORES, "-k", 3, "--seed", 0, "--conllu", CONLLU, "-o", out)
+    asked = ["sample", SCORES, "-k", 3, "--seed", 0, "--conllu", CONLLU, "-o", out]
+    result = arborand(*asked, *(["--relations", "keep"] if kept else []))
     assert (result.status, result.err) == (0, "")
     import conllu
 
@@ -334,7 +336,7 @@ def test_conllu_out_keeps_the_corpus_and_fills_heads(arborand, tmp_path):
         log_prob = DependencyTrees(scores[i // 3].log_weights).log_prob(heads)
         np.testing.assert_allclose(float(block.metadata["log_prob"]), log_prob, rtol=1e-9)
         for token, before in zip(block, original, strict=True):
-            if token["head"] == before["head"]:
+            if token["head"] == before["head"] and (kept or not isinstance(token["id"], int)):
                 assert token == before
             else:
                 relation = "root" if token["head"] == 0 else "_"

@@ -49,7 +49,7 @@ def test_best_trees_are_those_of_the_library_in_every_format(
     options = ("-k", 5, "--trees", trees, "--conllu", tmp_path / "corpus.conllu", "--workers", 2)
     assert arborand("best", tmp_path / "scores.npz", *options, "-o", out).status == 0
     found = list(read_trees(out))
-    for (sent_id, heads, log_prob), name, matrix in zip(
+    for (sent_id, heads, log_prob, _), name, matrix in zip(
         found, corpus.sent_ids, corpus.matrices, strict=True
     ):
         best = kind(matrix).best_trees(5)
@@ -92,7 +92,7 @@ def test_the_minimum_risk_tree_is_that_of_the_library(arborand, corpus, tmp_path
     out = tmp_path / "risk.npz"
     scores = tmp_path / "scores.npz"
     assert arborand("best", scores, "--minimum-risk", "-o", out).status == 0
-    for (_, heads, log_prob), matrix in zip(read_trees(out), corpus.matrices, strict=True):
+    for (_, heads, log_prob, _), matrix in zip(read_trees(out), corpus.matrices, strict=True):
         distribution = DependencyTrees(matrix)
         np.testing.assert_array_equal(heads, [distribution.minimum_risk_tree()])
         np.testing.assert_array_equal(log_prob, distribution.log_prob(heads))
@@ -124,7 +124,7 @@ def test_every_command_keeps_the_heads_that_are_given(arborand, corpus, tmp_path
     for command in (("best", "-k", 4), ("sample", "-k", 4, "--seed", 2)):
         out = tmp_path / f"{command[0]}.npz"
         assert arborand(command[0], scores, *command[1:], *options, "-o", out).status == 0
-        for (_, heads, _), kept in zip(read_trees(out), given, strict=True):
+        for (_, heads, _, _), kept in zip(read_trees(out), given, strict=True):
             decided = np.array(kept) >= 0
             assert (heads[:, decided] == np.array(kept)[decided]).all()
     assert arborand("show", scores, *options, "-o", tmp_path / "page.html").status == 0

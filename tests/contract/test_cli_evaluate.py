@@ -55,6 +55,9 @@ def test_json_has_what_the_library_finds(arborand, compared, tmp_path, monkeypat
     record = written[0].pop("provenance")
     assert record["command"].startswith("arborand evaluate scores.npz")
     assert {"input", "conllu"} <= record.keys()
+    for name in ("labelled", "by_relation", "by_length", "unknown_relations"):
+        assert written[1][name] == written[0].pop(name)
+        written[1].pop(name)
     assert written[0] == {"arborand": "evaluation", **expected}
     assert written[1] == {**written[0], "provenance": record}
     assert written[0]["num_no_trees"] == 1

@@ -1,6 +1,7 @@
 """CoNLL-U that is written is valid, and gives the same trees when it is read back."""
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -34,7 +35,7 @@ def arborand(monkeypatch, capsysbinary):
     return lambda *arguments: call(monkeypatch, capsysbinary, *arguments)
 
 
-def written(tmp_path, text, sent_id, heads, *, tokens=None):
+def written(tmp_path, text, sent_id, heads, *, tokens=None, keeps_relations=True):
     """Write trees of the one sentence of a CoNLL-U file; give back their blocks."""
     annotations = []
     if text is not None:
@@ -50,7 +51,8 @@ def written(tmp_path, text, sent_id, heads, *, tokens=None):
         tokens=[tokens],
         annotations=annotations,
     )
-    path = save_rows(tmp_path / "out.conllu", "conllu", TREES, {}, rows)
+    layout = replace(TREES, keeps_relations=keeps_relations)
+    path = save_rows(tmp_path / "out.conllu", "conllu", layout, {}, rows)
     text = path.read_text(encoding="utf-8")
     return text, [block.splitlines() for block in text.strip("\n").split("\n\n")]
 
@@ -126,6 +128,18 @@ def test_relations_are_kept_with_their_heads_and_blank_with_others(tmp_path):
     for line, before in zip(other[-4:], source, strict=True):
         columns, original = line.split("\t"), before.split("\t")
         assert columns[:6] + columns[9:] == original[:6] + original[9:]
+
+
+def test_without_labels_no_relation_is_known(tmp_path):
+    # Relations of gold, kept where the head is right, would make LAS equal to UAS.
+    trees = [[3, 3, 0], [3, 0, 2]]
+    text, blocks = written(tmp_path, BLOCK, "x-1", trees, keeps_relations=False)
+    assert violations(text) == []
+    for block, heads in zip(blocks, trees, strict=True):
+        words = [line.split("\t") for line in block if re.match(r"[0-9]+\t", line)]
+        assert [int(word[6]) for word in words] == heads
+        assert [word[7] for word in words] == ["root" if head == 0 else "_" for head in heads]
+        assert {word[8] for word in words} == {"_"}
 
 
 @pytest.mark.parametrize(

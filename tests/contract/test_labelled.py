@@ -17,7 +17,7 @@ from arborand import (
     SpanningTrees,
     SupportExhaustedError,
 )
-from tests.kinds import KINDS
+from tests.kinds import ALL_KINDS
 
 NAMES = ["nsubj", "obj", "root"]
 
@@ -46,7 +46,7 @@ def test_public_methods_are_documented():
             assert "\nExamples\n--------\n" in text, name
 
 
-@KINDS
+@ALL_KINDS
 def test_what_it_is_made_of(kind):
     d = LabelledTrees(scores_of(), kind=kind, labels=NAMES)
     assert repr(d) == f"LabelledTrees({kind.__name__}, 4 words, 16 arcs, 3 labels)"
@@ -125,7 +125,7 @@ def answers(d):
     }
 
 
-@KINDS
+@ALL_KINDS
 def test_a_batch_is_its_graphs_one_by_one(kind, batch):
     scores, lengths = batch
     d = LabelledTrees(scores, kind=kind, lengths=lengths)
@@ -147,7 +147,7 @@ def test_a_batch_is_its_graphs_one_by_one(kind, batch):
     np.testing.assert_allclose(columns, [0, 1, 0, 0, 0], rtol=1e-14)
 
 
-@KINDS
+@ALL_KINDS
 def test_sequences_of_a_batch(kind, batch):
     scores, lengths = batch
     d = LabelledTrees(scores, kind=kind, lengths=lengths)
@@ -182,7 +182,7 @@ def test_sequences_of_a_batch(kind, batch):
         np.testing.assert_array_equal(step.log_prob, best.log_prob[i])
 
 
-@KINDS
+@ALL_KINDS
 def test_draws_depend_on_the_seed_alone(kind, batch):
     scores, lengths = batch
     d = LabelledTrees(scores, kind=kind, lengths=lengths)
@@ -223,7 +223,7 @@ def test_methods_of_sampling():
     np.testing.assert_array_equal(heads, d.trees.sample(5, method="colbourn", rng=1))
 
 
-@KINDS
+@ALL_KINDS
 def test_copies_and_pickles(kind, batch):
     scores, lengths = batch
     trees = kind(scores[..., 0], lengths=lengths)

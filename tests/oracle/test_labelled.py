@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from arborand import LabelledTrees
-from tests.kinds import KINDS, trees_of
+from tests.kinds import ALL_KINDS, trees_of
 
 DIGITS = 60
 CASES = pytest.mark.parametrize(
@@ -138,7 +138,7 @@ def tolerance(law):
     return 1e-13 + 1.2e-16 * max(float(law.distance()), largest * law.size)
 
 
-@KINDS
+@ALL_KINDS
 @CASES
 def test_numbers(kind, made, family, num_words, num_labels, seed):
     d, law = made(kind, family, num_words, num_labels, seed)
@@ -157,7 +157,7 @@ def test_numbers(kind, made, family, num_words, num_labels, seed):
         assert abs(found - expected) <= 4 * close * max(1, abs(expected)), tree
 
 
-@KINDS
+@ALL_KINDS
 @CASES
 def test_sums_over_labelled_arcs(kind, made, family, num_words, num_labels, seed):
     d, law = made(kind, family, num_words, num_labels, seed)
@@ -175,7 +175,7 @@ def test_sums_over_labelled_arcs(kind, made, family, num_words, num_labels, seed
     assert d.variance(first) >= 0
 
 
-@KINDS
+@ALL_KINDS
 @CASES
 def test_the_best_are_in_exact_order_to_the_last(kind, made, family, num_words, num_labels, seed):
     d, law = made(kind, family, num_words, num_labels, seed)
@@ -191,7 +191,7 @@ def test_the_best_are_in_exact_order_to_the_last(kind, made, family, num_words, 
     np.testing.assert_array_equal(short.labels, found.labels[:7])
 
 
-@KINDS
+@ALL_KINDS
 @CASES
 def test_least_risk(kind, made, family, num_words, num_labels, seed):
     d, law = made(kind, family, num_words, num_labels, seed)
@@ -205,7 +205,7 @@ def test_least_risk(kind, made, family, num_words, num_labels, seed):
     assert correct(*found) >= max(correct(*tree) for tree in law.in_order) - 10 * tolerance(law)
 
 
-@KINDS
+@ALL_KINDS
 @CASES
 def test_distinct_draws_go_on_to_the_last(kind, made, family, num_words, num_labels, seed):
     d, law = made(kind, family, num_words, num_labels, seed)
@@ -252,7 +252,7 @@ def condition_of(law, d, seed):
     return {"heads": given, "labels": asked, "allowed": allowed}, is_met
 
 
-@KINDS
+@ALL_KINDS
 @CASES
 def test_conditions(kind, made, family, num_words, num_labels, seed):
     d, law = made(kind, family, num_words, num_labels, seed)
@@ -274,7 +274,7 @@ def test_conditions(kind, made, family, num_words, num_labels, seed):
     np.testing.assert_allclose(steps.label_marginals(), marginals, rtol=close, atol=1e-290)
 
 
-@KINDS
+@ALL_KINDS
 def test_an_allowed_arc_may_have_any_label(kind):
     scores = scores_of("normal", 3, 3, 0)
     d = LabelledTrees(scores, kind=kind)
@@ -290,7 +290,7 @@ def test_an_allowed_arc_may_have_any_label(kind):
     )
 
 
-@KINDS
+@ALL_KINDS
 @CASES
 def test_divergences(kind, made, family, num_words, num_labels, seed):
     d, law = made(kind, family, num_words, num_labels, seed)
@@ -317,7 +317,7 @@ def test_small_divergences_keep_digits():
         assert abs(found - expected) <= 1e-14 / distance * expected
 
 
-@KINDS
+@ALL_KINDS
 def test_log_weights_of_from_trees_have_the_law_of_the_trees(kind):
     arcs = np.random.default_rng(0).normal(size=(4, 4))
     trees = kind(arcs)

@@ -19,6 +19,7 @@ def sample(
     without_replacement: bool = False,
     method: options.Method | None = None,
     seed: int | None = None,
+    relations: options.Relations | None = None,
     *,
     run: options.Run,
 ) -> None:
@@ -45,6 +46,7 @@ def sample(
         without_replacement=without_replacement,
         method=method,
         seed=seed,
+        relations=relations,
     )
 
 
@@ -63,6 +65,7 @@ def best(
     num_trees: int = 1,
     minimum_risk: bool = False,
     decisions: str | None = None,
+    relations: options.Relations | None = None,
     *,
     run: options.Run,
 ) -> None:
@@ -92,6 +95,7 @@ def best(
         num_trees=num_trees,
         minimum_risk=minimum_risk,
         decisions=decisions,
+        relations=relations,
     )
 
 

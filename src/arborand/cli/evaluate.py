@@ -21,10 +21,11 @@ from arborand.corpus.storage import is_folder, write_output
 from arborand.corpus.stream import NoOutput, as_comment
 from arborand.errors import FormatError
 from arborand.formats.decisions import read_decisions
+from arborand.formats.inputs import visible
 from arborand.formats.records import EVALUATION
 
 if TYPE_CHECKING:
-    from arborand.evaluation import Summary
+    from arborand.evaluation import Calibration, Summary
 
 # The formats that hold the summary; the others hold a line for each sentence.
 _WHOLE = ("json", "html")
@@ -67,9 +68,10 @@ def evaluate(
     """Compare scores with gold trees: how accurate and how well calibrated they are.
 
     The share of correct heads (UAS) of the best tree, of the minimum-risk tree and of random
-    trees; the log-probability of the gold tree; and the calibration: of the arcs with a
-    probability of 90 %, how many are correct? A .json file and a page (.html) have all of
-    this. In the other formats, each sentence has a line.
+    trees, also by relation and by sentence length; if the scores have labels, the share of
+    correct heads with their relations (LAS); the log-probability of the gold tree; and the
+    calibration: of the arcs with a probability of 90 %, how many are correct? A .json file and
+    a page (.html) have all of this. In the other formats, each sentence has a line.
 
     Examples
     --------
@@ -125,9 +127,14 @@ def evaluate(
     if summary.num_sentences and not summary.num_words:
         raise FormatError(f"{gold} has no heads: there is nothing to compare with")
     if output != "-":
-        _print_summary(summary)
+        _print_summary(summary, comparison)
     if output is not None and chosen == "json":
-        result = {"arborand": "evaluation", **summary.as_dict(), "provenance": unwritten.provenance}
+        result = {
+            "arborand": "evaluation",
+            **summary.as_dict(),
+            **comparison.as_dict(),
+            "provenance": unwritten.provenance,
+        }
         text = json.dumps(result, ensure_ascii=False, allow_nan=False, indent=2)
         write_output(output, (text, "\n"))
     elif output is not None and chosen == "html":
@@ -142,6 +149,12 @@ def evaluate(
 
         write_output(plot, (calibration_plot(summary.calibration), "\n"))
         say_written(plot)
+    if comparison.unknown:
+        names = sorted(comparison.unknown, key=lambda name: (-comparison.unknown[name], name))
+        note(
+            f"the scores have no label for {len(names)} of gold's relations, so these are never "
+            f"right: {', '.join(map(visible, names))}"
+        )
     no_trees, impossible = comparison.no_trees, comparison.impossible
     if no_trees.count:
         note(
@@ -158,7 +171,7 @@ def evaluate(
     list_skipped(tally.skipped)
 
 
-def _print_summary(summary: Summary) -> None:
+def _print_summary(summary: Summary, comparison: Comparison) -> None:
     left_out = f"{summary.num_open:,} without one are not counted" if summary.num_open else ""
     uas = {
         "correct heads (UAS): best tree": summary.best_attachment_score,
@@ -166,6 +179,9 @@ def _print_summary(summary: Summary) -> None:
         "  random trees, on average": summary.expected_attachment_score,
         "  minimum-risk tree, as the scores expect": summary.claimed_attachment_score,
     }
+    if comparison.words.labels_right is not None:
+        share = comparison.words.labels_right / comparison.words.num_words
+        uas["correct heads and relations (LAS): best labelled tree"] = share
     mean = f"{summary.mean_log_prob:.6g}"
     lines = [
         ("sentences", f"{summary.num_sentences:,}", ""),
@@ -174,8 +190,12 @@ def _print_summary(summary: Summary) -> None:
         ("mean log-probability of the gold tree", mean, f"over {summary.num_trees:,} sentences"),
     ]
     print_table(["", ">", ""], lines)
-    if summary.calibration is None:
-        return
+    if summary.calibration is not None:
+        _print_calibration(summary.calibration)
+    _print_attachment(comparison)
+
+
+def _print_calibration(calibration: Calibration) -> None:
     bins = [
         (
             f"{100 * line.low:g} to {100 * line.high:g} %",
@@ -184,10 +204,29 @@ def _print_summary(summary: Summary) -> None:
             f"{line.num_right:,}",
             _percent(line.share_right),
         )
-        for line in summary.calibration.bins()
+        for line in calibration.bins()
     ]
     titles = [">probability", ">arcs", ">mean probability", ">correct arcs", ">share"]
     print_table(titles, bins, _CALIBRATION)
+
+
+def _print_attachment(comparison: Comparison) -> None:
+    """Print attachment scores by sentence length and by relation."""
+    facts = comparison.as_dict()
+    has_labels = comparison.words.labels_right is not None
+    for key, title in (("by_length", "words in the sentence"), ("by_relation", "gold relation")):
+        lines: Any = facts.get(key, [])
+        scores = ["unlabelled_attachment_score", "labelled_attachment_score"][: 1 + has_labels]
+        cells = [
+            (
+                visible(line[key.removeprefix("by_")]),
+                f"{line['num_words']:,}",
+                *(_percent(line[score]) for score in scores),
+            )
+            for line in lines
+        ]
+        if cells:
+            print_table([title, ">words", ">UAS", ">LAS"][: 3 + has_labels], cells)
 
 
 def _percent(share: float) -> str:

@@ -8,7 +8,7 @@ import numpy as np
 import typer
 
 from arborand.cli import options
-from arborand.cli.jobs import check_files, check_selection, prepare, write
+from arborand.cli.jobs import check_files, check_relations, check_selection, prepare, write
 from arborand.cli.tables import print_facts
 from arborand.cli.terminal import by_reason, list_skipped, progress
 from arborand.corpus.computations import make_work
@@ -42,6 +42,7 @@ def convert(
     source: list[str],
     output: str,
     conllu: str | None = None,
+    relations: options.Relations | None = None,
     on_error: options.OnError = "stop",
     *,
     selecting: options.Selecting,
@@ -60,7 +61,9 @@ def convert(
       arborand convert scores.npz shards/ --part-sentences 5000
     """
     check_files(source, conllu, output)
-    work, selection = make_work("convert"), check_selection(selecting, conllu, output)
+    check_relations(relations, conllu)
+    work = make_work("convert", relations=relations)
+    selection = check_selection(selecting, conllu, output)
     if selection is not None:
         work = work.selecting(selection)
     with open_inputs(source, conllu, output, trees=True) as inputs:

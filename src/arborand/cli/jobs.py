@@ -107,6 +107,7 @@ def prepare(
     """Make the work of a command."""
     names = ("trees", "projective", "weights", "orientation", "keep_heads")
     common = {name: getattr(reading, name) for name in names}
+    check_relations(others.get("relations"), reading.conllu)
     try:
         work = make_work(command, **common, **others)
     except ValueError as error:  # what options alone cannot tell: which methods draw what
@@ -115,6 +116,15 @@ def prepare(
     if work.layout is not None:
         choose_format(output, running, work.layout)
     return work
+
+
+def check_relations(relations: str | None, conllu: str | None) -> None:
+    """Refuse to keep relations that are not there."""
+    if relations is not None and conllu is None:
+        raise typer.BadParameter(
+            "there are no relations to keep: name their file with --conllu",
+            param_hint="--relations",
+        )
 
 
 def check_selection(

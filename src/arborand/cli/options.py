@@ -33,6 +33,7 @@ SECTIONS = (_SENTENCES, _SCORES, _OUTPUT, _RUNNING, _JOBS)
 TreeKind = Literal["dependency", "spanning"]
 Orientation = Literal["head,dependent", "dependent,head"]
 OnError = Literal["stop", "skip"]
+Relations = Literal["keep"]
 Format = Literal["conllu", "json", "html", "jsonl", "csv", "tsv", "parquet", "npz", "safetensors"]
 if TYPE_CHECKING:
     from arborand.formats.records import Layout
@@ -89,6 +90,11 @@ _SHARED = {
     ),
     "decisions": option("Decisions exported from a page of show.", _SCORES, metavar="FILE"),
     "keep_heads": option("Keep the heads in --conllu; a HEAD of '_' is open.", _SCORES),
+    "relations": option(
+        "keep: trees without labels keep the DEPREL of --conllu where the HEAD is the same.",
+        _OUTPUT,
+        metavar="keep",
+    ),
     "trees": option("dependency (one root arc) or spanning.", _SCORES, metavar="KIND"),
     "projective": option("Only trees without crossing arcs.", _SCORES),
     "weights": option("Plain weights (0: no arc), not log-weights.", _SCORES),

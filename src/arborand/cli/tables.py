@@ -262,7 +262,9 @@ class TableOutput:
 
     def write(self, rows: Rows) -> None:
         """Print rows."""
+        all_labels = rows.label_blocks(self._layout)
         for i, span, block in rows.sentences(self._layout):
+            labels = next(all_labels, None)
             sent_id, length = visible(rows.sent_ids[i]), int(rows.lengths[i])
             words = rows.tokens[i] if rows.tokens else None
             tokens = None if words is None else [visible(word) for word in words]
@@ -278,7 +280,20 @@ class TableOutput:
                 print_table(["<word", "heads"], zip(numbered or names[1:], heads, strict=True))
                 continue
             log_prob = rows.columns["log_prob"][span]
-            self._trees.print(rows.samples()[span].tolist(), log_prob.tolist(), block, names)
+            relations = [[""] * length] * len(block)
+            if labels is not None:
+                relations = [
+                    [f" {visible(rows.label_text(one))}" for one in tree]
+                    for tree in labels.tolist()
+                ]
+            arcs = [
+                [
+                    f"{names[head]}→{word}{relation}"
+                    for head, word, relation in zip(tree, names[1:], of_tree, strict=True)
+                ]
+                for tree, of_tree in zip(block.tolist(), relations, strict=True)
+            ]
+            self._trees.print(rows.samples()[span].tolist(), log_prob.tolist(), arcs)
 
     def close(self) -> None:
         """Print what is left, what its numbers mean, and where it comes from."""
@@ -319,34 +334,30 @@ class _TreeTable:
 
     def __init__(self, numbering: str) -> None:
         self._is_ranking = numbering == "rank"
-        self._first: NDArray[Any] = np.empty(0)
+        self._first: list[str] = []
         self._covered = 0.0
 
-    def print(
-        self, numbers: list[int], log_prob: list[float], trees: NDArray[Any], names: list[str]
-    ) -> None:
-        """Print some trees; those of a sentence may come in portions."""
+    def print(self, numbers: list[int], log_prob: list[float], trees: list[list[str]]) -> None:
+        """Print some trees, lists of arcs; those of a sentence may come in portions."""
         if numbers[:1] == [1]:
             self._first, self._covered = trees[0], 0.0
         lines = []
-        for number, one, heads in zip(numbers, log_prob, trees, strict=True):
+        for number, one, arcs in zip(numbers, log_prob, trees, strict=True):
             probability = math.exp(one)
             self._covered += probability
             covered = plain_percent(min(1.0, without_rounding(self._covered)))
             cells = [str(number), plain_percent(probability)]
             cells += [covered] if self._is_ranking else []
-            lines.append([*cells, self._described(number, heads, names)])
+            lines.append([*cells, self._described(number, arcs)])
         titles = [">rank" if self._is_ranking else ">tree", ">probability"]
         titles += [">cumulative"] if self._is_ranking else []
         print_table([*titles, "head→word"], lines)
 
-    def _described(self, number: int, heads: NDArray[Any], names: list[str]) -> str:
-        words = np.arange(1, len(names))
-        changed = words if number == 1 else words[heads != self._first]
-        arcs = "  ".join(f"{names[heads[j - 1]]}→{names[j]}" for j in changed.tolist())
+    def _described(self, number: int, arcs: list[str]) -> str:
         if number == 1:
-            return arcs
-        return f"instead {arcs}" if len(changed) else "the same as tree 1"
+            return "  ".join(arcs)
+        changed = [arc for arc, first in zip(arcs, self._first, strict=True) if arc != first]
+        return f"instead {'  '.join(changed)}" if changed else "the same as tree 1"
 
 
 def _likeliest_heads(marginals: NDArray[np.float64], names: list[str]) -> Iterator[str]:

@@ -34,6 +34,7 @@ from arborand.formats.records import (
     Rows,
 )
 from arborand.kinds import TreeKind
+from arborand.labelled import LabelledTrees
 from arborand.methods import (
     DEFAULT_METHOD,
     DEFAULT_WITHOUT_REPLACEMENT,
@@ -127,6 +128,25 @@ class Setting:
                     raise _with_words(error, run.tokens[0]) from error
             raise
 
+    def labelled(self, run: Sentences) -> LabelledTrees | None:
+        """Make the distribution of a run with its labels; None if the file has none.
+
+        Where labels are scored, `root` and its subtypes are for arcs from the root, and others for
+        other arcs, as far as an arc has both.
+        """
+        scores = run.padded_labels()
+        if run.labels is None or scores is None:
+            return None
+        if self.orientation != HEAD_DEPENDENT:
+            scores = scores.swapaxes(1, 2)
+        is_root = np.array([name.partition(":")[0] == "root" for name in run.label_names])
+        if run.labels.ndim == 2 and is_root.any():
+            allowed = np.broadcast_to(~is_root, scores.shape).copy()
+            allowed[:, 0] = is_root
+            left = np.where(allowed, scores, -np.inf)
+            scores = np.where((left > -np.inf).any(axis=-1, keepdims=True), left, scores)
+        return LabelledTrees.from_trees(self.distribution(run), scores, labels=run.label_names)
+
 
 @contextmanager
 def _naming_sentences(run: Sentences) -> Iterator[None]:
@@ -178,7 +198,8 @@ class Sampling:
 
     def __call__(self, run: Sentences) -> Iterator[Rows]:
         """Draw trees for a run."""
-        if len(run) >= 2 * self.setting.workers and self.setting.takes_scores:
+        is_plain = self.setting.takes_scores and run.labels is None
+        if len(run) >= 2 * self.setting.workers and is_plain:
             drawn = sample_ragged(
                 run.scores,
                 run.lengths,
@@ -196,26 +217,32 @@ class Sampling:
 
     def _padded(self, run: Sentences) -> Iterator[Rows]:
         """Draw from padded graphs, whose gate says what is wrong; from one sentence in portions."""
-        distribution = self.setting.distribution(run)
+        labelled = self.setting.labelled(run)
+        distribution = self.setting.distribution(run) if labelled is None else labelled.trees
         first_draw, portion = 0, self.num_trees
         if len(run) == 1:
             portion = min(portion, max(1, DRAW_VALUES // distribution.log_weights.shape[-1]))
         while first_draw < self.num_trees:
             count = min(portion, self.num_trees - first_draw)
+            drawing: dict[str, Any] = {
+                **self.setting.by(self.method),
+                "rng": self.seed,
+                "workers": self.setting.workers,
+                "first_graph": run.first,
+                "first_draw": first_draw,
+            }
+            labels = None
             with warnings.catch_warnings():
                 # The command has warned once.
                 warnings.simplefilter("ignore", BiasedSamplerWarning)
-                heads, log_prob = distribution.sample_and_log_prob(
-                    count,
-                    **self.setting.by(self.method),
-                    rng=self.seed,
-                    workers=self.setting.workers,
-                    first_graph=run.first,
-                    first_draw=first_draw,
-                )
-            by_sentence = heads.swapaxes(0, 1)
-            flat = [by_sentence[i, :, 1 : n + 1].reshape(-1) for i, n in enumerate(run.lengths)]
-            yield self._rows(run, count, first_draw, np.concatenate(flat), log_prob.T.reshape(-1))
+                if labelled is None:
+                    heads, log_prob = distribution.sample_and_log_prob(count, **drawing)
+                else:
+                    heads, labels = labelled.sample(count, **drawing)
+                    log_prob = labelled.log_prob(heads, labels)
+            counts = np.full(len(run), count, dtype=np.int64)
+            rows = _tree_rows(run, heads, log_prob, counts, labels)
+            yield replace(rows, first_sample=first_draw)
             first_draw += count
 
     @staticmethod
@@ -251,14 +278,19 @@ class SamplingWithoutReplacement:
 
     def __call__(self, run: Sentences) -> Iterator[Rows]:
         """Draw trees for a run."""
-        draws = self.setting.distribution(run).sample_without_replacement(
-            self.num_trees,
+        labelled = self.setting.labelled(run)
+        drawing: dict[str, Any] = {
             **self.setting.by(self.method),
-            rng=self.seed,
-            workers=self.setting.workers,
-            first_graph=run.first,
-        )
-        yield _tree_rows(run, draws.heads, draws.log_prob, draws.num_drawn)
+            "rng": self.seed,
+            "first_graph": run.first,
+        }
+        if labelled is None:
+            draws = self.setting.distribution(run).sample_without_replacement(
+                self.num_trees, workers=self.setting.workers, **drawing
+            )
+        else:
+            draws = labelled.sample_without_replacement(self.num_trees, **drawing)
+        yield _tree_rows(run, draws.heads, draws.log_prob, draws.num_drawn, draws.labels)
 
 
 @dataclass(frozen=True)
@@ -271,15 +303,22 @@ class BestTrees:
 
     def __call__(self, run: Sentences) -> Iterator[Rows]:
         """Find the trees of a run."""
-        distribution = self.setting.distribution(run)
-        workers = self.setting.workers
-        if self.minimum_risk:
-            heads = distribution.minimum_risk_tree(workers=workers)[np.newaxis]
-            ones = np.ones(len(run), dtype=np.int64)
-            yield _tree_rows(run, heads, distribution.log_prob(heads), ones)
-        else:
+        labelled, workers = self.setting.labelled(run), self.setting.workers
+        ones = np.ones(len(run), dtype=np.int64)
+        if labelled is None:
+            distribution = self.setting.distribution(run)
+            if self.minimum_risk:
+                heads = distribution.minimum_risk_tree(workers=workers)[np.newaxis]
+                yield _tree_rows(run, heads, distribution.log_prob(heads), ones)
+                return
             best = distribution.best_trees(self.num_trees, workers=workers)
-            yield _tree_rows(run, best.heads, best.log_prob, best.num_found)
+        elif self.minimum_risk:
+            heads, labels = (tree[np.newaxis] for tree in labelled.minimum_risk_tree())
+            yield _tree_rows(run, heads, labelled.log_prob(heads, labels), ones, labels)
+            return
+        else:
+            best = labelled.best_trees(self.num_trees)
+        yield _tree_rows(run, best.heads, best.log_prob, best.num_found, best.labels)
 
 
 def _tree_rows(
@@ -287,28 +326,40 @@ def _tree_rows(
     heads: NDArray[np.int32],
     log_prob: NDArray[np.float64],
     num_trees: NDArray[np.int64],
+    labels: NDArray[np.int32] | None = None,
 ) -> Rows:
-    """Make rows of the distinct trees of a run; `num_trees` has their number per sentence."""
+    """Make rows of the trees of a run; `num_trees` has their number per sentence."""
     found = list(enumerate(zip(num_trees.tolist(), run.lengths.tolist(), strict=True)))
+
+    def flat(trees: NDArray[np.int32]) -> NDArray[np.int32]:
+        parts = [trees[:count, i, 1 : n + 1].reshape(-1) for i, (count, n) in found]
+        return np.concatenate(parts)
+
     return Rows(
         run.sent_ids,
         run.lengths,
         num_trees,
         {"log_prob": np.concatenate([log_prob[:count, i] for i, (count, _) in found])},
-        np.concatenate([heads[:count, i, 1 : n + 1].reshape(-1) for i, (count, n) in found]),
+        flat(heads),
         0,
         run.tokens,
         run.annotations,
+        None if labels is None else flat(labels),
+        run.label_names,
     )
 
 
 def sentence_rows(
-    run: Sentences, columns: dict[str, NDArray[np.float64]], values: NDArray[Any] | None = None
+    run: Sentences,
+    columns: dict[str, NDArray[np.float64]],
+    values: NDArray[Any] | None = None,
+    labels: NDArray[Any] | None = None,
 ) -> Rows:
     """Make a row of each sentence of a run."""
     ones = np.ones(len(run), dtype=np.int64)
     lists = np.empty(0) if values is None else values
-    return Rows(run.sent_ids, run.lengths, ones, columns, lists, 0, run.tokens, run.annotations)
+    notes = (run.tokens, run.annotations)
+    return Rows(run.sent_ids, run.lengths, ones, columns, lists, 0, *notes, labels, run.label_names)
 
 
 @dataclass(frozen=True)
@@ -319,9 +370,17 @@ class Marginals:
 
     def __call__(self, run: Sentences) -> Iterator[Rows]:
         """Compute the marginals of a run."""
-        marginals = self.setting.distribution(run).arc_marginals(workers=self.setting.workers)
+        labelled, workers = self.setting.labelled(run), self.setting.workers
+        of_labels = None
+        if labelled is None:
+            marginals = self.setting.distribution(run).arc_marginals(workers=workers)
+        else:
+            of_labels = labelled.label_marginals(workers=workers)
+            marginals = labelled.arc_marginals(workers=workers)
         real = np.arange(marginals.shape[-1]) <= run.lengths[:, None]
-        yield sentence_rows(run, {}, marginals[real[:, :, None] & real[:, None, :]])
+        is_real = real[:, :, None] & real[:, None, :]
+        labels = None if of_labels is None else of_labels[is_real]
+        yield sentence_rows(run, {}, marginals[is_real], labels)
 
 
 @dataclass(frozen=True)
@@ -353,11 +412,17 @@ class Entropy:
             log_spanning = spanning.log_partition(workers=workers)
         else:
             log_dependency, log_spanning = self._log_dependency(run), log_partition
-        best = distribution.best_tree(workers=workers)
+        labelled = self.setting.labelled(run)
+        if labelled is None:
+            entropy = distribution.entropy(workers=workers)
+            best_log_prob = distribution.log_prob(distribution.best_tree(workers=workers))
+        else:
+            entropy = labelled.entropy(workers=workers)
+            best_log_prob = labelled.log_prob(*labelled.best_tree(workers=workers))
         columns = {
             "log_partition": log_partition,
-            "entropy": distribution.entropy(workers=workers),
-            "best_log_prob": distribution.log_prob(best),
+            "entropy": entropy,
+            "best_log_prob": best_log_prob,
             "single_root_share": np.exp(np.minimum(log_dependency - log_spanning, 0.0)),
         }
         yield sentence_rows(run, columns)
@@ -382,7 +447,8 @@ class Gate:
 
     def __call__(self, run: Sentences) -> Iterator[Rows]:
         """Check a run."""
-        self.setting.distribution(run)
+        if self.setting.labelled(run) is None:
+            self.setting.distribution(run)
         yield sentence_rows(run, {})
 
 
@@ -409,7 +475,7 @@ class Copy:
         """Copy the scores of a run."""
         with np.errstate(invalid="ignore"):  # some NaNs complain already when they are copied
             values = run.scores.astype(self.dtype, copy=False)
-        yield sentence_rows(run, {}, values)
+        yield sentence_rows(run, {}, values, run.labels)
 
 
 # ---- commands
@@ -418,10 +484,10 @@ class Copy:
 _SCORES = {"trees", "projective", "weights", "orientation", "keep_heads"}
 # The options of each command.
 OPTIONS = {
-    "sample": _SCORES | {"num_trees", "without_replacement", "method", "seed"},
-    "best": _SCORES | {"num_trees", "minimum_risk", "decisions"},
+    "sample": _SCORES | {"num_trees", "without_replacement", "method", "seed", "relations"},
+    "best": _SCORES | {"relations", "num_trees", "minimum_risk", "decisions"},
     **dict.fromkeys(("marginals", "logz", "entropy", "check"), _SCORES),
-    "convert": set(),
+    "convert": {"relations"},
 }
 
 
@@ -510,6 +576,7 @@ def make_work(
     seed: int | None = None,
     minimum_risk: bool = False,
     decisions: str | os.PathLike[str] | None = None,
+    relations: str | None = None,
 ) -> Work:
     """Make the work of a command.
 
@@ -522,8 +589,11 @@ def make_work(
         raise ArborandError(f"there is no command {command!r}: use {', '.join(OPTIONS)}")
     if minimum_risk and num_trees > 1:
         raise ValueError(f"there is one tree of least risk, but {num_trees} trees were asked for")
+    if relations is not None:
+        check_choice(relations, "relations", ("keep",))
+    kept = {} if relations is None else {"relations": relations}
     if command == "convert":
-        return Work(command, None, None, {})
+        return Work(command, None, None, kept)
     if command == "sample":
         seed = None if seed is None else check_count(seed, "seed", 0)
         methods = WITHOUT_REPLACEMENT if without_replacement else WITH_REPLACEMENT
@@ -547,8 +617,10 @@ def make_work(
             "without-replacement": without_replacement,
             "method": method,
             "seed": seed,
+            **kept,
             **common,
         }
+        trees_layout = replace(TREES, keeps_relations=bool(kept))
         compute: Computation
         if without_replacement:
             compute = SamplingWithoutReplacement(setting, num_trees, method, seed or 0)
@@ -556,11 +628,12 @@ def make_work(
         else:
             method = method or DEFAULT_METHOD
             compute = Sampling(setting, num_trees, method, seed or 0)
-        return Work(command, compute, TREES, described, num_trees, seed, method)
+        return Work(command, compute, trees_layout, described, num_trees, seed, method)
     if command == "best":
-        described = {"num-trees": num_trees, "minimum-risk": minimum_risk, **common}
+        described = {"num-trees": num_trees, "minimum-risk": minimum_risk, **kept, **common}
         compute = BestTrees(setting, num_trees, minimum_risk)
-        return Work(command, compute, BEST_TREES, described, num_trees)
+        best_layout = replace(BEST_TREES, keeps_relations=bool(kept))
+        return Work(command, compute, best_layout, described, num_trees)
     makers: dict[str, tuple[Callable[..., Computation], Layout]] = {
         "marginals": (Marginals, MARGINALS),
         "logz": (LogPartition, LOG_PARTITION),

@@ -139,19 +139,84 @@ class Named:
             self.first.append(run.sent_ids[i])
 
 
+@dataclass
+class Attachment:
+    """How many words of some kind have the right head, and the right relation, too.
+
+    Attributes
+    ----------
+    num_words, heads_right : int
+    labels_right : int or None
+        None where the scores have no labels.
+    """
+
+    num_words: int = 0
+    heads_right: int = 0
+    labels_right: int | None = None
+
+    def add(self, heads: NDArray[np.bool_], labels: NDArray[np.bool_] | None) -> None:
+        """Count words, by whether their head and their labelled arc are right."""
+        self.num_words += len(heads)
+        self.heads_right += int(heads.sum())
+        if labels is not None:
+            self.labels_right = (self.labels_right or 0) + int(labels.sum())
+
+    def as_dict(self) -> dict[str, float | int | None]:
+        """Return counts and shares: UAS and LAS."""
+        labelled = None if self.labels_right is None else self.labels_right / self.num_words
+        return {
+            "num_words": self.num_words,
+            "unlabelled_attachment_score": self.heads_right / self.num_words,
+            "labelled_attachment_score": labelled,
+        }
+
+
+# Sentences are counted by their length, up to these numbers of words.
+_LENGTHS = (10, 20, 30, 40, 60)
+
+
+def _length_range(length: int) -> str:
+    lows = [1, *(most + 1 for most in _LENGTHS)]
+    for low, high in zip(lows, _LENGTHS, strict=False):
+        if length <= high:
+            return f"{low}-{high}"
+    return f"{lows[-1]}-"
+
+
 class Comparison:
-    """The comparison with gold heads, of each sentence and of all sentences so far."""
+    """The comparison with gold trees, of each sentence and of all sentences so far.
+
+    Attributes
+    ----------
+    summary : Summary
+    words : Attachment
+        Of all words with a gold head and relation, in the best tree, with its labels if scored.
+    by_relation, by_length : dict from gold relation, or range of sentence lengths, to Attachment
+    unknown : dict from gold relation to number of words
+        The relations that the scores have no label for.
+    no_trees, impossible : Named
+    """
 
     def __init__(self, setting: Setting) -> None:
         self.setting = setting
         self.summary = Summary()
+        self.words = Attachment()
+        self.by_relation: dict[str, Attachment] = {}
+        self.by_length: dict[str, Attachment] = {}
+        self.unknown: dict[str, int] = {}
         self.no_trees, self.impossible = Named(), Named()
 
     def __call__(self, run: Sentences) -> Iterator[Rows]:
         """Compare a run with what its CoNLL-U file gives as heads."""
-        distribution = self.setting.distribution(run)
+        labelled = self.setting.labelled(run)
+        distribution = self.setting.distribution(run) if labelled is None else labelled.trees
         gold = given_heads(run, distribution.log_weights.shape[-1])
         found = evaluate(distribution, gold, workers=self.setting.workers)
+        heads, labels = (
+            (distribution.best_tree(workers=self.setting.workers), None)
+            if labelled is None
+            else labelled.best_tree(workers=self.setting.workers)
+        )
         # Nothing fails from here on, so every sentence is counted once.
         self.summary = self.summary.plus(found)
         self.no_trees.add(run, ~found.is_tree)
@@ -164,8 +229,60 @@ class Comparison:
             "claimed_right": found.claimed_right,
             "gold_log_prob": found.log_prob,
         }
+        self._count_relations(run, gold, heads, labels)
         numbers = {name: column.astype(np.float64) for name, column in columns.items()}
         yield sentence_rows(run, numbers)
+
+    def _count_relations(
+        self,
+        run: Sentences,
+        gold: NDArray[np.int32],
+        heads: NDArray[np.int32],
+        labels: NDArray[np.int32] | None,
+    ) -> None:
+        """Compare the best trees of a run with gold heads and relations."""
+        for i, annotation in enumerate(run.annotations):
+            if annotation is None:
+                continue
+            relations = np.array(annotation.column("DEPREL"), dtype=object)
+            counted = (gold[i, 1 : len(relations) + 1] >= 0) & (relations != "_")
+            word = 1 + np.flatnonzero(counted)
+            relations = relations[counted]
+            right_heads = heads[i, word] == gold[i, word]
+            right_labels = None
+            if labels is not None:
+                names = np.array([*run.label_names, "_"], dtype=object)
+                right_labels = right_heads & (names[labels[i, word]] == relations)
+            length = self.by_length.setdefault(_length_range(int(run.lengths[i])), Attachment())
+            for attachment in (self.words, length):
+                attachment.add(right_heads, right_labels)
+            for relation in dict.fromkeys(relations.tolist()):
+                same = relations == relation
+                of_relation = self.by_relation.setdefault(relation, Attachment())
+                of_relation.add(
+                    right_heads[same], None if right_labels is None else right_labels[same]
+                )
+                if labels is not None and relation not in run.label_names:
+                    count = self.unknown.get(relation, 0)
+                    self.unknown[relation] = count + int(same.sum())
+
+    def as_dict(self) -> dict[str, object]:
+        """Return the attachment scores by relation and by length, for JSON."""
+        if not self.words.num_words:
+            return {}
+        by_length = sorted(self.by_length.items(), key=lambda item: int(item[0].split("-")[0]))
+        return {
+            "labelled": self.words.as_dict(),
+            "by_relation": [
+                {"relation": name, **one.as_dict()} for name, one in self.relations_in_order()
+            ],
+            "by_length": [{"length": name, **one.as_dict()} for name, one in by_length],
+            "unknown_relations": self.unknown,
+        }
+
+    def relations_in_order(self) -> list[tuple[str, Attachment]]:
+        """List relations, the most frequent first."""
+        return sorted(self.by_relation.items(), key=lambda item: (-item[1].num_words, item[0]))
 
 
 def gold_heads(sentence: Sentences) -> NDArray[np.intp] | None:

@@ -411,7 +411,9 @@ def _convert_trees(
                     if not writers:  # the first file says what all of them hold
                         if trees.provenance is not None:
                             record["source"] = trees.provenance
-                        writer = _completed(begin(layout_of(trees), record))
+                        keeps = "relations" in work.options
+                        layout = replace(layout_of(trees), keeps_relations=keeps)
+                        writer = _completed(begin(layout, record))
                         writers.append(stack.enter_context(writer))
                     last: Annotation | None = None
                     for rows in trees.rows():

@@ -1,8 +1,8 @@
 """CoNLL-U: the words and columns of sentences, found by ``sent_id``, and trees written back.
 
 Columns are kept character by character, except for white space at the ends of a line.  What is
-written differs from what was read in HEAD, and in what a new HEAD makes wrong: the relation to the
-old head (DEPREL), and the sentence's enhanced graph (DEPS and empty nodes).
+written differs from what was read in HEAD and DEPREL, and in what these make wrong: the sentence's
+enhanced graph (DEPS and empty nodes).
 """
 
 from __future__ import annotations
@@ -303,6 +303,8 @@ class BlockTemplate:
         tokens: list[str] | None,
         annotation: Annotation | None,
         numbering: str,
+        *,
+        keeps_relations: bool,
     ) -> None:
         if annotation is None:
             # White space at the ends of a column, or twice in it, is not CoNLL-U.
@@ -316,11 +318,9 @@ class BlockTemplate:
         self._source: list[str] = []
         self._comments: list[str] = []
         self._sort_comments(annotation)
-        self._heads = [_head(text) for text in annotation.column("HEAD")]
-        self._kept = [
-            f"{head}\t{_relation(head, relation)}"
-            for head, relation in zip(self._heads, annotation.column("DEPREL"), strict=True)
-        ]
+        heads = [_head(text) for text in annotation.column("HEAD")]
+        self._kept = tuple(map(_cell, heads, annotation.column("DEPREL")))
+        self._heads = heads if keeps_relations else [-1] * num_words
         self._new = ["0\troot", *(f"{head}\t_" for head in range(1, num_words + 1))]
         self._body_with_graph = _body(annotation.lines, with_graph=True)
         self._body = _body(annotation.lines, with_graph=False)
@@ -336,7 +336,9 @@ class BlockTemplate:
             elif not key or key[0] not in _OWN:
                 self._comments.append(comment)
 
-    def fill(self, number: int, log_prob: str, heads: list[int]) -> str:
+    def fill(
+        self, number: int, log_prob: str, heads: list[int], relations: list[str] | None
+    ) -> str:
         """Write one tree: `number` counts from 1."""
         sent_id = tree_id(self._sent_id, number)
         comments = [f"# sent_id = {_on_one_line(sent_id)}"]
@@ -348,17 +350,24 @@ class BlockTemplate:
             comments.append(f"# {_SOURCE_ID} = {_on_one_line(self._sent_id)}")
         comments += [f"# {self._numbering} = {number}", f"# log_prob = {log_prob}"]
         once = self._once if number == 1 else []
-        cells = tuple(
-            kept if head == before else self._new[head]
-            for head, before, kept in zip(heads, self._heads, self._kept, strict=True)
-        )
-        body = self._body_with_graph if heads == self._heads else self._body
+        if relations is not None:
+            cells = tuple(map(_cell, heads, relations))
+        else:
+            cells = tuple(
+                kept if head == before else self._new[head]
+                for head, before, kept in zip(heads, self._heads, self._kept, strict=True)
+            )
+        body = self._body_with_graph if cells == self._kept else self._body
         return "\n".join([*once, *comments, *self._comments, body % cells]) + "\n\n"
 
 
 def _head(column: str) -> int:
     """Read a HEAD that may be anything: -1 if it is not a number."""
     return int(column) if _is_number(column) and len(column) <= 9 else -1
+
+
+def _cell(head: int, relation: str) -> str:
+    return f"{head}\t{_relation(head, relation)}"
 
 
 def _relation(head: int, relation: str) -> str:

@@ -63,7 +63,9 @@ class JsonLinesWriter(TextWriter):
         layout = self._layout
         samples = rows.samples().tolist() if layout.numbering else None
         columns = {name: column.tolist() for name, column in rows.columns.items()}
+        all_labels = rows.label_blocks(layout)
         for i, span, block in rows.sentences(layout):
+            labels = next(all_labels, None)
             record: dict[str, Any] = {"sent_id": rows.sent_ids[i]}
             if samples is None:
                 record["length"] = int(rows.lengths[i])
@@ -78,6 +80,16 @@ class JsonLinesWriter(TextWriter):
                     if layout.num_values is matrix_sizes:
                         values = values.reshape(int(rows.lengths[i]) + 1, -1)
                     record[layout.values] = values.tolist()
+                if labels is not None and layout.name == "trees":
+                    row_labels = labels[row - span.start].tolist()
+                    record["labels"] = [rows.label_text(label) for label in row_labels]
+                elif labels is not None:
+                    size = int(rows.lengths[i]) + 1
+                    of_arcs = labels[row - span.start].reshape(size, size, -1)
+                    record |= {
+                        label_column(rows, layout): of_arcs.tolist(),
+                        "label_names": list(rows.label_names),
+                    }
                 yield json.dumps(record, ensure_ascii=False, allow_nan=False) + "\n"
 
 
@@ -119,6 +131,7 @@ class ConlluWriter(TextWriter):
     def _lines(self, rows: Rows) -> Iterator[str]:
         samples = rows.samples().tolist()
         log_prob = rows.columns["log_prob"].tolist()
+        relations = rows.label_blocks(self._layout)
         for i, span, block in rows.sentences(self._layout):
             template = BlockTemplate(
                 rows.sent_ids[i],
@@ -126,9 +139,14 @@ class ConlluWriter(TextWriter):
                 rows.tokens[i] if rows.tokens else None,
                 rows.annotations[i] if rows.annotations else None,
                 self._layout.numbering,
+                keeps_relations=self._layout.keeps_relations,
             )
+            labels = next(relations, None)
             for row, heads in zip(range(span.start, span.stop), block.tolist(), strict=True):
-                yield template.fill(samples[row], repr(log_prob[row]), heads)
+                names = None
+                if labels is not None:
+                    names = [rows.label_text(label) for label in labels[row - span.start].tolist()]
+                yield template.fill(samples[row], repr(log_prob[row]), heads, names)
 
 
 # ---- Parquet

@@ -309,6 +309,8 @@ class Layout:
     num_values : function from lengths to sizes of lists
     numbering : str
         The name of the number that counts a sentence's rows; empty if it has only one row.
+    keeps_relations : bool
+        Whether trees without labels keep the relations that a CoNLL-U file has for the same heads.
     """
 
     name: str
@@ -317,6 +319,7 @@ class Layout:
     dtype: str = "f8"
     num_values: Counts = _no_values
     numbering: str = ""
+    keeps_relations: bool = False
 
 
 TREES = Layout("trees", ("log_prob",), "heads", "i4", _words, "sample")
@@ -430,6 +433,12 @@ class Rows:
             None if self.labels is None else self.labels[span],
             self.label_names,
         )
+
+    def label_blocks(self, layout: Layout) -> Iterator[NDArray[Any]]:
+        """Iterate over the labels of the sentences, in the shape of their values; or nothing."""
+        if self.labels is not None:
+            for _, _, block in replace(self, values=self.labels).sentences(layout):
+                yield block
 
     def sentences(self, layout: Layout) -> Iterator[tuple[int, slice, NDArray[Any]]]:
         """Iterate over the sentences: position, rows, and values of shape (rows, size)."""

@@ -12,7 +12,7 @@ import numpy as np
 from arborand.errors import FormatError, InvalidTreeError, SentenceError
 from arborand.formats.arrays import open_arrays
 from arborand.formats.conllu import read_annotations
-from arborand.formats.inputs import as_json, open_input, parse_json, reading
+from arborand.formats.inputs import CHARACTERS, as_json, open_input, parse_json, reading
 from arborand.formats.parquet import ParquetInput
 from arborand.formats.records import BEST_TREES, TREES, Rows, read_ids, sentence_id
 from arborand.trees import check_trees
@@ -38,6 +38,7 @@ _COLUMNS = {
     BEST_TREES.numbering: "integer",
     "log_prob": "number",
     "heads": "integers",
+    "labels": "texts",
 }
 # The longest provenance that is read: enough for a file converted a thousand times.
 _MAX_PROVENANCE = 1 << 20
@@ -53,11 +54,14 @@ class Trees(NamedTuple):
         As :meth:`DependencyTrees.sample` returns them: -1 for the root.
     log_prob : ndarray of float64, shape (K,)
         NaN where the file does not say.
+    labels : list of K lists of n names, or None
+        The relations of words 1 to n; ``_`` where one is missing.  None if the file has none.
     """
 
     sent_id: str
     heads: NDArray[np.int32]
     log_prob: NDArray[np.float64]
+    labels: list[list[str]] | None = None
 
 
 def read_trees(source: str | os.PathLike[str]) -> Iterator[Trees]:
@@ -82,12 +86,18 @@ def read_trees(source: str | os.PathLike[str]) -> Iterator[Trees]:
     with open_trees(source) as trees:
         sentence: list[Trees] = []
         for rows in trees.rows():
+            all_labels = rows.label_blocks(TREES)
             for i, span, block in rows.sentences(TREES):
+                labels = next(all_labels, None)
                 if sentence and not (i == 0 and rows.first_sample):
                     yield _joined(sentence)
                     sentence = []
                 heads = np.pad(block, ((0, 0), (1, 0)), constant_values=-1)
-                sentence.append(Trees(rows.sent_ids[i], heads, rows.columns["log_prob"][span]))
+                names = None
+                if labels is not None:
+                    names = [[rows.label_text(one) for one in tree] for tree in labels.tolist()]
+                log_prob = rows.columns["log_prob"][span]
+                sentence.append(Trees(rows.sent_ids[i], heads, log_prob, names))
         if sentence:
             yield _joined(sentence)
 
@@ -97,6 +107,7 @@ def _joined(parts: list[Trees]) -> Trees:
         parts[0].sent_id,
         np.concatenate([part.heads for part in parts]),
         np.concatenate([part.log_prob for part in parts]),
+        None if parts[0].labels is None else [tree for part in parts for tree in part.labels or ()],
     )
 
 
@@ -153,6 +164,7 @@ class _Tree(NamedTuple):
     log_prob: float
     heads: list[int]
     annotation: Annotation | None = None
+    labels: list[str] | None = None
 
     def is_followed_by(self, tree: _Tree) -> bool:
         """Tell whether the next tree is of the same sentence."""
@@ -190,12 +202,23 @@ class TreesFile:
                 count if goes_on else 0,
                 [None if note is None else note.tokens for note in notes],
                 notes,
+                *_numbered_labels(trees),
             )
             _check(rows, index - int(goes_on))
             yield rows
             index += len(starts) - int(goes_on)
             count = int(num_rows[-1]) + (count if goes_on and len(starts) == 1 else 0)
             last = trees[-1]
+
+
+def _numbered_labels(trees: list[_Tree]) -> tuple[NDArray[np.int32] | None, tuple[str, ...]]:
+    """Give the labels of trees numbers, and list their names; -1 for ``_``."""
+    if all(tree.labels is None for tree in trees):
+        return None, ()
+    numbers = {"_": -1}
+    names = chain.from_iterable(tree.labels or ["_"] * len(tree.heads) for tree in trees)
+    labels = [numbers.setdefault(name, len(numbers) - 1) for name in names]
+    return np.array(labels, np.int32), tuple(numbers)[1:]
 
 
 def _check(rows: Rows, first: int) -> None:
@@ -268,11 +291,13 @@ def _tree(record: Any, name: str, unit: str, index: int) -> _Tree:
         for key in ("sent_id", numbering, "heads"):
             if key not in record:
                 raise ValueError(f"it has no {key!r}")
+        heads = _heads(record["heads"])
         return _Tree(
             sentence_id(record["sent_id"], name, index, unit),
             _integer(numbering, record[numbering]),
             _log_prob(record.get("log_prob")),
-            _heads(record["heads"]),
+            heads,
+            labels=_labels(record.get("labels"), len(heads)),
         )
     except FormatError:
         raise
@@ -280,7 +305,34 @@ def _tree(record: Any, name: str, unit: str, index: int) -> _Tree:
         raise FormatError(f"{name}: {unit} {index + 1} is not a tree: {error}") from error
 
 
+def _labels(values: object, count: int) -> list[str] | None:
+    """Read the labels of the words 1 to n, which may be missing."""
+    if values is None:
+        return None
+    if not isinstance(values, list) or len(values) != count:
+        raise ValueError(f"labels is {values!r:.60}: expected {count} names")
+    for word, label in enumerate(values, 1):
+        if not isinstance(label, str) or not label or len(label) > CHARACTERS.most:
+            raise ValueError(f"the label of word {word} is {label!r:.60}: expected a name")
+    return values
+
+
+def _has_relations(handle: IO[bytes]) -> bool:
+    """Tell whether a CoNLL-U file has any relation but root."""
+    start = handle.tell()
+    found = False
+    for line in handle:
+        columns = line.split(b"\t", 8)
+        if len(columns) > 7 and columns[7].strip() not in (b"_", b"root"):
+            found = columns[0].isdigit()
+            if found:
+                break
+    handle.seek(start)
+    return found
+
+
 def _conllu_trees(handle: IO[bytes], name: str) -> Iterator[_Tree]:
+    has_relations = _has_relations(handle)
     for index, annotation in enumerate(read_annotations(handle, name)):
         sent_id = str(index + 1) if annotation.sent_id is None else annotation.sent_id
         try:
@@ -288,7 +340,8 @@ def _conllu_trees(handle: IO[bytes], name: str) -> Iterator[_Tree]:
             log_prob = float(annotation.comment("log_prob") or "nan")
             if annotation.sent_id is not None:
                 sent_id = annotation.sentence_of(annotation.sent_id, number)
-            yield _Tree(sent_id, number, log_prob, annotation.heads, annotation)
+            labels = annotation.column("DEPREL") if has_relations else None
+            yield _Tree(sent_id, number, log_prob, annotation.heads, annotation, labels)
         except (FormatError, ValueError) as error:
             raise SentenceError(sent_id, index, str(error)) from error
 
@@ -321,6 +374,12 @@ def _array_trees(arrays: ArrayFile) -> Iterator[_Tree]:
     log_prob = arrays.vector("log_prob", "numbers", sum(sum(counts) for _, counts in pieces()))
     num_heads = sum(sum(map(mul, lengths, counts)) for lengths, counts in pieces())
     heads = arrays.vector("heads", size=num_heads)
+    labels, names = None, []
+    if "labels" in arrays:
+        arrays.require("label_names")
+        labels = arrays.vector("labels", size=num_heads)
+        stored = arrays.vector("label_names", "strings")
+        names = read_ids(stored, stored.shape[0], arrays.name, 0)
     index = 0
     for lengths, counts in pieces():
         for sent_id, length, count in zip(
@@ -334,10 +393,18 @@ def _array_trees(arrays: ArrayFile) -> Iterator[_Tree]:
                     wrong = _wrong_head(word + 1, trees[row, word], length)
                     raise SentenceError(sent_id, index, wrong)
                 rows = zip(log_prob.read(size).tolist(), trees.tolist(), strict=True)
+                numbers = None if labels is None else labels.read(size * length)
+                if numbers is not None and ((numbers < -1) | (numbers >= len(names))).any():
+                    wrong = f"a label of it is not 0 to {len(names) - 1}, or -1"
+                    raise SentenceError(sent_id, index, wrong)
                 for number, (probability, tree) in enumerate(rows, start + 1):
-                    yield _Tree(sent_id, number, float(probability), tree)
+                    named = None
+                    if numbers is not None:
+                        of_tree = numbers[(number - start - 1) * length :][:length].tolist()
+                        named = ["_" if one < 0 else names[one] for one in of_tree]
+                    yield _Tree(sent_id, number, float(probability), tree, labels=named)
             index += 1
-    for stream in (ids, log_prob, heads):
+    for stream in (ids, log_prob, heads, *([] if labels is None else [labels])):
         stream.end()
 
 
