@@ -1,8 +1,8 @@
-"""The exceptions of arborand, under one root, and its warnings.
+"""The exceptions and warnings of arborand.
 
-Errors about data (weights, trees, what a file holds) are also ``ValueError``: each says that a
-value was not what it has to be.  Errors about an output that cannot be written, or about a run that
-had to stop, are not.  Other arguments raise Python's own ``TypeError`` and ``ValueError``.
+All exceptions derive from `ArborandError`.  Those about data (weights, trees, the content of a
+file) are also a ``ValueError``.  Those about an output that cannot be written, or a run that had to
+stop, are not.  Other wrong arguments raise Python's own ``TypeError`` and ``ValueError``.
 """
 
 from __future__ import annotations
@@ -12,23 +12,23 @@ from typing import Any
 
 
 class ArborandError(Exception):
-    """The root of all errors that arborand raises on purpose."""
+    """The base class of all errors that arborand raises on purpose."""
 
 
 class InvalidWeightsError(ArborandError, ValueError):
-    """Weights, or the lengths that go with them, that describe no graph."""
+    """The weights, or their lengths, do not describe a graph."""
 
 
 class NoTreeError(ArborandError, ValueError):
-    """A graph without a single tree of the kind asked for.
+    """The graph has no tree of the requested kind.
 
     Attributes
     ----------
     unreachable : tuple of int, or of the labels of a sparse graph's nodes
-        The nodes that cannot be reached from the root; empty if all can, but no single root arc
-        reaches them all.  Where a condition leaves no tree: the words that the message speaks of.
+        The nodes that cannot be reached from the root; empty if all can, but not through a single
+        root arc.  If a condition leaves no tree: the words named in the message.
     batch_index : tuple of int
-        Which graph of the batch it is; empty for a single graph.
+        The position of the graph in the batch; empty for a single graph.
     """
 
     def __init__(
@@ -46,16 +46,16 @@ class NoTreeError(ArborandError, ValueError):
 
 
 class InvalidTreeError(ArborandError, ValueError):
-    """An array of heads that is not a tree."""
+    """An array of heads is not a tree."""
 
 
 class SupportExhaustedError(ArborandError, ValueError):
-    """More distinct trees were asked for than the graph has.
+    """More distinct trees were requested than the graph has.
 
     Attributes
     ----------
     num_trees : int
-        How many trees the graph has.
+        The number of trees of the graph.
     """
 
     def __init__(self, message: str, num_trees: int) -> None:
@@ -67,18 +67,18 @@ class SupportExhaustedError(ArborandError, ValueError):
 
 
 class BiasedSamplerWarning(UserWarning):
-    """The draws asked for do not follow the distribution: the paper's `wilson_rc`."""
+    """The draws do not follow the distribution, because the paper's `wilson_rc` was requested."""
 
 
 class SuspiciousWeightsWarning(UserWarning):
-    """Log-weights that are sound, but look like something else: padding, an adjacency matrix.
+    """The log-weights are valid, but look like something else: padding, an adjacency matrix.
 
     Attributes
     ----------
     finding : str
-        What is odd, without the name of the argument.
+        What looks wrong, without the name of the argument.
     batch_index : tuple of int
-        The graph's place in the batch; empty for a single graph.
+        The position of the graph in the batch; empty for a single graph.
     """
 
     def __init__(self, message: str, finding: str, batch_index: tuple[int, ...]) -> None:
@@ -99,16 +99,16 @@ class UntestedVersionWarning(UserWarning):
 
 
 class WalkTooLongError(ArborandError, RuntimeError):
-    """A tree of a sparse graph could not be drawn with the work allowed.
+    """A tree of a sparse graph could not be drawn within the allowed work.
 
     Attributes
     ----------
     steps : int
-        How many steps the walks of the draw took.
+        The number of steps that the walks took.
     nodes : tuple
-        The labels of the nodes that caught the walk, the most visited first.
+        The labels of the nodes that trapped the walk, the most visited first.
     elimination_work : float
-        The operations that an exact draw by elimination would take, at least.
+        The least number of operations that an exact draw by elimination would take.
     """
 
     def __init__(
@@ -129,7 +129,7 @@ class TooMuchWorkError(ArborandError, RuntimeError):
     Attributes
     ----------
     work : float
-        The operations that it would take; a lower bound.
+        A lower bound on the number of operations.
     """
 
     def __init__(self, message: str, work: float) -> None:
@@ -141,21 +141,21 @@ class TooMuchWorkError(ArborandError, RuntimeError):
 
 
 class PrecisionError(ArborandError, ArithmeticError):
-    """A result would have too few correct digits to be of use."""
+    """A result would have too few correct digits to be useful."""
 
 
 class FormatError(ArborandError, ValueError):
-    """A file that does not hold what it should; the message names the file and what to do."""
+    """A file does not contain what it should; the message names the file and what to do."""
 
 
 class SentenceError(ArborandError, ValueError):
-    """One sentence of a corpus that cannot be used.
+    """A sentence of a corpus cannot be used.
 
     Attributes
     ----------
     sent_id : str
     index : int
-        The sentence's place in the corpus, from 0.
+        The position of the sentence in the corpus, from 0.
     reason : str
     """
 
@@ -170,4 +170,4 @@ class SentenceError(ArborandError, ValueError):
 
 
 class OutputError(ArborandError):
-    """An output that cannot be written, continued or put in its place."""
+    """An output cannot be written, continued or moved into place."""

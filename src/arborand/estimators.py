@@ -1,21 +1,21 @@
-r"""The expectation of a function of a random tree, from draws, with its standard error.
+r"""Estimate the expectation of a function of a random tree from draws, with a standard error.
 
-The mean of a sum over a tree's arcs needs no draws: `expectation` of the distribution gives it
-exactly.  For any other function there are three ways, from the plainest to the one that gets most
-out of a few evaluations:
+The expectation of a sum over the arcs of a tree needs no draws: the distribution's `expectation`
+computes it exactly.  For any other function there are three estimators, from the simplest to the
+one that makes the most of a few evaluations:
 
 - `expectation`: the mean over draws with replacement;
-- `expectation_without_replacement`: distinct trees, weighted by how likely they were to be among
-  those drawn (Horvitz and Thompson 1952; with a threshold from the sample itself, Duffield, Lund
+- `expectation_without_replacement`: distinct trees, weighted by the inverse of their probability of
+  being drawn (Horvitz and Thompson 1952; with a threshold from the sample itself, Duffield, Lund
   and Thorup 2007 and Cohen and Kaplan 2007; for sequence models Kool, van Hoof and Welling 2019);
 - `sum_and_sample`: distinct trees, the first of which count with their exact probability while the
   others stand for all trees not yet drawn (Des Raj 1956; Liu, Regier, Tripuraneni, Jordan and
   McAuliffe 2019; Kool, van Hoof and Welling 2020).
 
-The last two find the exact value where the support is small enough to be drawn in full.  Nothing is
-found as 1 - p, and ratios of small probabilities are taken as logarithms: trees that are left over
-by one of probability 1 - 1e-19, or whose number leaves each a probability that float64 cannot hold,
-count for what they are.
+If there are few enough trees to draw them all, the last two give the exact value.  No probability
+is computed as 1 - p, and ratios of small probabilities are differences of logarithms.  So trees
+count with their right weight even beside a tree of probability 1 - 1e-19, or if there are so many
+that the probability of each is too small for float64.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Estimate:
-    """An estimate of an expectation, and how far off it may be.
+    """An estimate of an expectation, with its standard error.
 
     Attributes
     ----------
@@ -49,9 +49,9 @@ class Estimate:
         The estimate, in the shape of one value of the function.
     standard_error : ndarray of float64
         The estimated standard deviation of `value`, entry by entry: 0 if the value is exact (or if
-        all draws gave the same), NaN if a single draw leaves no way to tell.
+        all draws gave the same value), NaN after a single draw.
     num_evaluations : int
-        How many trees the function was evaluated on.
+        The number of trees on which the function was evaluated.
     """
 
     value: NDArray[np.float64]
@@ -95,8 +95,8 @@ def expectation(
 
     Notes
     -----
-    The error falls like one over the root of `num_draws`, whatever the distribution.  Where one
-    tree has nearly all the mass, all draws may be that tree, and the standard error 0.
+    The error decreases like one over the square root of `num_draws`, whatever the distribution.  If
+    one tree has nearly all the probability, all draws may be that tree, and the standard error 0.
 
     Examples
     --------
@@ -124,8 +124,8 @@ def expectation_without_replacement(
 ) -> Estimate:
     r"""Estimate the expectation of a function from distinct trees, weighted by a threshold.
 
-    One tree more is drawn than evaluated.  Its perturbed log-probability :math:`\kappa` is the
-    threshold that the others have passed, which tree t does with probability :math:`q_t = 1 -
+    One more tree is drawn than evaluated.  Its perturbed log-probability :math:`\kappa` is the
+    threshold that the others have passed.  Tree t passes it with probability :math:`q_t = 1 -
     \exp(-\exp(\log p_t - \kappa))`.  The estimate is :math:`\sum_t w_t f(t)` over the trees drawn,
     with :math:`w_t = p_t / q_t`.
 
@@ -140,9 +140,9 @@ def expectation_without_replacement(
     rng : int, numpy.random.Generator, numpy.random.SeedSequence or None
         The source of randomness, as for `sample_without_replacement`.
     normalise : bool
-        Divide by the sum of the weights, whose expectation is 1.  That is *biased*, by something of
-        the order of the variance, and consistent.  It is mostly closer, because a constant added
-        to the function adds nothing to its error, and it never leaves the range of the values.
+        Divide by the sum of the weights, whose expectation is 1.  This is consistent but *biased*,
+        by about the variance.  It is usually more accurate, because a constant added to the
+        function does not add to the error, and it never leaves the range of the values.
 
     Returns
     -------
@@ -157,13 +157,13 @@ def expectation_without_replacement(
 
     Notes
     -----
-    The contributions of different trees are uncorrelated, from two draws on, so the variance is the
-    sum of theirs, and :math:`\sum_t w_t^2 (1 - q_t) f(t)^2` is an unbiased estimate of it.  With
-    `normalise`, the function is replaced by its distance from the estimate and the sum is divided
-    by the square of the sum of the weights, which is right to first order.  With a single draw, the
-    variance is infinite and the standard error given as NaN.
+    With two or more draws, the contributions of different trees are uncorrelated, so the variance
+    is the sum of theirs, and :math:`\sum_t w_t^2 (1 - q_t) f(t)^2` is an unbiased estimate of it.
+    With `normalise`, the function is replaced by its difference from the estimate and the sum is
+    divided by the square of the sum of the weights, which is right to first order.  With a single
+    draw, the variance is infinite and the standard error is NaN.
 
-    Without `normalise` the error grows with the distance of the function from 0: subtract a guess
+    Without `normalise`, the error grows with the distance of the function from 0: subtract a guess
     of the expectation that does not depend on these draws, and add it to the result.
 
     Examples
@@ -202,8 +202,8 @@ def sum_and_sample(
 ) -> Estimate:
     r"""Estimate an expectation by an exact sum over some trees and a sample of the rest.
 
-    Distinct trees :math:`t_1, t_2, \ldots` are drawn, and :math:`R_j` is the mass not drawn before
-    the j-th.  As :math:`t_j` follows the law of the trees that are left,
+    Draw distinct trees :math:`t_1, t_2, \ldots`, and let :math:`R_j` be the probability of all
+    trees not drawn before the j-th.  Since :math:`t_j` follows the law of the remaining trees,
 
     .. math:: e_j = \sum_{i < j} p_i f(t_i) + R_j f(t_j)
 
@@ -236,11 +236,11 @@ def sum_and_sample(
 
     Notes
     -----
-    The :math:`e_j` are uncorrelated and their variances never rise with j, so that the variance is
-    at most that of `expectation` with `num_rest` draws, on any distribution and for any function.
+    The :math:`e_j` are uncorrelated and their variances never increase with j.  So the variance is
+    at most that of `expectation` with `num_rest` draws, for any distribution and any function.
     On a peaked distribution the first :math:`e_j` vary most, so leave them out: `num_distinct`
-    equal to `num_rest` is a fair choice, which loses a factor of 2 in the variance at worst.
-    With `num_distinct` 0 nothing is ever lost against `expectation`, and less is gained.
+    equal to `num_rest` is a good choice, which at worst doubles the variance.  With `num_distinct`
+    0 the result is never worse than `expectation`, but less is gained.
 
     Examples
     --------

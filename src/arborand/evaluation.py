@@ -1,11 +1,12 @@
-"""How good a distribution is, judged by gold trees.
+"""Compare distributions with gold trees: accuracy, log-probability and calibration.
 
-`evaluate` compares a distribution, or a batch, with gold heads: how many heads the best tree, the
-tree of least risk (minimum Bayes risk) and a random tree get right, how probable gold is, and
-whether the probabilities are calibrated.  Its answers are per graph; a `Summary` adds them up over
-any number of batches, with the same result however the graphs are divided into batches.
+`evaluate` compares a distribution, or a batch, with gold heads.  It counts how many heads are
+correct in the best tree, in the minimum Bayes risk tree and in a random tree, computes how probable
+the gold tree is, and measures calibration: of the arcs in each probability range, how many are
+correct?  Its answers are per graph.  A `Summary` adds them up over any number of batches, with the
+same result however the graphs are divided into batches.
 
-Gold may be incomplete: words without a gold head are not counted.
+Gold trees may be incomplete: words without a gold head are not counted.
 """
 
 from __future__ import annotations
@@ -28,15 +29,16 @@ EDGES = (0.0, 0.01, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.9
 
 
 class Bin(NamedTuple):
-    """The arcs of some probability: a line of the table of a :class:`Calibration`.
+    """The arcs in one range of probability: a row of a :class:`Calibration`.
 
     Attributes
     ----------
     low, high : float
-        Their probabilities.
+        The range of probability.
     num_arcs, num_right : int
+        The number of arcs in it, and how many of them are correct.
     mean_probability, share_right : float
-        NaN where there are no arcs.
+        NaN if there are no arcs.
     """
 
     low: float
@@ -49,18 +51,18 @@ class Bin(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Calibration:
-    """Arcs by their probability, and how many of them are right.
+    """How many arcs in each range of probability are correct.
 
     Every possible arc into a word with a gold head counts, probable or not.
 
     Attributes
     ----------
     edges : ndarray of float64, shape (num_bins + 1,)
-        Bin b has the arcs of probability ``edges[b] <= p < edges[b + 1]``; the last one has those
-        of probability 1, too.
+        Bin b holds the arcs of probability ``edges[b] <= p < edges[b + 1]``; the last bin also
+        holds those of probability 1.
     num_arcs, num_right : ndarray of int64, shape ``(*batch_shape, num_bins)``
     probability_sums : ndarray of float64, shape ``(*batch_shape, num_bins)``
-        The summed probabilities of the arcs: how many of them should be right.
+        The sum of the probabilities of the arcs: how many of them should be correct.
     """
 
     edges: NDArray[np.float64]
@@ -70,12 +72,12 @@ class Calibration:
 
     @property
     def mean_probability(self) -> NDArray[np.float64]:
-        """The mean probability of the arcs of each bin; NaN where there are none."""
+        """The mean probability of the arcs in each bin; NaN if it has none."""
         return _ratio(self.probability_sums, self.num_arcs)
 
     @property
     def share_right(self) -> NDArray[np.float64]:
-        """The share of the arcs of each bin that are right; NaN where there are none."""
+        """The share of correct arcs in each bin; NaN if it has none."""
         return _ratio(self.num_right, self.num_arcs)
 
     @property
@@ -103,26 +105,26 @@ class Calibration:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Evaluation:
-    """What gold heads say about each graph.
+    """The comparison of each graph with its gold heads.
 
     Attributes
     ----------
     num_words, num_open : ndarray of int64, in the shape of the batch
-        How many words have a gold head, and how many have none.  All that follows is about the
-        words that have one.
+        How many words have a gold head, and how many have none.  The following attributes only
+        count words with a gold head.
     best_right, minimum_risk_right : ndarray of int64
-        How many words have the right head in the best tree, and in the tree of least risk.
+        How many heads are correct in the best tree, and in the minimum Bayes risk tree.
     expected_right : ndarray of float64
-        How many have it in a random tree, on average.
+        How many heads are correct in a random tree, on average.
     claimed_right : ndarray of float64
-        How many heads of the tree of least risk the distribution itself expects to be right: more
+        How many correct heads the distribution itself expects in its minimum Bayes risk tree: more
         than `minimum_risk_right` if it is overconfident.
     log_prob : ndarray of float64
-        The log-probability that a random tree has all the gold heads: for a complete gold tree,
-        that of the tree.  -inf if no tree of the distribution has them, NaN if gold is not a tree
-        of this kind, or has no heads.
+        The log-probability that a random tree has all the gold heads; for a complete gold tree,
+        this is the log-probability of the tree.  -inf if no tree of the distribution has them, NaN
+        if the gold heads are not a tree of this kind, or if there are none.
     is_tree : ndarray of bool
-        Whether gold is a tree of this kind, or a part of one.
+        Whether the gold heads are a tree of this kind, or part of one.
     calibration : Calibration
     """
 
@@ -149,18 +151,18 @@ class Summary:
     ----------
     num_sentences : int
     num_words, num_open, best_right, minimum_risk_right, expected_right, claimed_right
-        As in :class:`Evaluation`, in sum.
+        The sums of those in :class:`Evaluation`.
     num_trees : int
-        The sentences whose gold heads have a probability.
+        The number of sentences whose gold heads have a positive probability.
     log_prob : float
-        The summed log-probabilities of their gold heads.
+        The sum of the log-probabilities of their gold heads.
     num_impossible : int
-        The sentences whose gold heads no tree of the distribution has: their probability is 0.
+        The number of sentences whose gold heads have probability 0.
     num_no_trees : int
-        The sentences whose gold is not a tree of this kind: it has a cycle, or several roots where
-        one is asked for.
+        The number of sentences whose gold heads are not a tree of this kind: they have a cycle, or
+        several root arcs where only one is allowed.
     calibration : Calibration or None
-        None where nothing was added.
+        None if nothing was added.
 
     Examples
     --------
@@ -190,36 +192,36 @@ class Summary:
 
     @property
     def best_attachment_score(self) -> float:
-        """The share of right heads (UAS) of the best trees; NaN where there are no words."""
+        """The share of correct heads (UAS) in the best trees; NaN if there are no words."""
         return _share(self.best_right, self.num_words)
 
     @property
     def minimum_risk_attachment_score(self) -> float:
-        """The share of right heads (UAS) of the trees of least risk."""
+        """The share of correct heads (UAS) in the minimum Bayes risk trees."""
         return _share(self.minimum_risk_right, self.num_words)
 
     @property
     def expected_attachment_score(self) -> float:
-        """The mean share of right heads (UAS) of random trees."""
+        """The expected share of correct heads (UAS) in random trees."""
         return _share(self.expected_right, self.num_words)
 
     @property
     def claimed_attachment_score(self) -> float:
-        """The share of right heads that the distribution expects of its trees of least risk."""
+        """The share of correct heads that the distribution itself expects (minimum Bayes risk)."""
         return _share(self.claimed_right, self.num_words)
 
     @property
     def mean_log_prob(self) -> float:
-        """The mean log-probability of gold, over the sentences where it has one."""
+        """The mean log-probability of the gold tree, over sentences where it is not -inf."""
         return _share(self.log_prob, self.num_trees)
 
     def plus(self, evaluation: Evaluation) -> Summary:
-        """Add the graphs of an evaluation, one after the other.
+        """Add the graphs of an evaluation.
 
         Raises
         ------
         ValueError
-            If its calibration has other edges.
+            If its calibration has different edges.
         """
         log_prob = evaluation.log_prob.reshape(-1)
         is_finite = np.isfinite(log_prob)
@@ -286,10 +288,10 @@ def evaluate(
     distribution : DependencyTrees or SpanningTrees
         One graph, or a batch.
     gold : array_like of int, shape ``(*batch_shape, m)``
-        The right head of each word, -1 where it is not known (and for the root and padding).  They
-        need not be a tree.
+        The gold head of each word; -1 if it is not known, and for the root and padding.  They
+        need not form a tree.
     edges : array_like of float
-        Where the bins of the calibration begin and end: from 0 to 1, ascending.
+        The edges of the calibration bins, ascending from 0 to 1.
     workers : int
         Threads that share the graphs of a batch.
 
@@ -300,14 +302,14 @@ def evaluate(
     Raises
     ------
     InvalidTreeError, TypeError
-        If gold is not of its type or shape, or names a head that is not another node of its graph.
+        If gold has the wrong type or shape, or contains a head that is not another node.
     ValueError
         If the edges are not ascending from 0 to 1.
 
     Notes
     -----
-    :math:`O(n^3)` time: the marginals twice, and log Z.  What is found for a graph does not depend,
-    to the last bit, on the others of its batch.
+    Takes :math:`O(n^3)` time: twice the marginals, and log Z.  The result for a graph does not
+    depend on the other graphs of the batch, to the last bit.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Matrices of several sizes as one array: a batch."""
+"""Put matrices of different sizes into one padded array."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ def pad(matrices: Iterable[ArrayLike]) -> tuple[NDArray[np.float64], NDArray[np.
     Returns
     -------
     array : ndarray of float64, shape (number of matrices, m, m)
-        m is the size of the largest; what is left of a smaller one's place is -inf.
+        m is the size of the largest matrix; smaller ones are padded with -inf.
     lengths : ndarray of int32, shape (number of matrices,)
-        The number of words of each, without the root.
+        The number of words of each matrix, without the root.
 
     Raises
     ------
     InvalidWeightsError
         If one of them is not a square matrix of at least 2 rows.
     TypeError
-        If one of them is no array of real numbers.
+        If one of them is not an array of real numbers.
 
     Examples
     --------

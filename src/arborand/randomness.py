@@ -1,14 +1,14 @@
-"""From ``rng=`` to the key of a call's random numbers, and the contract that goes with it.
+"""Turn ``rng=`` into the key of a call's random numbers; which draw reads which numbers.
 
-A call turns its ``rng`` into a key of two 64-bit words, once.  Draw i of graph g (both counted over
-all their axes, in C order) then reads the numbers of ::
+Each call turns its ``rng`` into a key of two 64-bit words, once.  Draw i of graph g (both counted
+over all their axes, in C order) then reads the numbers of ::
 
     numpy.random.Philox(key=key, counter=[0, 0, g, i])
 
-and no others, one after the other.  So, for a fixed method, a tree depends only on its graph, the
-key, g and i: not on the number of threads, on how a batch is split, or on how many draws are made.
-An integer gives the key of ``numpy.random.Philox(rng)``; a Generator gives two numbers, and is
-thereby advanced once per call.
+in order, and no others.  So, for a fixed method, a tree depends only on its graph, the key, g and
+i: not on the number of threads, on how a batch is split, or on how many draws are made.  An integer
+gives the key of ``numpy.random.Philox(rng)``.  A Generator gives two numbers, which advances it
+once per call.
 """
 
 from __future__ import annotations

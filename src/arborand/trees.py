@@ -1,19 +1,18 @@
-"""Trees as arrays of heads: what they are made of, and whether they are trees at all.
+"""Functions of trees that are given as arrays of heads.
 
-``heads[..., j]`` is the head of node j; node 0 is the root, whose entry is -1, as is the entry of
-every padding node.  All functions take one tree, shape (n + 1,), or any array of trees, but for
-those whose names say otherwise.
+``heads[..., j]`` is the head of node j.  Node 0 is the root; it has -1, and so has padding.  All
+functions take one tree, of shape (n + 1,), or any array of trees, unless they say otherwise.
 
 ===================  ==============================================================
-is_tree              whether heads are a tree
-arcs                 its arcs, for instance for ``networkx.DiGraph``
-num_root_arcs        how many of them leave the root
-depth                the longest path from the root, in arcs
-is_projective        whether its arcs can be drawn above the words without crossing
+is_tree              whether heads form a tree
+arcs                 the list of arcs, for instance for ``networkx.DiGraph``
+num_root_arcs        the number of arcs that leave the root
+depth                the length of the longest path from the root, in arcs
+is_projective        whether the arcs can be drawn above the words without crossing
 attachment_score     the share of words that have the same head in two trees
-log_weight           the sum of its log-weights
-from_conll           heads of words 1 to n, as in CoNLL-U files, and back: to_conll
-from_parents         parents counted from 0, and back: to_parents
+log_weight           the sum of the log-weights of the arcs
+from_conll           from the heads of words 1 to n, as in CoNLL-U; back: to_conll
+from_parents         from parents that are counted from 0; back: to_parents
 ===================  ==============================================================
 """
 
@@ -40,9 +39,9 @@ def is_tree(
     ----------
     heads : array_like of int, shape (..., m)
     single_root : bool
-        Ask for a dependency tree: exactly one arc leaves the root.
+        Require a dependency tree: exactly one arc leaves the root.
     lengths : array_like of int, optional
-        The number of words of each tree, where padding follows; by default all m - 1.
+        The number of words of each tree, if padding follows; by default m - 1.
 
     Returns
     -------
@@ -53,7 +52,7 @@ def is_tree(
     TypeError
         If heads or lengths are not integers.
     InvalidTreeError
-        If heads or lengths have no possible shape, or a length is not 1 to m - 1.
+        If the shape of heads or lengths is impossible, or a length is not between 1 and m - 1.
 
     Examples
     --------

@@ -47,9 +47,9 @@ class SparseSpanningTrees:
 
     Notes
     -----
-    Memory in proportion to the edges: 8 bytes for each direction of an edge, 32 where weights
-    differ, beside the arrays given (12 to 20 bytes per edge, copied).  Parallel edges stay apart;
-    self-loops are in no tree and are dropped.
+    Memory is proportional to the number of edges: 8 bytes for each direction of an edge, 32 if
+    weights differ, in addition to a copy of the given arrays (12 to 20 bytes per edge).  Parallel
+    edges are kept apart.  Self-loops are in no tree and are dropped.
 
     Examples
     --------
@@ -97,22 +97,23 @@ class SparseSpanningTrees:
         ----------
         heads, dependents : array_like of int, shape (num_edges,)
             The ends of each edge.  A directed edge leads from its head to its dependent, away from
-            the root; of an undirected one the ends may be swapped.
+            the root.  For an undirected edge, the order does not matter.
         weights, log_weights : array_like, shape (num_edges,), optional
             The weight of each edge, not negative, or its logarithm; by default all are 1.
         num_nodes : int, optional
-            By default one more than the largest node that has an edge.
+            By default, one more than the largest node that has an edge.
         root : int, optional
-            The node that all others lead to.  Needed for a directed graph.
+            The root of all trees.  Required for a directed graph.
         directed : bool
+            Whether edges have a direction.
         killing, log_killing : array_like, shape (num_nodes,), or a number, optional
-            Weights of spanning *forests*: a node may be the root of a tree of its own, with this
-            weight, as if it had an arc from a root outside the graph.
+            Draw spanning *forests*: a node may be the root of its own tree, with this weight, as if
+            it had an arc from a root outside the graph.
 
         Raises
         ------
         InvalidWeightsError
-            If the arrays describe no graph.
+            If the arrays do not describe a graph.
         NoTreeError
             If there is no spanning tree; its `unreachable` lists the nodes out of reach.
 
@@ -155,19 +156,19 @@ class SparseSpanningTrees:
         Parameters
         ----------
         matrix : scipy.sparse array or matrix of any format, shape (num_nodes, num_nodes)
-            ``[head, dependent]``, not negative.  A stored 0 is no edge; entries that a COO matrix
-            stores twice are parallel edges.
+            ``[head, dependent]``, not negative.  A stored 0 does not count as an edge.  Entries
+            that a COO matrix stores twice are parallel edges.
         root : int, optional
-            Needed for a directed graph.
+            Required for a directed graph.
         directed : bool
-            False asks for a symmetric matrix.
+            If False, the matrix must be symmetric.
         killing : array_like, shape (num_nodes,), or a number, optional
             As in `from_edges`.
 
         Notes
         -----
-        Edges are counted as in ``matrix.tocoo()``.  Logarithms of weights go to `from_edges`,
-        because a stored 0 would be a weight of 1.
+        Edges are numbered as in ``matrix.tocoo()``.  For logarithms of weights use `from_edges`,
+        because here a stored 0 would mean a weight of 1.
 
         Examples
         --------
@@ -198,13 +199,13 @@ class SparseSpanningTrees:
         weight, log_weight : str, optional
             The edge attribute that holds the weights, or their logarithms; by default all are 1.
         root : node, optional
-            Needed for a directed graph.
+            Required for a directed graph.
         killing : str, mapping from nodes to weights, or a number, optional
             As in `from_edges`; a string names a node attribute.
 
         Notes
         -----
-        Nodes are counted as in ``list(graph)``, edges as in ``graph.edges``.
+        Nodes are numbered as in ``list(graph)``, edges as in ``graph.edges``.
 
         Examples
         --------
@@ -225,7 +226,7 @@ class SparseSpanningTrees:
 
     @classmethod
     def from_dense(cls, trees: SpanningTrees) -> Self:
-        """Make the same distribution from one of a dense graph; node 0 stays the root.
+        """Convert a distribution over the trees of a dense graph; node 0 stays the root.
 
         Examples
         --------
@@ -264,12 +265,12 @@ class SparseSpanningTrees:
 
     @property
     def num_edges(self) -> int:
-        """The number of edges given, dropped ones included."""
+        """The number of edges given, including those that were dropped."""
         return len(self._graph.edges.heads)
 
     @property
     def root(self) -> Hashable | None:
-        """The label of the root asked for, or None."""
+        """The label of the root, or None if none was given."""
         return None if self._graph.root is None else self._graph.edges.nodes[self._graph.root]
 
     def __repr__(self) -> str:
@@ -301,22 +302,23 @@ class SparseSpanningTrees:
     # ---- what it knows
 
     def log_partition(self, *, max_work: float = MAX_WORK) -> float:
-        r"""Compute log Z, the logarithm of the summed weights of all trees.
+        r"""Compute log Z, the logarithm of the total weight of all trees.
 
         Parameters
         ----------
         max_work : float
-            The most updates that elimination may take; some 1e9 a second.
+            The largest number of updates that elimination may take, at about 1e9 per second.
 
         Raises
         ------
         TooMuchWorkError
-            If it would take more.  By default grids and road networks of a million nodes are within
-            reach; random graphs of more than ten thousand or so are not, because they fill up.
+            If it would take more.  By default, grids and road networks of a million nodes are
+            feasible.  Random graphs of more than about ten thousand nodes are not, because they
+            fill up.
 
         Notes
         -----
-        Elimination without subtractions in an order of minimum degree: right to about 1e-13,
+        Elimination without subtraction, in an order of minimum degree.  The error is about 1e-13,
         relative to the larger of 1 and the result, whatever the weights.
 
         Examples
@@ -333,20 +335,20 @@ class SparseSpanningTrees:
         Parameters
         ----------
         heads : array_like of int, shape (..., num_nodes)
-            Trees as `sample` returns them.  Of parallel edges any one is meant.  The root of an
-            undirected tree may be any node if none was asked for.
+            Trees as `sample` returns them.  Parallel edges count together.  If no root was given,
+            the root of an undirected tree may be any node.
         max_work : float
             As in `log_partition`.
 
         Returns
         -------
         ndarray of float64, shape (...)
-            -inf for a tree with an arc that the graph has not.
+            -inf for a tree with an arc that is not in the graph.
 
         Raises
         ------
         InvalidTreeError
-            If something is no tree, naming the node.
+            If heads are not a tree; the message names the node.
 
         Examples
         --------
@@ -396,11 +398,11 @@ class SparseSpanningTrees:
         return f"{where}node {name} leads to no root, but round a cycle"
 
     def expected_walk_steps(self, *, max_work: float = MAX_WORK) -> float:
-        """Compute how many steps the walks take to draw one tree, on average.
+        """Compute the expected number of steps that the walks take to draw one tree.
 
         Notes
         -----
-        Exact, by elimination, as in `log_partition`; three times its work.
+        Exact, by elimination, with three times the work of `log_partition`.
 
         Examples
         --------
@@ -411,10 +413,10 @@ class SparseSpanningTrees:
         return self._graph.expected_walk_steps(check_work(max_work))
 
     def root_marginals(self, *, max_work: float = MAX_WORK) -> NDArray[np.float64]:
-        """Compute, for each node, the probability that it hangs on the root.
+        """Compute, for each node, the probability that it is a child of the root.
 
-        For forests: that it is the root of a tree of its own.  Each is right to about 1e-13
-        relative, however small.
+        For forests: the probability that it is the root of its own tree.  The relative error is
+        about 1e-13, however small the probability.
 
         Examples
         --------
@@ -431,7 +433,7 @@ class SparseSpanningTrees:
     def edge_marginals(self, *, max_work: float = MAX_WORK) -> NDArray[np.float64]:
         """Compute the probability that each edge is in the tree.
 
-        For an undirected edge that is its weight times the effective resistance between its ends.
+        For an undirected edge, this is its weight times the effective resistance between its ends.
 
         Returns
         -------
@@ -447,12 +449,12 @@ class SparseSpanningTrees:
 
         Notes
         -----
-        Up to 300 nodes in a dense matrix: each is right to about 1e-12 relative, whatever the
-        weights.  Beyond, by entries of the inverse Laplacian (twice the work of `log_partition`).
-        These are differences, with an absolute error of some 1e-15 times the number of levels of
-        the elimination times the expected number of times that a walk takes the edge: below 1e-11
-        on graphs of moderate weights.  For trees they add up to the number of nodes less one, for
-        forests together with `root_marginals` to the number of nodes.
+        For up to 300 nodes, a dense matrix is used, and the relative error is about 1e-12 whatever
+        the weights.  For more nodes, entries of the inverse Laplacian are used, with twice the work
+        of `log_partition`.  These are differences.  Their absolute error is about 1e-15 times the
+        number of levels of the elimination, times the expected number of times that a walk takes
+        the edge: below 1e-11 for moderate weights.  For trees, the probabilities sum to the number
+        of nodes minus one; for forests, together with `root_marginals`, to the number of nodes.
 
         Examples
         --------
@@ -468,8 +470,8 @@ class SparseSpanningTrees:
     def entropy(self, *, max_work: float = MAX_WORK) -> float:
         """Compute the entropy of the trees, in nats.
 
-        Its exponential is the effective number of trees.  As in `log_prob`, trees that differ in
-        parallel edges only are one.
+        Its exponential is the effective number of trees.  As in `log_prob`, trees that differ only
+        in parallel edges count as one.
 
         Raises
         ------
@@ -479,8 +481,9 @@ class SparseSpanningTrees:
 
         Notes
         -----
-        Up to 300 nodes in a dense matrix, to about 1e-12 relative.  Beyond, by elimination: log Z
-        less the mean log-weight of a tree, to about 1e-12 of itself on graphs of moderate weights.
+        For up to 300 nodes, a dense matrix is used, with a relative error of about 1e-12.  For more
+        nodes, the entropy is log Z minus the mean log-weight of a tree, with a relative error of
+        about 1e-12 for moderate weights.
 
         Examples
         --------
@@ -491,7 +494,7 @@ class SparseSpanningTrees:
         return self._graph.entropy(check_work(max_work))
 
     def best_tree(self) -> NDArray[np.int32]:
-        """Find the most probable tree or forest: the maximum arborescence or spanning tree.
+        r"""Find the most probable tree or forest: the maximum arborescence or spanning tree.
 
         Returns
         -------
@@ -500,12 +503,12 @@ class SparseSpanningTrees:
 
         Notes
         -----
-        Best by the exact sum of log-weights.  Directed graphs: Edmonds' algorithm with mergeable
-        heaps, O(m log n).  Undirected ones: Kruskal's algorithm.  Parallel edges count together, as
-        in `log_prob`.
+        Trees are compared by the exact sum of their log-weights.  Directed graphs use Edmonds'
+        algorithm with mergeable heaps, in :math:`O(m \log n)` time; undirected ones use Kruskal's
+        algorithm.  Parallel edges count together, as in `log_prob`.
 
-        Of several best trees one is chosen, which does not depend on the order of the edges.  Up to
-        300 nodes it is the one whose heads come first, with the root before all other nodes.
+        If several trees are best, the choice does not depend on the order of the edges.  For up to
+        300 nodes it is the tree whose heads come first, with the root before all other nodes.
 
         Examples
         --------
@@ -534,30 +537,30 @@ class SparseSpanningTrees:
         Parameters
         ----------
         size : int, tuple of int or None
-            How many; None draws one tree and adds no axis.
+            The number of draws; None draws one tree and adds no axis.
         rng : int, numpy.random.Generator, numpy.random.SeedSequence or None
             The source of randomness.
         workers : int
             Threads that share the draws; the trees do not depend on it.
         first_draw : int
-            The draws are those that a call for more draws would give from this one on.
+            Skip this many draws: the result is the end of a longer sequence of draws.
         max_steps : int, optional
-            The steps that the walks of one tree may take, by default 128 per arc and some more.
-            Half of them are for the plain walk, half for one that jumps over pairs of nodes that
-            would catch it.
+            The number of steps that the walks of one tree may take; by default about 128 per arc.
+            Half of them are for the plain walk, the other half for one that jumps over pairs of
+            nodes that would trap it.
         max_work : float
-            What elimination may take where a walk is given up; see `log_partition`.
+            The work that elimination may take if a walk is abandoned; see `log_partition`.
 
         Returns
         -------
         ndarray of int32, shape ``(*size, num_nodes)``
-            ``heads``: the index of the head of each node; -1 at the root, at all roots of a forest,
-            and where no root was asked for at the node that the walks end in.
+            ``heads``: the index of the head of each node; -1 for the root, and for all roots of a
+            forest.  If no root was given, -1 marks the node where the walks end.
 
         Raises
         ------
         WalkTooLongError
-            If a walk did not end in `max_steps` and elimination would take more than `max_work`.
+            If a walk did not end within `max_steps` and elimination would exceed `max_work`.
 
         Notes
         -----
@@ -596,9 +599,9 @@ class SparseSpanningTrees:
         Returns
         -------
         ndarray of int32, shape ``(*size, num_nodes)``
-            For each node the index of the edge to its head, in the order of the input: of the
-            arrays given, of ``graph.edges`` (with keys), of ``matrix.tocoo()``; -1 where it has no
-            head.  Of parallel edges one is drawn in proportion to the weights.
+            For each node, the index of the edge to its head, in the order of the given arrays, of
+            ``graph.edges`` (with keys), or of ``matrix.tocoo()``; -1 if it has no head.  One of
+            several parallel edges is drawn in proportion to the weights.
 
         Examples
         --------
