@@ -4,12 +4,20 @@ Needs torch: ``pip install 'arborand[torch]'``.
 """
 
 from arborand.torch.answers import BestTrees, Draws, arc_indicators
-from arborand.torch.distributions import DependencyTrees, SpanningTrees, TreeDistribution
+from arborand.torch.distributions import (
+    DependencyTrees,
+    ProjectiveDependencyTrees,
+    ProjectiveSpanningTrees,
+    SpanningTrees,
+    TreeDistribution,
+)
 
 __all__ = [
     "BestTrees",
     "DependencyTrees",
     "Draws",
+    "ProjectiveDependencyTrees",
+    "ProjectiveSpanningTrees",
     "SpanningTrees",
     "TreeDistribution",
     "arc_indicators",

@@ -38,7 +38,7 @@ from arborand.torch.conversion import (
     to_tensor,
 )
 from arborand.torch.operations import front
-from arborand.trees import is_tree
+from arborand.trees import is_projective, is_tree
 from arborand.validation import DEPENDENT_HEAD, HEAD_DEPENDENT, ORIENTATIONS, check_log_weights
 from arborand.values import graphs_of
 from arborand.without_replacement import sample_without_replacement
@@ -66,11 +66,13 @@ class _Trees(constraints.Constraint):
 
     def check(self, value: Tensor) -> Tensor:
         shape = torch.broadcast_shapes(value.shape[:-1], self._lengths.shape)
-        answer = is_tree(
-            to_array(value.expand(*shape, *value.shape[-1:])),
-            lengths=to_array(self._lengths.expand(shape)),
-            single_root=self._kind.has_single_root,
-        )
+        heads = to_array(value.expand(*shape, *value.shape[-1:]))
+        lengths = to_array(self._lengths.expand(shape))
+        single_root = self._kind.has_single_root
+        answer = np.asarray(is_tree(heads, lengths=lengths, single_root=single_root))
+        if self._kind.is_projective:
+            one_word = np.where(np.arange(heads.shape[-1]) == 1, 0, -1)  # where there is no tree
+            answer = answer & is_projective(np.where(answer[..., None], heads, one_word))
         return torch.as_tensor(answer, device=value.device)
 
 
@@ -785,6 +787,36 @@ class DependencyTrees(TreeDistribution):
     """
 
     _kind = TreeKind.DEPENDENCY
+
+
+class ProjectiveSpanningTrees(TreeDistribution):
+    """The distribution over the spanning trees without crossing arcs, the nodes in a line.
+
+    Its parameters are those of :class:`TreeDistribution`.
+
+    Examples
+    --------
+    >>> d = ProjectiveSpanningTrees(torch.zeros(2, 4, 4), lengths=torch.tensor([3, 2]))
+    >>> d.log_partition().exp().round().tolist()
+    [12.0, 3.0]
+    """
+
+    _kind = TreeKind.PROJECTIVE_SPANNING
+
+
+class ProjectiveDependencyTrees(TreeDistribution):
+    """The distribution over the dependency trees of a sentence without crossing arcs.
+
+    Its parameters are those of :class:`TreeDistribution`.
+
+    Examples
+    --------
+    >>> d = ProjectiveDependencyTrees(torch.zeros(2, 4, 4), lengths=torch.tensor([3, 2]))
+    >>> d.log_partition().exp().round().tolist()
+    [7.0, 2.0]
+    """
+
+    _kind = TreeKind.PROJECTIVE_DEPENDENCY
 
 
 @register_kl(TreeDistribution, TreeDistribution)  # type: ignore[untyped-decorator]

@@ -4,19 +4,30 @@ Torch differentiates such functions as often as one likes.
 """
 
 import numpy as np
+import pytest
 import torch
 
-from arborand.enumeration import dependency_trees, spanning_trees
-from arborand.torch import DependencyTrees, arc_indicators
+import arborand
+from arborand.torch import (
+    DependencyTrees,
+    ProjectiveDependencyTrees,
+    ProjectiveSpanningTrees,
+    SpanningTrees,
+    arc_indicators,
+)
+from tests.kinds import trees_of
+
+KINDS = pytest.mark.parametrize(
+    "kind", [SpanningTrees, DependencyTrees, ProjectiveSpanningTrees, ProjectiveDependencyTrees]
+)
 
 
 class Enumerated:
     """The law of the trees of one graph of finite scores, written down tree by tree."""
 
     def __init__(self, kind, scores, num_words):
-        listed = dependency_trees if kind is DependencyTrees else spanning_trees
         flat = np.zeros((num_words + 1, num_words + 1))
-        self.heads = torch.tensor([heads.tolist() for heads, _ in listed(flat)])
+        self.heads = torch.tensor(trees_of(getattr(arborand, kind.__name__), flat))
         m = num_words + 1
         self.scores = scores[:m, :m]
         self.arcs = arc_indicators(self.heads, dtype=scores.dtype)

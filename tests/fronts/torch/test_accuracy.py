@@ -15,6 +15,7 @@ import arborand
 from arborand.torch import DependencyTrees, SpanningTrees, arc_indicators, operations
 from examples.first_trees import read_corpus
 from tests.enumerated_law import DIGITS, EnumeratedLaw
+from tests.fronts.torch.enumerated import KINDS as ALL_KINDS
 from tests.random_graphs import (
     dense_scores,
     mutual_pairs,
@@ -83,7 +84,7 @@ def test_entropy_gradients_are_exact_in_proportion_to_the_marginals(kind, name):
             assert error < 1e-12 * num_words * np.log(num_words + 1) * marginals[arc], arc
 
 
-@KINDS
+@ALL_KINDS
 @pytest.mark.parametrize("name", SMALL)
 def test_variances_are_exact_in_proportion_to_the_mass_beside_the_best_tree(kind, name):
     scores = SMALL[name]
@@ -103,7 +104,7 @@ def test_variances_are_exact_in_proportion_to_the_mass_beside_the_best_tree(kind
             assert abs(mpmath.mpf(found.item()) - exact) <= unit + mpmath.mpf("1e-290")
 
 
-@KINDS
+@ALL_KINDS
 @pytest.mark.parametrize("name", SMALL)
 def test_third_cumulants_are_exact_in_proportion_to_the_marginals(kind, name):
     scores = SMALL[name]
@@ -118,7 +119,7 @@ def test_third_cumulants_are_exact_in_proportion_to_the_marginals(kind, name):
     assert_close(found, exact, law.arc_marginals(), 1e-13 * largest)
 
 
-@KINDS
+@ALL_KINDS
 @pytest.mark.parametrize("name", SMALL)
 def test_tangents_of_the_entropy_gradient_are_exact_in_proportion_to_the_marginals(kind, name):
     scores = SMALL[name]

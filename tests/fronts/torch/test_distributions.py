@@ -16,9 +16,8 @@ import arborand
 from arborand import InvalidTreeError, InvalidWeightsError, NoTreeError
 from arborand.torch import DependencyTrees, SpanningTrees, arc_indicators, distributions
 from arborand.torch.conversion import draw_key, key_words
-from tests.fronts.torch.enumerated import Enumerated
+from tests.fronts.torch.enumerated import KINDS, Enumerated
 
-KINDS = pytest.mark.parametrize("kind", [SpanningTrees, DependencyTrees])
 LENGTHS = torch.tensor([4, 3])
 
 
@@ -186,15 +185,19 @@ def test_independent():
 def test_support_tells_trees_from_other_things(kind):
     support = kind(torch.zeros(4, 4)).support
     assert support.event_dim == 1
-    values = torch.tensor([[-1, 0, 1, 2], [-1, 0, 0, 2], [-1, 2, 1, 0], [-1, 0, 1, 3]])
-    assert support.check(values).tolist() == [True, kind is SpanningTrees, False, False]
+    values = torch.tensor(
+        [[-1, 0, 1, 2], [-1, 0, 0, 2], [-1, 3, 0, 2], [-1, 2, 1, 0], [-1, 0, 1, 3]]
+    )
+    several, crossing = not kind._kind.has_single_root, not kind._kind.is_projective
+    assert support.check(values).tolist() == [True, several, crossing, False, False]
 
 
 @KINDS
 def test_enumerated_support_has_probability_one(kind):
     trees = kind(torch.stack([X[0], X[1]]))
     listed = trees.enumerate_support()
-    assert listed.shape == (64 if kind is DependencyTrees else 125, 2, 5)
+    count = {"SpanningTrees": 125, "DependencyTrees": 64, "ProjectiveSpanningTrees": 55}
+    assert listed.shape == (count.get(kind.__name__, 30), 2, 5)
     assert torch.allclose(trees.log_prob(listed).exp().sum(0), torch.ones(2).double())
     assert trees.enumerate_support(expand=False).shape == (len(listed), 1, 5)
     assert len(torch.unique(listed[:, 0], dim=0)) == len(listed)
@@ -343,7 +346,7 @@ def test_rows_beyond_the_trees_of_a_graph_have_no_probability_and_no_gradient(ki
     found = getattr(trees, rows)(5)
     count = found.num_found if rows == "best_trees" else found.num_drawn
     assert torch.equal(found.mask, torch.arange(5)[:, None] < count)
-    assert found.mask.sum(0).tolist() == [1, 5, 2 if kind is DependencyTrees else 3]
+    assert found.mask.sum(0).tolist() == [1, 5, 2 if kind._kind.has_single_root else 3]
     log_prob = trees.log_prob(found.heads)
     assert torch.equal(log_prob == -math.inf, ~found.mask)
     assert torch.allclose(log_prob, found.log_prob, rtol=1e-14)

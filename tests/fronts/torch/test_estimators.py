@@ -20,11 +20,10 @@ from arborand.torch.estimators import (
     straight_through_sample,
     sum_and_sample,
 )
-from tests.fronts.torch.enumerated import Enumerated
+from tests.fronts.torch.enumerated import KINDS, Enumerated
 from verification.goodness_of_fit import g_test
 from verification.ledger import NUM_CHECKS, Check, alpha_per_check, require_unique
 
-KINDS = pytest.mark.parametrize("kind", [SpanningTrees, DependencyTrees])
 NUM_REPEATS = 20_000
 SCORES = torch.randn(4, 4, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
 # What a gradient is projected on: a direction in which it is not 0.

@@ -12,9 +12,9 @@ from torch.autograd import forward_ad, grad
 
 import arborand
 from arborand import InvalidWeightsError, NoTreeError
-from arborand.torch import DependencyTrees, SpanningTrees
+from arborand.torch import DependencyTrees
+from tests.fronts.torch.enumerated import KINDS
 
-KINDS = pytest.mark.parametrize("kind", [SpanningTrees, DependencyTrees])
 LOSSES = pytest.mark.parametrize(
     ("loss", "gradient_name"),
     [("log_partition", "arc_marginals"), ("entropy", "entropy_gradient")],

@@ -17,9 +17,8 @@ import arborand
 from arborand import InvalidTreeError, InvalidWeightsError, NoTreeError
 from arborand.derivatives import OPERATIONS
 from arborand.torch import DependencyTrees, SpanningTrees, hooks, operations
-from tests.fronts.torch.enumerated import Enumerated
+from tests.fronts.torch.enumerated import KINDS, Enumerated
 
-KINDS = pytest.mark.parametrize("kind", [SpanningTrees, DependencyTrees])
 NAMES = pytest.mark.parametrize("name", ["log_partition", "arc_marginals", "entropy"])
 LENGTHS = torch.tensor([4, 3])
 
