@@ -61,6 +61,8 @@ from verification.twin_popping import (
     KeepsWhatFollows,
     PoppingSampler,
 )
+from verification.twin_projective import Chart, ForgetsTheRest, SplitsEvenly
+from verification.twin_projective import twin_sampler as projective_twin_sampler
 from verification.twin_sparse import (
     CountsArcs,
     CountsJumps,
@@ -151,6 +153,11 @@ def _sparse(
 ) -> Trial:
     made = sparse_twin_sampler(steps=steps, popped=popped, kind=kind)
     return graph_trial(made, target, num_draws=num_draws)
+
+
+def _projective(kind: type[Chart]) -> Trial:
+    made = projective_twin_sampler(kind, single_root=False)
+    return trial(made, "skewed_4", single_root=False, projective=True, num_draws=5_000)
 
 
 MUTANTS: tuple[Mutant, ...] = (
@@ -488,6 +495,18 @@ MUTANTS: tuple[Mutant, ...] = (
         "each slot with its neighbour's alias",
         _sparse(ShiftedAliases, graph("skewed_3"), steps=ENDLESS, popped=0, num_draws=5_000),
         _sparse(SparseTwin, graph("skewed_3"), steps=ENDLESS, popped=0, num_draws=5_000),
+    ),
+    Mutant(
+        "projective trees split evenly",
+        "what lies between the ends of an arc is split in proportion to what may hang on each side",
+        _projective(SplitsEvenly),
+        _projective(Chart),
+    ),
+    Mutant(
+        "projective trees without the rest",
+        "the farthest dependent counts with all that may hang from it on its far side",
+        _projective(ForgetsTheRest),
+        _projective(Chart),
     ),
     Mutant(
         "parallel edges merged",

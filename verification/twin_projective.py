@@ -14,7 +14,9 @@ from typing import Any
 
 import numpy as np
 
+from arborand.randomness import stream_key
 from verification.laws import FloatArray, HeadsArray
+from verification.trials import Sampler
 from verification.twin_ancestral import in_double_or_unbounded
 from verification.twin_numbers import Arithmetic, Key, Numbers, Stream
 
@@ -60,10 +62,10 @@ class Chart:
             if part == "gap":
                 count = 1 if i == 0 and self.single_root else j - i
                 terms = [self.right[i, k] * self.left[k + 1, j] for k in range(i, i + count)]
-                k = i + _choose(terms, self.gap[i, j], stream)
+                k = i + self.choose_split(terms, self.gap[i, j], stream)
                 waiting += [("left", k + 1, j)] * (k + 1 < j) + [("right", i, k)] * (i < k)
             elif part == "right":
-                terms = [self.arc_right[i, k] * self.right[k, j] for k in range(i + 1, j + 1)]
+                terms = [self.term(i, k, j) for k in range(i + 1, j + 1)]
                 k = i + 1 + _choose(terms, self.right[i, j], stream)
                 heads[k] = i
                 waiting += [("right", k, j)] * (k < j) + [("gap", i, k)]
@@ -73,6 +75,43 @@ class Chart:
                 heads[k] = j
                 waiting += [("left", i, k)] * (i < k) + [("gap", k, j)]
         return heads
+
+    def term(self, i: int, k: int, j: int) -> Any:
+        """Add up what has k as the farthest dependent of i, up to j."""
+        return self.arc_right[i, k] * self.right[k, j]
+
+    def choose_split(self, terms: list[Any], total: Any, stream: Stream) -> int:
+        """Draw where what hangs from the left end of an arc ends."""
+        return _choose(terms, total, stream)
+
+
+class SplitsEvenly(Chart):
+    """A fault: what lies between the ends of an arc is split anywhere."""
+
+    def choose_split(self, terms: list[Any], total: Any, stream: Stream) -> int:
+        """Draw one of the splits that are possible, whatever hangs on either side."""
+        possible = [index for index, term in enumerate(terms) if term]
+        return possible[stream.next() * len(possible) >> 64]
+
+
+class ForgetsTheRest(Chart):
+    """A fault: the farthest dependent is drawn without what hangs from it on the far side."""
+
+    def term(self, i: int, k: int, j: int) -> Any:
+        """Leave out how many ways there are to go on from k to j."""
+        term = self.arc_right[i, k] * self.right[k, j]
+        return min(self.arc_right[i, k], self.right[i, j]) if term else term
+
+
+def twin_sampler(kind: type[Chart] = Chart, *, single_root: bool) -> Sampler:
+    """Make a sampler of the twin, or of the twin with a fault."""
+
+    def sample_by_twin(log_weights: FloatArray, num_draws: int, seed: int) -> HeadsArray:
+        return sample(
+            log_weights, num_draws, single_root=single_root, key=stream_key(seed), kind=kind
+        )
+
+    return sample_by_twin
 
 
 def _choose(terms: list[Any], total: Any, stream: Stream) -> int:
@@ -99,6 +138,7 @@ def sample(
     key: Key,
     first_graph: int = 0,
     first_draw: int = 0,
+    kind: type[Chart] = Chart,
 ) -> HeadsArray:
     """Draw with replacement from one graph, from the chart.
 
@@ -114,6 +154,8 @@ def sample(
         The key of the call.
     first_graph, first_draw : int, optional
         Where the call stands in a larger one.
+    kind : type, optional
+        The chart that draws.
 
     Returns
     -------
@@ -122,7 +164,7 @@ def sample(
     """
 
     def draw(walk: Numbers, numbers: Arithmetic) -> HeadsArray:
-        chart = Chart(walk, numbers, single_root=single_root)
+        chart = kind(walk, numbers, single_root=single_root)
         streams = (Stream(key, first_graph, first_draw + draw) for draw in range(num_draws))
         return np.stack([chart.draw(stream) for stream in streams])
 
