@@ -87,6 +87,9 @@ html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_copy_source = False
 html_show_sphinx = False
+html_show_search_summary = (
+    False  # excerpts cannot be fetched from disk; without them search works there
+)
 html_theme_options = {
     "light_css_variables": {"color-brand-primary": "#1b6e53", "color-brand-content": "#1b6e53"},
     "dark_css_variables": {"color-brand-primary": "#6cc6a4", "color-brand-content": "#6cc6a4"},

@@ -29,7 +29,7 @@ CAUTION = 1.0
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BestTrees:
-    """Trees from the best one on, in order.
+    """The best trees, in order.
 
     K is the number of trees; in a batch it is that of the graph with the most, and the rows beyond
     a graph's own number hold heads of -1 and log-probabilities of -inf.
@@ -45,6 +45,13 @@ class BestTrees:
         Whether these are all the trees there are, although more were asked for.
     labels : ndarray of int32, in the shape of `heads`, or None
         The label of each word's arc, of :class:`LabelledTrees`.
+
+    Examples
+    --------
+    >>> from arborand import DependencyTrees
+    >>> best = DependencyTrees([[0, 1, 2], [0, 0, 3], [0, 4, 0]]).best_trees(2)
+    >>> best.heads.tolist(), np.exp(best.log_prob).round(4).tolist()
+    ([[-1, 2, 0], [-1, 0, 1]], [0.8808, 0.1192])
     """
 
     heads: NDArray[np.int32]

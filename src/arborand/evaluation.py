@@ -91,7 +91,16 @@ class Calibration:
         return _ratio(difference, np.asarray(self.num_right.sum(axis=-1)))
 
     def bins(self) -> list[Bin]:
-        """List the bins of one graph, or of graphs added up, from improbable arcs to sure ones."""
+        """List the bins of one graph, or of a sum over graphs, by increasing probability.
+
+        Examples
+        --------
+        >>> from arborand import DependencyTrees
+        >>> trees = DependencyTrees([[0, 1, 2], [0, 0, 3], [0, 4, 0]])
+        >>> bins = evaluate(trees, [-1, 2, 0], edges=[0, 0.5, 1]).calibration.bins()
+        >>> [(one.num_arcs, one.num_right) for one in bins]  # two improbable, two probable arcs
+        [(2, 0), (2, 2)]
+        """
         columns = (
             self.edges[:-1],
             self.edges[1:],
@@ -139,7 +148,15 @@ class Evaluation:
     calibration: Calibration
 
     def summary(self) -> Summary:
-        """Add everything up."""
+        """Add up the graphs.
+
+        Examples
+        --------
+        >>> from arborand import DependencyTrees
+        >>> trees = DependencyTrees([[[0, 1, 2], [0, 0, 3], [0, 4, 0]]] * 2)
+        >>> evaluate(trees, [[-1, 2, 0], [-1, 0, 1]]).summary().best_attachment_score
+        0.5
+        """
         return Summary().plus(self)
 
 

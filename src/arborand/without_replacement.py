@@ -57,6 +57,14 @@ class Draws:
         Whether these are all the trees there are, although more were asked for.
     labels : ndarray of int32, in the shape of `heads`, or None
         The label of each word's arc, of :class:`LabelledTrees`.
+
+    Examples
+    --------
+    >>> from arborand import DependencyTrees
+    >>> trees = DependencyTrees([[0, 1, 2], [0, 0, 3], [0, 4, 0]])
+    >>> draws = trees.sample_without_replacement(5, rng=0)  # there are only two
+    >>> len(draws), bool(draws.exhausted), draws.heads.tolist()
+    (2, True, [[-1, 2, 0], [-1, 0, 1]])
     """
 
     heads: NDArray[np.int32]

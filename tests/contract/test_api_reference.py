@@ -1,6 +1,7 @@
 """The API reference has every public name."""
 
 import importlib
+import inspect
 import re
 from pathlib import Path
 
@@ -56,6 +57,46 @@ def test_every_public_function_of_a_module_without_a_list_is_in_the_reference(mo
         for name in ("check_integers", "check_trees", "check_tree_heads", "not_a_tree")
     }
     assert public - gates <= documented()
+
+
+GATES = {"check_integers", "check_trees", "check_tree_heads", "not_a_tree"}
+
+
+@pytest.mark.parametrize(
+    "module",
+    [
+        "arborand",
+        "arborand.corpus",
+        "arborand.enumeration",
+        "arborand.estimators",
+        "arborand.evaluation",
+        "arborand.formats",
+        "arborand.paper.experiment",
+        "arborand.paper.illustrations",
+        "arborand.paper.reference",
+        "arborand.pictures",
+        "arborand.trees",
+    ],
+)
+def test_every_public_function_and_method_has_an_example(module):
+    """The examples are run by the tests of docstrings.  A class may have one for its methods."""
+    loaded = importlib.import_module(module)
+    names = getattr(loaded, "__all__", None) or [
+        name for name, value in vars(loaded).items() if getattr(value, "__module__", "") == module
+    ]
+    without = []
+    for name in set(names) - GATES:
+        value = getattr(loaded, name)
+        if inspect.isclass(value) and ">>> " not in (value.__doc__ or ""):
+            methods = {m: f for m, f in vars(value).items() if inspect.isfunction(f)}
+            without += [f"{name}.{m}" for m, f in methods.items() if _lacks_an_example(m, f)]
+        elif inspect.isfunction(value) and _lacks_an_example(name, value):
+            without.append(name)
+    assert without == []
+
+
+def _lacks_an_example(name, function):
+    return name[0] != "_" and ">>> " not in (function.__doc__ or "")
 
 
 def test_everything_in_the_reference_exists():

@@ -317,17 +317,27 @@ def recorded_seed(output: str) -> int | None:
 
 
 def read_status(output: str) -> Status:
-    """Read how far a job is.
+    """Read the status of a job: how far it is, what failed and what was skipped.
 
     Parameters
     ----------
     output : str
-        The folder that it writes to.
+        The output folder of the job.
 
     Raises
     ------
     OutputError
-        If there is no job.
+        If the folder does not belong to a job.
+
+    Examples
+    --------
+    >>> import tempfile, numpy
+    >>> from arborand import corpus
+    >>> folder = tempfile.mkdtemp()
+    >>> numpy.save(f"{folder}/scores.npy", numpy.zeros((3, 5, 5)))
+    >>> status = corpus.run("entropy", f"{folder}/scores.npy", f"{folder}/entropies")
+    >>> corpus.read_status(f"{folder}/entropies").is_complete
+    True
     """
     folder = open_folder(output)
     manifest = _manifest(folder) if folder.is_folder() else None

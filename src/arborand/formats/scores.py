@@ -81,7 +81,15 @@ def read_scores(source: str | os.PathLike[str]) -> Iterator[Sentence]:
     FormatError
         If the file is not one of these, lacks an array, or is damaged.
     SentenceError
-        If one sentence is wrong, naming it.
+        If a sentence is wrong; the message names it.
+
+    Examples
+    --------
+    >>> import tempfile, numpy
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     numpy.save(f"{folder}/scores.npy", numpy.zeros((2, 5, 5)))
+    ...     [sentence.log_weights.shape for sentence in read_scores(f"{folder}/scores.npy")]
+    [(5, 5), (5, 5)]
     """
     with open_scores(source) as scores:
         for run in scores.runs():

@@ -65,7 +65,7 @@ class Trees(NamedTuple):
 
 
 def read_trees(source: str | os.PathLike[str]) -> Iterator[Trees]:
-    """Read trees, sentence by sentence, in memory that does not grow with the file.
+    r"""Read trees, sentence by sentence, in memory that does not grow with the file.
 
     Parameters
     ----------
@@ -81,7 +81,19 @@ def read_trees(source: str | os.PathLike[str]) -> Iterator[Trees]:
     FormatError
         If the file does not hold trees, or is damaged.
     SentenceError
-        If something in it is not a tree, naming the sentence.
+        If something in it is not a tree; the message names the sentence.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> lines = "1\tshe\t" + "_\t" * 4 + "2\tnsubj\t_\t_\n"
+    >>> lines += "2\tsaw\t" + "_\t" * 4 + "0\troot\t_\t_\n\n"
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder, "gold.conllu")
+    ...     number = path.write_text(lines)
+    ...     [trees.heads.tolist() for trees in read_trees(path)]
+    [[[-1, 2, 0]]]
     """
     with open_trees(source) as trees:
         sentence: list[Trees] = []

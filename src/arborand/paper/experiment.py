@@ -146,7 +146,14 @@ FULL = Plan(
 
 
 def with_replacement(plan: Plan, rng: np.random.Generator) -> Iterator[Measurement]:
-    """Time every method over growing numbers of words: the paper's figure."""
+    """Time every method over growing numbers of words: the paper's figure.
+
+    Examples
+    --------
+    >>> plan = Plan(2, (5,), (5,), (1,), (1,), least_seconds=0.0)
+    >>> next(with_replacement(plan, np.random.default_rng(0))).curve
+    'reference colbourn'
+    """
     # How often the clock wants a repeat must not decide which graphs come next.
     graph_rng, draw_rng = rng.spawn(2)
     for size in sorted({*plan.reference_sizes, *plan.core_sizes}):
@@ -171,7 +178,14 @@ def with_replacement(plan: Plan, rng: np.random.Generator) -> Iterator[Measureme
 
 
 def without_replacement(plan: Plan, rng: np.random.Generator) -> Iterator[Measurement]:
-    """Time draws without replacement over growing numbers of trees, from graphs of ten words."""
+    """Time draws without replacement over growing numbers of trees, from graphs of ten words.
+
+    Examples
+    --------
+    >>> plan = Plan(2, (5,), (5,), (1,), (1,), least_seconds=0.0)
+    >>> next(without_replacement(plan, np.random.default_rng(0))).curve
+    'reference swor'
+    """
     graph_rng, draw_rng = rng.spawn(2)
     shape = (plan.num_graphs, plan.num_words + 1, plan.num_words + 1)
     # Peaked weights, as a trained parser has them: where sampling without replacement is of use.
@@ -190,7 +204,14 @@ def without_replacement(plan: Plan, rng: np.random.Generator) -> Iterator[Measur
 
 
 def curves(measurements: list[Measurement]) -> list[Curve]:
-    """Collect measurements by method, in the order of their first appearance."""
+    """Collect measurements by method, in the order of their first appearance.
+
+    Examples
+    --------
+    >>> measured = [Measurement("wilson", 10, 2e-6), Measurement("wilson", 100, 2e-5)]
+    >>> [(curve.name, round(curve.slope, 6)) for curve in curves(measured)]
+    [('wilson', 1.0)]
+    """
     return [
         Curve(
             name,
@@ -202,7 +223,16 @@ def curves(measurements: list[Measurement]) -> list[Curve]:
 
 
 def report(words: list[Curve], trees: list[Curve]) -> str:
-    """Set the measured slopes beside the paper's, and say what the numbers mean."""
+    """Compare the measured slopes with the paper's, and say what the numbers mean.
+
+    Examples
+    --------
+    >>> plan = Plan(2, (5, 10), (5, 10), (1, 2), (1, 2), least_seconds=0.0)
+    >>> words = list(with_replacement(plan, np.random.default_rng(0)))
+    >>> trees = list(without_replacement(plan, np.random.default_rng(0)))
+    >>> report(curves(words), curves(trees)).splitlines()[2]
+    'With replacement, over the number of words N:'
+    """
     lines = [
         "Average time of a draw: exponents of the best fit (seconds = a * size ** b).",
         "",
@@ -324,7 +354,19 @@ def _at(curve: Curve, size: float) -> float:
 
 
 def write(directory: Path, words: list[Measurement], trees: list[Measurement]) -> list[Path]:
-    """Write the measurements (CSV), the figure (PNG, SVG) and the report (text)."""
+    """Write the measurements (CSV), the figure (PNG, SVG) and the report (text).
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> plan = Plan(2, (5, 10), (5, 10), (1, 2), (1, 2), least_seconds=0.0)
+    >>> words = list(with_replacement(plan, np.random.default_rng(0)))
+    >>> trees = list(without_replacement(plan, np.random.default_rng(0)))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     sorted(path.suffix for path in write(Path(folder), words, trees))
+    ['.csv', '.png', '.svg', '.txt']
+    """
     from matplotlib.figure import Figure
 
     directory.mkdir(parents=True, exist_ok=True)

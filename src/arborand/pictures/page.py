@@ -80,6 +80,16 @@ def page(
     -----
     The best trees come from the distribution, in their exact order.  The draws only show how much
     of the probability they cover.
+
+    Examples
+    --------
+    >>> from arborand import DependencyTrees
+    >>> from arborand.pictures import Picture
+    >>> trees = DependencyTrees([[0, 1, 2], [0, 0, 3], [0, 4, 0]])
+    >>> draws = trees.sample_without_replacement(2, rng=0)
+    >>> picture = Picture(trees, ["she", "sleeps"], "en-1", draws, trees.arc_marginals())
+    >>> "".join(page([picture], title="One sentence"))[:15]
+    '<!doctype html>'
     """
     script = '"use strict";\n' + constants_script() + "".join(map(asset, _SCRIPTS))
     yield document_head(title, asset("theme.css") + asset("page.css"), script)

@@ -31,6 +31,12 @@ class Walk:
     cycles : tuple of (int, int)
         The first and last position in `path` of each erased cycle: from the step after a visit to
         the next visit of the same node.  Cycles are disjoint or nested.
+
+    Examples
+    --------
+    >>> walk = Walk(path=(1, 2, 3, 2, 0), chances=(1.0, 0.5, 0.5, 0.5), cycles=((2, 3),))
+    >>> walk.kept(), walk.loop((2, 3)), walk.remaining
+    ([0, 1, 4], [2, 3, 2], (1, 2, 0))
     """
 
     path: tuple[int, ...]
