@@ -130,6 +130,7 @@ CONTENTS = {
         ],
         "How to": [
             "Check your input </docs/is_my_input_right>",
+            "Get scores from a parser </docs/from_a_parser>",
             "Work with score files </docs/command_line>",
             "Work with large corpora </docs/corpora>",
             "/docs/graphs",
