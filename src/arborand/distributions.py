@@ -112,7 +112,7 @@ class TreeDistribution:
     def log_weights(self) -> NDArray[np.float64]:
         """The scores [head, dependent]: -inf where nothing is read (column 0, diagonal, padding).
 
-        Read-only for good: neither the array nor its base can be made writable.
+        Permanently read-only: neither the array nor its base can be made writable.
         """
         graphs = self._graphs
         return graphs.log_weights.reshape(*graphs.batch_shape, graphs.size, graphs.size)
@@ -161,7 +161,7 @@ class TreeDistribution:
     # ---- what it knows
 
     def log_partition(self, *, workers: int = 1) -> NDArray[np.float64]:
-        r"""Compute log Z, the logarithm of the summed weights of all trees.
+        r"""Compute log Z, the logarithm of the total weight of all trees.
 
         Parameters
         ----------
@@ -174,8 +174,8 @@ class TreeDistribution:
 
         Notes
         -----
-        :math:`O(n^3)` time, without subtractions: right to about 1e-13, relative to the larger of 1
-        and the result, whatever the scores.
+        Takes :math:`O(n^3)` time, without subtraction.  The error is about 1e-13, relative to the
+        larger of 1 and the result, whatever the scores.
 
         Examples
         --------
@@ -186,7 +186,7 @@ class TreeDistribution:
         return inference.log_partition(self._graphs, self._normaliser(check_workers(workers)))
 
     def arc_marginals(self, *, workers: int = 1) -> NDArray[np.float64]:
-        """Compute the probability of every arc: that a random tree contains it.
+        """Compute the marginal probability of every arc: that a random tree contains it.
 
         Parameters
         ----------
@@ -200,8 +200,9 @@ class TreeDistribution:
 
         Notes
         -----
-        :math:`O(n^3)` time.  Each entry above 1e-290 is right to about 1e-13 *relative*, however
-        small it is; arcs that no tree can use are exactly 0; each column but the first sums to 1.
+        Takes :math:`O(n^3)` time.  Each entry above 1e-290 has a *relative* error of about 1e-13,
+        however small it is.  Arcs that no tree can use are exactly 0.  Each column except the first
+        sums to 1.
 
         Examples
         --------
@@ -212,7 +213,7 @@ class TreeDistribution:
         return inference.arc_marginals(self._graphs, check_workers(workers))
 
     def root_marginals(self, *, workers: int = 1) -> NDArray[np.float64]:
-        """Compute the probability of every root arc: row 0 of `arc_marginals`, for less work.
+        """Compute the probability of every root arc: row 0 of `arc_marginals`, with less work.
 
         Returns
         -------
@@ -232,7 +233,9 @@ class TreeDistribution:
 
         Notes
         -----
-        :math:`O(n^3)` time.  Keeps its relative accuracy when one tree has nearly all the mass.
+        The exponential of the entropy is the effective number of trees: the distribution is as
+        uncertain as a choice among that many equally likely trees.  Takes :math:`O(n^3)` time.  The
+        result keeps its relative accuracy if one tree has nearly all the probability.
 
         Examples
         --------
@@ -257,8 +260,8 @@ class TreeDistribution:
 
         Notes
         -----
-        :math:`O(n^3)` time, for most orders some twenty times that of `log_partition`.  Right to
-        1e-12, relative to the larger of 1 and the result, for orders near 1 too.
+        Takes :math:`O(n^3)` time, for most orders about twenty times that of `log_partition`.  The
+        error is at most 1e-12, relative to the larger of 1 and the result, even for orders near 1.
 
         Examples
         --------
@@ -272,7 +275,7 @@ class TreeDistribution:
         return inference.renyi_entropy(self._graphs, order, workers)
 
     def entropy_gradient(self, *, workers: int = 1) -> NDArray[np.float64]:
-        r"""Compute the derivative of the entropy in every score.
+        r"""Compute the derivative of the entropy with respect to every score.
 
         :math:`\partial H / \partial s_e = P(e) \, (H_e - \log P(e) - H)`, where :math:`H_e` is the
         entropy of the trees that contain the arc.
@@ -284,9 +287,9 @@ class TreeDistribution:
 
         Notes
         -----
-        :math:`O(n^3)` time.  The error is at most :math:`10^{-12} P(e) \, n \log(n + 1)`, whatever
-        the scores: minus `arc_covariances` of the scores, but masks cost it no digits (they cost
-        time: it is then computed without any score).
+        Takes :math:`O(n^3)` time.  The error is at most :math:`10^{-12} P(e) \, n \log(n + 1)`,
+        whatever the scores.  It equals minus `arc_covariances` of the scores, but masks do not
+        cost it any digits, only time.
 
         Examples
         --------
@@ -305,14 +308,14 @@ class TreeDistribution:
         Parameters
         ----------
         other : SpanningTrees, DependencyTrees, or one of the projective kinds
-            Over graphs of the same batch shape and lengths; its kind may be another.
+            Over graphs of the same batch shape and lengths; it may be of another kind.
         workers : int
             Threads that share the graphs of a batch.
 
         Returns
         -------
         ndarray of float64, in the shape of the batch
-            Infinite where a tree of this distribution is none of the other.
+            Infinite if some tree of this distribution is not a tree of the other.
 
         Notes
         -----
@@ -335,14 +338,14 @@ class TreeDistribution:
         )
 
     def cross_entropy(self, other: TreeDistribution, *, workers: int = 1) -> NDArray[np.float64]:
-        r"""Compute the mean of minus the other distribution's log-probability, in nats.
+        r"""Compute the cross-entropy with another distribution, in nats.
 
         :math:`-\sum_t p(t) \log q(t)`, the entropy plus `kl_divergence`.
 
         Parameters
         ----------
         other : SpanningTrees, DependencyTrees, or one of the projective kinds
-            Over graphs of the same batch shape and lengths; its kind may be another.
+            Over graphs of the same batch shape and lengths; it may be of another kind.
         workers : int
             Threads that share the graphs of a batch.
 
@@ -359,22 +362,22 @@ class TreeDistribution:
         )
 
     def expectation(self, arc_values: ArrayLike, *, workers: int = 1) -> NDArray[np.float64]:
-        r"""Compute the mean of a sum over the tree's arcs, exactly.
+        r"""Compute the expectation of a sum over the arcs of a tree, exactly.
 
         :math:`E \sum_{i \to j \in t} v_{ij} = \sum_{ij} P(i \to j) \, v_{ij}`.
 
         Parameters
         ----------
         arc_values : array_like, shape ``(*batch_shape, m, m)`` or ``(*batch_shape, m, m, ...)``
-            ``arc_values[head, dependent]``, numbers or arrays of numbers.  Where no tree has the
-            arc, anything goes: it is not read.
+            ``arc_values[head, dependent]``, numbers or arrays of numbers.  Values of arcs
+            that are in no tree are not read.
         workers : int
             Threads that share the graphs of a batch.
 
         Returns
         -------
         ndarray of float64, shape ``(*batch_shape, ...)``
-            Infinite where a possible arc has the value inf or -inf, NaN where there is one of each.
+            Infinite if a possible arc has the value inf or -inf, NaN if there is one of each.
 
         Raises
         ------
@@ -393,7 +396,7 @@ class TreeDistribution:
         return expectations.expectation(self._graphs, arc_values, check_workers(workers))
 
     def variance(self, arc_values: ArrayLike, *, workers: int = 1) -> NDArray[np.float64]:
-        """Compute the variance of a sum over the tree's arcs, exactly.
+        """Compute the variance of a sum over the arcs of a tree, exactly.
 
         Parameters
         ----------
@@ -427,7 +430,7 @@ class TreeDistribution:
     def covariance(
         self, arc_values: ArrayLike, other: ArrayLike, *, workers: int = 1
     ) -> NDArray[np.float64]:
-        """Compute the covariance of two sums over the tree's arcs, exactly.
+        """Compute the covariance of two sums over the arcs of a tree, exactly.
 
         Parameters
         ----------
@@ -454,9 +457,9 @@ class TreeDistribution:
         )
 
     def arc_covariances(self, direction: ArrayLike, *, workers: int = 1) -> NDArray[np.float64]:
-        r"""Compute the covariance of every arc's indicator with a sum over the tree's arcs.
+        r"""Compute the covariance of every arc with a sum over the arcs of a tree.
 
-        That is the derivative of all `arc_marginals` in a direction of the scores: the Hessian of
+        This is the derivative of all `arc_marginals` in a direction of the scores: the Hessian of
         log Z times the direction.
 
         Parameters
@@ -501,12 +504,12 @@ class TreeDistribution:
         -------
         ndarray of float64, shape ``(*draws, *batch_shape)``
             -inf for a tree outside the support: one that uses a forbidden arc, or has several root
-            arcs where one is asked for.
+            arcs where only one is allowed.
 
         Raises
         ------
         InvalidTreeError
-            If something is not a tree at all, naming the node or the cycle.
+            If something is not a tree; the message names the node or the cycle.
 
         Examples
         --------
@@ -531,15 +534,15 @@ class TreeDistribution:
         heads: ArrayLike | None = None,
         allowed: ArrayLike | None = None,
     ) -> Self:
-        """Make the distribution of the trees that contain some arcs and avoid others.
+        """Condition on arcs: keep only the trees that contain some arcs and avoid others.
 
         Parameters
         ----------
         include, exclude : iterable of (head, dependent)
             Arcs that every tree must contain, and arcs that no tree may contain.  For one graph.
         heads : array_like of int, shape ``(*batch_shape, m)``, optional
-            A partial annotation: the head of each word that is decided, -1 where it is open (and
-            for the root and padding).
+            A partial annotation: the known head of each word; -1 if it is unknown, and for the root
+            and padding.
         allowed : array_like of bool, shape ``(*batch_shape, m, m)``, optional
             ``allowed[head, dependent]``: whether a tree may contain the arc.
 
@@ -550,10 +553,10 @@ class TreeDistribution:
         Raises
         ------
         NoTreeError
-            If no tree is left, with the reason: a cycle, a word with two heads, two root arcs,
-            words left without a head; and the batch item.
+            If no tree is left.  The message names the graph and the reason: a cycle, a word with
+            two heads, two root arcs, or words without a possible head.
         InvalidTreeError, ValueError, TypeError
-            If an argument is not of its type or shape, or names something that is no arc.
+            If an argument has the wrong type or shape, or names something that is not an arc.
 
         Examples
         --------
@@ -577,7 +580,7 @@ class TreeDistribution:
         allowed: ArrayLike | None = None,
         workers: int = 1,
     ) -> NDArray[np.float64]:
-        """Compute the log-probability of a condition: that a random tree meets it.
+        """Compute the log-probability that a random tree meets a condition.
 
         Parameters
         ----------
@@ -589,12 +592,12 @@ class TreeDistribution:
         Returns
         -------
         ndarray of float64, in the shape of the batch
-            -inf where no tree meets the condition.
+            -inf if no tree meets the condition.
 
         Notes
         -----
-        :math:`O(n^3)` time, however many arcs are asked for: log Z of the trees that are left, less
-        log Z of all.
+        Takes :math:`O(n^3)` time, however many arcs are given: it is log Z of the remaining trees
+        minus log Z of all trees.
 
         Examples
         --------
@@ -609,7 +612,7 @@ class TreeDistribution:
     def joint_probability(
         self, arcs: Iterable[tuple[int, int]], *, given: Iterable[tuple[int, int]] = ()
     ) -> float:
-        """Compute the probability that a random tree contains all of some arcs.
+        """Compute the probability that a random tree contains all given arcs.
 
         Parameters
         ----------
@@ -666,7 +669,7 @@ class TreeDistribution:
         Parameters
         ----------
         size : int, tuple of int or None
-            How many, as everywhere in NumPy: None draws one tree and adds no axis.
+            The number of draws, as in NumPy: None draws one tree and adds no axis.
         rng, workers, first_graph, first_draw
             As for :meth:`DependencyTrees.sample`, which also offers a choice of methods.
 
@@ -695,7 +698,7 @@ class TreeDistribution:
     ) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
         """Draw trees with replacement, together with their log-probabilities.
 
-        The same as `sample` and then `log_prob`, in one call, with the arguments of `sample`.
+        Equivalent to `sample` followed by `log_prob`, with the arguments of `sample`.
 
         Examples
         --------
@@ -717,12 +720,12 @@ class TreeDistribution:
         on_exhausted: str = "return",
         first_graph: int = 0,
     ) -> Draws:
-        """Draw k distinct trees, each in proportion to its probability among those that are left.
+        """Draw k distinct trees, each in proportion to its probability among the remaining ones.
 
         Parameters
         ----------
         k : int
-            How many.  If there are fewer trees, all of them are returned.
+            The number of trees.  If there are fewer, all of them are returned.
         rng, workers, on_exhausted, first_graph
             As for :meth:`DependencyTrees.sample_without_replacement`, which also offers a choice of
             methods.
@@ -744,10 +747,10 @@ class TreeDistribution:
     def iterate_without_replacement(
         self, *, rng: Seed = None, first_graph: int = 0
     ) -> Iterator[Draw]:
-        """Draw distinct trees lazily, one after the other, until there are no more.
+        """Draw distinct trees lazily, one at a time, until there are no more.
 
-        The sequence is that of `sample_without_replacement` for the same `rng`.  In a batch each
-        step gives one tree of every graph, heads of -1 where a graph has no more.
+        The sequence is that of `sample_without_replacement` for the same `rng`.  In a batch, each
+        step yields one tree of every graph, with heads of -1 for graphs that have no more.
 
         Examples
         --------
@@ -775,9 +778,9 @@ class TreeDistribution:
 
         Notes
         -----
-        Exact: the tree whose scores have the largest real sum.  Of equal sums, the one whose heads
-        of words 1, 2, ... come first.  :math:`O(n^2)` time, :math:`O(n^3)` at most where many sums
-        are equal.
+        Trees are compared by the exact sums of their scores.  If sums are equal, the tree with the
+        smaller head at the first word where they differ is better.  Takes :math:`O(n^2)` time, and
+        at most :math:`O(n^3)` if many sums are equal.
 
         Examples
         --------
@@ -793,7 +796,7 @@ class TreeDistribution:
         Parameters
         ----------
         k : int
-            How many.  If there are fewer trees, all of them are returned.
+            The number of trees.  If there are fewer, all of them are returned.
         workers : int
             Threads that share the graphs of a batch; the trees do not depend on it.
         on_exhausted : {"return", "raise"}
@@ -809,14 +812,14 @@ class TreeDistribution:
         SupportExhaustedError
             If there are fewer than k trees and `on_exhausted` is ``"raise"``.
         ValueError
-            If the answer would take more than 2 GiB: `iterate_best_trees` gives the trees one after
-            the other.
+            If the answer would take more than 2 GiB: `iterate_best_trees` yields one tree at a
+            time.
 
         Notes
         -----
-        The order is exact, and total: see `best_tree`.  The first 10 of 1000 are the 10.  Scores
-        whose sums differ by less than rounding are still in order, although their
-        log-probabilities are equal.  :math:`O(n^2)` time and :math:`O(n)` memory per tree.
+        The order is exact and total: see `best_tree`.  The first 10 of 1000 are the same as the 10
+        best.  Trees whose scores differ by less than rounding are still in order, although their
+        log-probabilities are equal.  Takes :math:`O(n^2)` time and :math:`O(n)` memory per tree.
 
         Examples
         --------
@@ -834,9 +837,10 @@ class TreeDistribution:
         )
 
     def iterate_best_trees(self) -> Iterator[BestTree]:
-        """Find trees lazily, from the best one on, until there are no more.
+        """Find trees lazily, beginning with the best one, until there are no more.
 
-        In a batch each step gives one tree of every graph, heads of -1 where a graph has no more.
+        In a batch, each step yields one tree of every graph, with heads of -1 for graphs that have
+        no more.
 
         Examples
         --------
@@ -847,7 +851,7 @@ class TreeDistribution:
         return InterruptibleIterator(best.iterate_best_trees(self._graphs, self._normaliser()))
 
     def minimum_risk_tree(self, *, workers: int = 1) -> NDArray[np.int32]:
-        """Find the tree with the largest expected number of correct arcs.
+        """Find the minimum Bayes risk tree: the one with the most expected correct arcs.
 
         Parameters
         ----------
@@ -861,9 +865,8 @@ class TreeDistribution:
 
         Notes
         -----
-        The best tree of the graph whose scores are the marginals, in their exact order.  If the
-        true tree is distributed as this distribution says, no tree has a larger
-        `expected_attachment_score`.
+        It is the best tree of the graph whose scores are the marginals.  If the true tree follows
+        this distribution, no tree has a larger `expected_attachment_score`.
 
         Examples
         --------
@@ -876,7 +879,7 @@ class TreeDistribution:
     def expected_attachment_score(
         self, heads: ArrayLike, *, workers: int = 1
     ) -> NDArray[np.float64]:
-        """Compute the expected share of words whose head is right.
+        """Compute the expected share of correct heads (UAS).
 
         Parameters
         ----------
@@ -893,7 +896,7 @@ class TreeDistribution:
         Raises
         ------
         InvalidTreeError
-            If something is not a tree, naming the node or the cycle.
+            If something is not a tree; the message names the node or the cycle.
 
         Examples
         --------
@@ -1021,12 +1024,13 @@ class NonProjectiveTrees(TreeDistribution):
         Raises
         ------
         ValueError
-            If the answer would take more than 2 GiB, that is from 127 words on.
+            If the answer would take more than 2 GiB, that is, for 127 or more words.
 
         Notes
         -----
-        One graph only.  :math:`O(n^4)` time, without subtractions: each entry above 1e-290 is right
-        to about 1e-12 relative, however small.  `joint_probability` is for a few chosen arcs.
+        For a single graph.  Takes :math:`O(n^4)` time, without subtraction.  Each entry above
+        1e-290 has a relative error of about 1e-12, however small it is.  For a few chosen arcs,
+        use `joint_probability`.
 
         Examples
         --------
@@ -1046,10 +1050,11 @@ class NonProjectiveTrees(TreeDistribution):
 
         Notes
         -----
-        For dependency trees the walk is the one on the words alone, as in the paper's `wilson_rc`.
-        For spanning trees it is the walk on all nodes; as the root has no head, it goes on from
-        there to any word with the same chance.  A dependency tree drawn by Wilson's algorithm takes
-        2 H steps on average if every word has the same share of root weight among its arcs.
+        For dependency trees, it is the walk on the words alone, as in the paper's `wilson_rc`.  For
+        spanning trees, it is the walk on all nodes; the root has no head, so the walk continues
+        from there to any word with equal probability.  A dependency tree drawn by Wilson's
+        algorithm takes 2 H steps on average if the root arc has the same share of the weight into
+        every word.
 
         Examples
         --------
@@ -1073,9 +1078,9 @@ class NonProjectiveTrees(TreeDistribution):
         Parameters
         ----------
         size : int, tuple of int or None
-            How many, as everywhere in NumPy: None draws one tree and adds no axis.
+            The number of draws, as in NumPy: None draws one tree and adds no axis.
         method : {None, "wilson", "wilson_reject", "colbourn", "wilson_rc"}
-            None is ``"wilson"``, the cheapest exact one.  A biased one warns.
+            None is ``"wilson"``, the fastest exact method.  A biased one gives a warning.
 
             - wilson: loop-erased random walks; for dependency trees after drawing the root's child
               by its exact marginal
@@ -1090,8 +1095,8 @@ class NonProjectiveTrees(TreeDistribution):
         workers : int
             Threads that share the work; the trees do not depend on it.
         first_graph, first_draw : int
-            Where this call stands in a larger one: the draws are those that a call over more graphs
-            or more draws would give from these indices on.
+            The position of this call in a larger one: the draws are those that a call for more
+            graphs or more draws would give, beginning with these indices.
 
         Returns
         -------
@@ -1101,12 +1106,13 @@ class NonProjectiveTrees(TreeDistribution):
         Raises
         ------
         ValueError, TypeError
-            If an argument is not of its type, or out of its range.
+            If an argument has the wrong type or is out of range.
 
         Notes
         -----
-        Always ends: O(n^3) per tree in the worst case, however long the random walk would be.  The
-        same rng gives the same trees; the first 10 of 1000 are the 10.
+        Drawing always ends: it takes at most :math:`O(n^3)` time per tree, however long the random
+        walk would be.  The same rng gives the same trees.  The first 10 of 1000 draws are the same
+        as a draw of 10.
 
         Examples
         --------
@@ -1131,7 +1137,7 @@ class NonProjectiveTrees(TreeDistribution):
     ) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
         """Draw trees with replacement, together with their log-probabilities.
 
-        The same as `sample` and then `log_prob`, in one call.
+        Equivalent to `sample` followed by `log_prob`.
 
         Parameters
         ----------
@@ -1143,7 +1149,7 @@ class NonProjectiveTrees(TreeDistribution):
         heads : ndarray of int32, shape ``(*size, *batch_shape, m)``
             What `sample` returns.
         log_prob : ndarray of float64, shape ``(*size, *batch_shape)``
-            What `log_prob` returns for them: under this distribution, also if the method is biased.
+            What `log_prob` returns for them: under this distribution, even if the method is biased.
 
         Examples
         --------
@@ -1166,14 +1172,14 @@ class NonProjectiveTrees(TreeDistribution):
         on_exhausted: str = "return",
         first_graph: int = 0,
     ) -> Draws:
-        """Draw k distinct trees, each in proportion to its probability among those that are left.
+        """Draw k distinct trees, each in proportion to its probability among the remaining ones.
 
         Parameters
         ----------
         k : int
-            How many.  If there are fewer trees, all of them are returned.
+            The number of trees.  If there are fewer, all of them are returned.
         method : {None, "rejection", "partition"}
-            None is the first, and the second from where it is cheaper.
+            None begins with rejection, and switches to partition when that is cheaper.
 
             - rejection: draw with replacement and drop repeats, while a new tree takes fewer than a
               thousand tries on average
@@ -1186,7 +1192,7 @@ class NonProjectiveTrees(TreeDistribution):
         on_exhausted : {"return", "raise"}
             Whether to return all trees if there are fewer than k, or to raise an error.
         first_graph : int
-            Where the batch stands in a larger one.
+            The position of this batch in a larger one.
 
         Returns
         -------
@@ -1198,13 +1204,13 @@ class NonProjectiveTrees(TreeDistribution):
         SupportExhaustedError
             If there are fewer than k trees and `on_exhausted` is ``"raise"``.
         ValueError
-            If the answer would take more than 2 GiB: `iterate_without_replacement` gives the trees
-            one after the other.
+            If the answer would take more than 2 GiB: `iterate_without_replacement` yields one tree
+            at a time.
 
         Notes
         -----
-        At most :math:`O(n^3)` time and :math:`O(n)` memory per tree.  Exact to the last tree:
-        masses are sums of products, never differences.
+        Takes at most :math:`O(n^3)` time and :math:`O(n)` memory per tree.  The law is exact to the
+        last tree, because probabilities are sums of products, never differences.
 
         Examples
         --------
@@ -1219,10 +1225,10 @@ class NonProjectiveTrees(TreeDistribution):
     def iterate_without_replacement(
         self, *, method: str | None = None, rng: Seed = None, first_graph: int = 0
     ) -> Iterator[Draw]:
-        """Draw distinct trees lazily, one after the other, until there are no more.
+        """Draw distinct trees lazily, one at a time, until there are no more.
 
-        The sequence is that of `sample_without_replacement` for the same `rng`.  In a batch each
-        step gives one tree of every graph, heads of -1 where a graph has no more.
+        The sequence is that of `sample_without_replacement` for the same `rng`.  In a batch, each
+        step yields one tree of every graph, with heads of -1 for graphs that have no more.
 
         Examples
         --------
@@ -1245,7 +1251,7 @@ class SpanningTrees(NonProjectiveTrees):
     ----------
     log_weights : array_like, shape (n + 1, n + 1) or (..., m, m)
         ``log_weights[head, dependent]``; node 0 is the root, nodes 1 to n the words.  Any finite
-        scores; -inf means no arc.  Column 0 and the diagonal are ignored, whatever they hold.
+        scores; -inf means no arc.  Column 0 and the diagonal are ignored.
     lengths : array_like of int, optional
         The number of words of each graph of a padded batch (the root is not counted).
     orientation : {"head,dependent", "dependent,head"}
@@ -1255,19 +1261,19 @@ class SpanningTrees(NonProjectiveTrees):
     Raises
     ------
     InvalidWeightsError
-        If the array is no graph: wrong shape, NaN, +inf, lengths that do not fit.
+        If the array is not a graph: wrong shape, NaN, +inf, or lengths that do not fit.
     NoTreeError
-        If there is no spanning tree; its `unreachable` lists the nodes out of the root's reach.
+        If there is no spanning tree; its `unreachable` lists the nodes out of reach.
 
     Warns
     -----
     SuspiciousWeightsWarning
-        If the scores are sound, but look like an adjacency matrix, like padding without `lengths`,
+        If the scores are valid, but look like an adjacency matrix, like padding without `lengths`,
         or like a matrix of the other orientation.
 
     Notes
     -----
-    The array is copied; the caller's is never modified.
+    The array is copied and never modified.
 
     Examples
     --------
@@ -1281,12 +1287,12 @@ class SpanningTrees(NonProjectiveTrees):
     _kind = TreeKind.SPANNING
 
     def expected_walk_steps(self, *, workers: int = 1) -> NDArray[np.float64]:
-        """Compute how many steps Wilson's walk takes to draw one tree, on average.
+        """Compute the expected number of steps that Wilson's walk takes to draw one tree.
 
         Notes
         -----
-        Exact: the sum over all nodes of the expected number of visits to the node by a walk that
-        starts there.  Between n, where no walk ever runs into a loop, and astronomically many.
+        It is the sum over all nodes of the expected number of visits to the node by a walk that
+        starts there.  It is n if no walk ever runs into a loop, and can be astronomically large.
 
         Examples
         --------
@@ -1307,7 +1313,7 @@ class DependencyTrees(NonProjectiveTrees):
     ----------
     log_weights : array_like, shape (n + 1, n + 1) or (..., m, m)
         ``log_weights[head, dependent]``; node 0 is the root, nodes 1 to n the words.  Any finite
-        scores; -inf means no arc.  Column 0 and the diagonal are ignored, whatever they hold.
+        scores; -inf means no arc.  Column 0 and the diagonal are ignored.
     lengths : array_like of int, optional
         The number of words of each graph of a padded batch (the root is not counted).
     orientation : {"head,dependent", "dependent,head"}
@@ -1317,19 +1323,19 @@ class DependencyTrees(NonProjectiveTrees):
     Raises
     ------
     InvalidWeightsError
-        If the array is no graph: wrong shape, NaN, +inf, lengths that do not fit.
+        If the array is not a graph: wrong shape, NaN, +inf, or lengths that do not fit.
     NoTreeError
-        If there is no dependency tree; its `unreachable` lists the nodes out of the root's reach.
+        If there is no dependency tree; its `unreachable` lists the nodes out of reach.
 
     Warns
     -----
     SuspiciousWeightsWarning
-        If the scores are sound, but look like an adjacency matrix, like padding without `lengths`,
+        If the scores are valid, but look like an adjacency matrix, like padding without `lengths`,
         or like a matrix of the other orientation.
 
     Notes
     -----
-    The array is copied; the caller's is never modified.
+    The array is copied and never modified.
 
     Examples
     --------
