@@ -16,7 +16,15 @@ from docutils.utils.math import MathError
 from docutils.utils.math.latex2mathml import tex2mathml
 from sphinx.util import logging
 
+from arborand import DependencyTrees
+from arborand.formats import read_scores
+from arborand.formats.conllu import read_annotations
+from arborand.pictures import Picture
+from arborand.pictures import page as picture_page
+
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from sphinx.application import Sphinx
     from sphinx.util.docutils import SphinxTranslator
 
@@ -209,6 +217,70 @@ def add_contents(app: Sphinx, page: str, source: list[str]) -> None:
         source[0] += f"\n\n:::{{toctree}}\n:hidden:\n{option}{entries}\n:::\n"
 
 
+# ---- the live page of pictures
+
+# Where the explorer stands: at the first text that begins so, a picture for repository browsers.
+EXPLORER = {"README": "<img src=", "docs/pictures": "![The sentence"}
+EXPLORER_FILE, EXPLORER_BYTES = "docs/explorer.html", 200_000
+
+
+def add_explorer(app: Sphinx, page: str, source: list[str]) -> None:
+    """Let readers try the page of ``arborand show`` where it is described."""
+    mark = EXPLORER.get(page)
+    if mark is None or app.builder.format != "html":
+        return
+    before, found, after = source[0].partition(mark)
+    if not found:
+        logger.warning("%s has no line that begins with %r, for the explorer", page, mark)
+    picture, end, after = after.partition("\n")
+    where = "../" * page.count("/") + EXPLORER_FILE
+    frame = (
+        f'<iframe class="explorer" src="{where}" title="Sentences to explore" loading="lazy">'
+        "</iframe>"
+    )
+    caption = (
+        "*Try it: choose a word, and fix or forbid a head; or press Decide. The page computes all "
+        "probabilities itself.*"
+    )
+    shown = f"```{{raw}} html\n{frame}\n```\n\n{caption}"
+    source[0] = (
+        f"{before}{shown}{end}{after}"
+        if page == root_doc
+        else (f"{before}{found}{picture}\n\n{shown}{end}{after}")
+    )
+
+
+def write_explorer(app: Sphinx, error: Exception | None) -> None:
+    """Write a page about a few ambiguous sentences, by the project's own code."""
+    if error is not None or app.builder.format != "html":
+        return
+    folder = Path(app.srcdir, "examples", "corpus")
+    target = Path(app.outdir, EXPLORER_FILE)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with target.open("w", encoding="utf-8") as file:
+        file.writelines(picture_page(_sentences(folder), title="Ambiguous sentences", num_trees=4))
+    if target.stat().st_size > EXPLORER_BYTES:
+        logger.warning("%s has more than %d bytes", EXPLORER_FILE, EXPLORER_BYTES)
+
+
+def _sentences(folder: Path) -> Iterator[Picture]:
+    with (folder / "choices.conllu").open("rb") as file:
+        annotations = {one.sent_id: one for one in read_annotations(file, "choices.conllu")}
+    for sentence in read_scores(folder / "choices.npz"):
+        trees = DependencyTrees(sentence.log_weights)
+        draws = trees.sample_without_replacement(20, rng=0)
+        annotation = annotations[sentence.sent_id]
+        yield Picture(
+            trees,
+            annotation.tokens,
+            sentence.sent_id,
+            draws,
+            trees.arc_marginals(),
+            text=annotation.comment("text"),
+            parts_of_speech=annotation.column("UPOS"),
+        )
+
+
 def add_index(app: Sphinx, error: Exception | None) -> None:
     """Let the site begin at index.html, too."""
     if error is None and app.builder.format == "html":
@@ -218,6 +290,8 @@ def add_index(app: Sphinx, error: Exception | None) -> None:
 def setup(app: Sphinx) -> None:
     """Register what is defined here."""
     app.add_html_math_renderer("mathml", (visit_math, None), (visit_math, None))
+    app.connect("source-read", add_explorer)
     app.connect("source-read", add_contents)
     app.connect("doctree-read", mark_pictures_for_a_light_ground)
+    app.connect("build-finished", write_explorer)
     app.connect("build-finished", add_index)

@@ -14,7 +14,7 @@ import sys
 import weakref
 import xml.etree.ElementTree as ElementTree
 from html.parser import HTMLParser
-from itertools import pairwise
+from itertools import pairwise, permutations
 
 import numpy as np
 import pytest
@@ -26,6 +26,7 @@ from arborand import DependencyTrees, InvalidTreeError, NoTreeError, SpanningTre
 from arborand.enumeration import tree_law
 from arborand.paper import reference
 from arborand.paper.illustrations import conditioning_steps, loop_erased_walk
+from arborand.paper.illustrations.graph_drawing import GraphDrawing
 from arborand.pictures import (
     Picture,
     arc_diagram,
@@ -36,6 +37,7 @@ from arborand.pictures import (
     page,
 )
 from arborand.pictures.markup import percent
+from arborand.pictures.plots import wilson_interval
 
 SVG = "{http://www.w3.org/2000/svg}"
 HOSTILE = [
@@ -193,7 +195,7 @@ def test_hostile_words_are_words():
     svg = arc_diagram(HOSTILE, marginals=DependencyTrees(scores(len(HOSTILE))).arc_marginals())
     tree = ElementTree.fromstring(svg.encode())  # well-formed, and can be written
     assert {e.tag.removeprefix(SVG) for e in tree.iter()} == {
-        "svg", "rect", "g", "path", "text", "title",
+        "svg", "style", "rect", "g", "path", "text", "title",
     }  # fmt: skip
     shown = [text for _, text in words_of(svg)]
     assert shown[0] == "<script>window.pwned=1</scr…"
@@ -763,3 +765,26 @@ def test_the_library_does_not_load_pictures_and_pictures_load_nothing_else():
     )
     # An editable installation keeps arborand itself somewhere else.
     assert done.stdout.strip() in ("['arborand', 'numpy']", "['numpy']")
+
+
+@pytest.mark.parametrize("straight", [True, False])
+@pytest.mark.parametrize("num_words", range(2, 13))
+def test_no_arrow_passes_behind_a_node(num_words, straight):
+    drawing = GraphDrawing(["root", *map(str, range(1, num_words + 1))])
+    for head, word in permutations(range(num_words + 1), 2):
+        (x0, y0), (x1, y1), (x2, y2) = drawing._curve(head, word, straight=straight)
+        for t in np.linspace(0.0, 1.0, 101):
+            a, b, c = (1 - t) ** 2, 2 * t * (1 - t), t * t
+            x, y = a * x0 + b * x1 + c * x2, a * y0 + b * y1 + c * y2
+            for node, place in enumerate(drawing._places):
+                if node not in (head, word):  # a node is a circle of radius 14, stretched
+                    beyond = max(0.0, abs(x - place.x) - (place.half_width - 14.0))
+                    assert np.hypot(beyond, y - place.y) > 14.0 + 3.0
+
+
+@pytest.mark.parametrize(("num_right", "count"), [(0, 5), (3, 10), (10, 10), (999, 1000), (1, 1)])
+def test_the_interval_of_a_share_ends_where_the_score_test_rejects(num_right, count):
+    share, square = num_right / count, 1.959963984540054**2
+    for end in wilson_interval(num_right, count):
+        assert 0.0 <= end <= 1.0
+        assert (share - end) ** 2 == pytest.approx(square * end * (1 - end) / count, abs=1e-12)

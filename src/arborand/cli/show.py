@@ -21,7 +21,6 @@ from arborand.corpus.storage import write_output
 from arborand.corpus.stream import as_comment, open_corpus, provenance
 from arborand.errors import ArborandError, SentenceError
 from arborand.methods import DEFAULT_WITHOUT_REPLACEMENT
-from arborand.validation import HEAD_DEPENDENT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -212,8 +211,10 @@ def _labels(sentence: Sentences, setting: Setting) -> dict[str, Any]:
     padded = sentence.padded_labels()
     if padded is None:
         return {}
-    by_head = padded[0] if setting.orientation == HEAD_DEPENDENT else padded[0].swapaxes(0, 1)
-    return {"label_log_weights": by_head, "label_names": sentence.label_names}
+    labels = padded[0]
+    if setting.orientation != options.Reading.orientation:
+        labels = labels.swapaxes(0, 1)
+    return {"label_log_weights": labels, "label_names": sentence.label_names}
 
 
 def _original(corpus: Corpus) -> dict[str, Any]:

@@ -58,6 +58,16 @@ CORE_METHODS = names(WITH_REPLACEMENT)
 CORE_METHODS_WITHOUT_REPLACEMENT = (None, *names(WITHOUT_REPLACEMENT))
 # Fits of one curve that differ by less are called the same: so much is noise.
 _SAME_SLOPE = 0.1
+# Okabe and Ito's palette, which colour-blind readers tell apart, each with a marker of its own.
+_LOOKS = (
+    ("#0072b2", "o"),
+    ("#d55e00", "s"),
+    ("#009e73", "^"),
+    ("#cc79a7", "D"),
+    ("#56b4e9", "v"),
+    ("#e69f00", "P"),
+    ("#000000", "X"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -385,21 +395,23 @@ def write(directory: Path, words: list[Measurement], trees: list[Measurement]) -
     ):
         for index, curve in enumerate(measured):
             style = "--" if curve.name.startswith("reference") else "-"
-            color = f"C{index}"
+            color, marker = _LOOKS[index % len(_LOOKS)]
             slope, line = curve.slope, curve.line
             if axes is right:
                 slope, line = curve.last_slope, curve.last_line
                 axes.loglog(curve.sizes, curve.seconds, ":", color=color, linewidth=1)
-            axes.loglog(curve.sizes, curve.seconds, "o", color=color, markersize=4)
-            axes.loglog(*line, style, color=color, label=f"{curve.name} ({slope:.2f})")
+            axes.loglog(curve.sizes, curve.seconds, marker, color=color, markersize=5)
+            axes.loglog(*line, style, color=color)
+            name = f"{curve.name} ({slope:.2f})"  # with the line's style and the points' marker
+            axes.plot([], [], style + marker, color=color, markersize=5, label=name)
         sizes = sorted({float(size) for curve in measured for size in curve.sizes})
         axes.set_xticks(sizes, labels=[f"{size:.0f}" for size in sizes], fontsize=8)
         axes.set_xticks([], minor=True)
         axes.set_xlabel(label)
-        axes.set_ylabel("seconds a draw")
+        axes.set_ylabel("seconds per draw")
         axes.legend(fontsize=8)
         axes.grid(visible=True, which="both", alpha=0.2)
-    left.set_title("With replacement, 20 draws a graph (slope of best fit)")
+    left.set_title("With replacement, 20 draws per graph (slope of best fit)")
     right.set_title("Without replacement, ten words (slope of best fit, larger half)")
     paths = [table, directory / "experiment.txt"]
     paths[1].write_text(report(curves(words), curves(trees)))

@@ -53,6 +53,14 @@ if TYPE_CHECKING:
 
 # In the page's static diagram, which should be short, arcs of less than this have no label.
 _LEAST_LABELLED_IN_PAGES = 0.1
+# A picture of its own takes the reader's choice of light or dark, also where it is only linked to.
+_ON_DARK_GROUND = (
+    "<style>@media (prefers-color-scheme:dark){svg.arcs .paper{fill:none}"
+    "svg.arcs text{fill:#eceff1}svg.arcs .plate{fill:#14171a;fill-opacity:.85}"
+    "svg.arcs .arc.tree{stroke:#eceff1;fill:#eceff1}svg.arcs .arc.candidate{stroke:#6cb8ec;"
+    "fill:#6cb8ec}svg.arcs .arc.other{stroke:#ff8f4d;fill:#ff8f4d}svg.arcs .line{fill:none}"
+    "svg.arcs .tip{stroke:none}}</style>"
+)
 
 
 class Diagram(NamedTuple):
@@ -113,7 +121,14 @@ def arc_diagram(
     if label is None:
         label = describe(tokens, tree, table)
     entropies = None if table is None else head_entropy(table)
-    return render(tokens, drawn, entropies=entropies, label=label, right_to_left=right_to_left)
+    return render(
+        tokens,
+        drawn,
+        entropies=entropies,
+        label=label,
+        right_to_left=right_to_left,
+        style=_ON_DARK_GROUND,
+    )
 
 
 def num_nodes(tokens: Sequence[str]) -> int:
@@ -215,8 +230,9 @@ def render(
     entropies: NDArray[np.float64] | None = None,
     right_to_left: bool | None = None,
     scale: float = 1.0,
+    style: str = "",
 ) -> str:
-    """Draw words and arcs as an SVG that needs no style sheet."""
+    """Draw words and arcs as an SVG that needs no style sheet but what `style` has."""
     if right_to_left is None:
         right_to_left = is_right_to_left(tokens)
     layout = Layout(slots(tokens), arcs, right_to_left=right_to_left)
@@ -229,7 +245,7 @@ def render(
         f'aria-label="{escape(label)}" width="{scale * width:.0f}" height="{scale * height:.0f}" '
         f'viewBox="0 0 {width:.0f} {height:.0f}" font-family="{FONT_FAMILY}" '
         f'direction="ltr" style="--natural:{scale * width:.0f}px">'
-        '<rect class="paper" width="100%" height="100%" fill="#fff"/><g>',
+        f'{style}<rect class="paper" width="100%" height="100%" fill="#fff"/><g>',
         *(
             _word(layout, word, token, None if entropies is None else float(entropies[word]))
             for word, token in enumerate(tokens, start=1)

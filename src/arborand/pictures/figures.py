@@ -229,7 +229,7 @@ def _draw(
             color=style.fill,
             alpha=style.opacity,
         )
-    elif name not in ("title", "desc"):
+    elif name not in ("title", "desc", "style"):
         _draw_shape(axes, element, style, width, height)
 
 

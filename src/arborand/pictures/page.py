@@ -91,7 +91,9 @@ def page(
     >>> "".join(page([picture], title="One sentence"))[:15]
     '<!doctype html>'
     """
-    script = '"use strict";\n' + constants_script() + "".join(map(asset, _SCRIPTS))
+    source = '"use strict";\n' + constants_script() + "".join(map(asset, _SCRIPTS))
+    lines = (line.strip() for line in source.splitlines())
+    script = "\n".join(line for line in lines if not line.startswith("//"))
     yield document_head(title, asset("theme.css") + asset("page.css"), script)
     chosen = f'<p class="selection">{escape(selection)}</p>' if selection else ""
     repeated = f' data-command="{escape(command)}"' if command else ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from arborand.evaluation import Calibration
 
 _SMALLEST_POINT, _LARGEST_POINT = 3.0, 9.0  # radii
+_QUANTILE = 1.959963984540054  # of the normal distribution: 97.5 %
 _SHARES = {0.0: "0", 0.5: "50\u00a0%", 1.0: "100\u00a0%"}
 
 
@@ -111,11 +113,28 @@ def coverage_plot(log_prob: ArrayLike, *, exhausted: bool = False) -> str:
     return svg_picture("coverage", summary, axes.width, axes.height, body, font)
 
 
+def wilson_interval(num_right: int, count: int) -> tuple[float, float]:
+    """Return Wilson's score interval of 95 % for a share.
+
+    Examples
+    --------
+    >>> [round(float(x), 4) for x in wilson_interval(8, 10)], wilson_interval(0, 4)[0]
+    ([0.4902, 0.9433], 0.0)
+    """
+    share, square = num_right / count, _QUANTILE**2
+    middle = (share + square / (2 * count)) / (1 + square / count)
+    spread = share * (1 - share) / count + square / (4 * count * count)
+    half = _QUANTILE * math.sqrt(spread) / (1 + square / count)
+    return max(0.0, middle - half) if num_right else 0.0, min(1.0, middle + half)
+
+
 def calibration_plot(calibration: Calibration) -> str:
     """Plot the share of arcs that are right against their probability: a reliability diagram.
 
     A point stands for the arcs of a bin; the more arcs, the larger.  On the diagonal, probabilities
-    are calibrated.  A point below it stands for arcs that are right less often than predicted.
+    are calibrated.  A point below it stands for arcs that are right less often than predicted.  The
+    line through a point is Wilson's interval of 95 % for the share, as if the arcs of the bin were
+    independent; those of one sentence are not, so it is a little too short.
 
     Parameters
     ----------
@@ -148,11 +167,15 @@ def calibration_plot(calibration: Calibration) -> str:
             continue
         size = float(np.log1p(count) / most)
         radius = _SMALLEST_POINT + (_LARGEST_POINT - _SMALLEST_POINT) * size
+        low, high = wilson_interval(num_right, count)
         told = (
             f"{count:,} arcs with a probability of {percent(mean)} on average: "
-            f"{num_right:,} are right ({percent(share)})"
+            f"{num_right:,} are right ({percent(share)}; 95\u00a0% interval {percent(low)} to "
+            f"{percent(high)})"
         )
         points.append(
+            f'<path class="interval" d="M{axes.x(mean):.1f} {axes.y(low):.1f}V{axes.y(high):.1f}" '
+            f'stroke="{BLUE}" stroke-width="1.6"/>'
             f'<circle cx="{axes.x(mean):.1f}" cy="{axes.y(share):.1f}" r="{radius:.1f}" '
             f'fill="{BLUE}" fill-opacity="0.6"><title>{escape(told)}</title></circle>'
         )
@@ -160,7 +183,8 @@ def calibration_plot(calibration: Calibration) -> str:
     title = "How many arcs of each probability are right"
     description = (
         "From left to right the probability of arcs, from bottom to top the share of them that is "
-        "right. Points on the dashed diagonal stand for calibrated probabilities."
+        "right, with its interval of 95 %. Points on the dashed diagonal stand for calibrated "
+        "probabilities."
     )
     return (
         f'<svg class="calibration" xmlns="http://www.w3.org/2000/svg" role="img" '

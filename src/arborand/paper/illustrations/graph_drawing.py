@@ -24,6 +24,8 @@ MOST_WORDS = 12  # the n (n - 1) arcs of more words cannot be told apart
 _SIZE = 15
 _LABEL_SIZE = 12
 _HALF_HEIGHT = 14.0
+_GAP = 4.0  # between an arrow and the nodes that it passes
+_MORE_BENDS = [0.0, *(sign * k / 10 for k in range(1, 21) for sign in (1, -1))]
 _LINES = {
     # kind: (colour, width, dashes, opacity)
     "faint": (GREY, 1.0, "", 0.28),
@@ -108,7 +110,8 @@ class GraphDrawing:
         """Draw the graph as part of a larger picture, with the node `current` highlighted."""
         order = list(_LINES)
         lines = sorted(lines, key=lambda line: order.index(line.kind))
-        curves = [self._curve(line.begin, line.end) for line in lines]
+        # The opposite of an arc that is drawn would close a cycle: it is never there.
+        curves = [self._curve(one.begin, one.end, straight=one.kind == "drawn") for one in lines]
         parts = [arrow(curve, line.kind) for line, curve in zip(lines, curves, strict=True)]
         filled = set(filled)
         for node, place in enumerate(self._places):
@@ -117,13 +120,16 @@ class GraphDrawing:
         parts += self._labels(lines, curves)
         return "".join(parts)
 
-    def _curve(self, begin: int, end: int) -> tuple[Point, Point, Point]:
+    def _curve(self, begin: int, end: int, *, straight: bool) -> tuple[Point, Point, Point]:
         """Return the three points of a quadratic curve between the rims of two nodes."""
         first, last = self._places[begin], self._places[end]
-        dx, dy = last.x - first.x, last.y - first.y
-        bend = 0.0 if 0 in (begin, end) else self._bend(first, last)
-        control = ((first.x + last.x) / 2 + bend * dy, (first.y + last.y) / 2 - bend * dx)
-        whole = ((first.x, first.y), control, (last.x, last.y))
+        bend = 0.0 if straight or 0 in (begin, end) else self._bend(first, last)
+        others = [place for k, place in enumerate(self._places) if k not in (begin, end)]
+        # An arrow that passes behind a node would read as two.
+        tries = [_bent(first, last, bend + more) for more in _MORE_BENDS]
+        clear = [_clearance(whole, others) for whole in tries]
+        best = next((k for k, room in enumerate(clear) if room >= _GAP), clear.index(max(clear)))
+        whole = tries[best]
         t0 = _rim(whole, first, 0.0, 0.5, gap=2.0)
         t1 = _rim(whole, last, 1.0, 0.5, gap=3.0)
         return _part(whole, t0, t1)
@@ -215,6 +221,27 @@ def arrow(points: tuple[Point, Point, Point], kind: str) -> str:
     )
 
 
+def _bent(first: Place, last: Place, bend: float) -> tuple[Point, Point, Point]:
+    """Return the curve between the centres of two nodes; `bend` is a share of its length."""
+    dx, dy = last.x - first.x, last.y - first.y
+    control = ((first.x + last.x) / 2 + bend * dy, (first.y + last.y) / 2 - bend * dx)
+    return (first.x, first.y), control, (last.x, last.y)
+
+
+def _clearance(curve: tuple[Point, Point, Point], places: Sequence[Place]) -> float:
+    """Return how far a curve stays away from the rims of nodes."""
+    points = [_at(curve, k / 40) for k in range(41)]
+    return min(
+        (_distance(place, x, y) - _HALF_HEIGHT for place in places for x, y in points),
+        default=math.inf,
+    )
+
+
+def _distance(place: Place, x: float, y: float) -> float:
+    """Return the distance from a point to the line in the middle of a node."""
+    return math.hypot(max(0.0, abs(x - place.x) - place.half_width + _HALF_HEIGHT), y - place.y)
+
+
 def _at(points: Sequence[Point], t: float) -> Point:
     (x0, y0), (x1, y1), (x2, y2) = points
     a, b, c = (1 - t) ** 2, 2 * t * (1 - t), t * t
@@ -233,12 +260,9 @@ def _rim(
     points: tuple[Point, Point, Point], place: Place, inside: float, outside: float, *, gap: float
 ) -> float:
     """Return the parameter at which a curve crosses the rim of a node, by bisection."""
-    straight = place.half_width - _HALF_HEIGHT
     for _ in range(30):
         t = (inside + outside) / 2
-        x, y = _at(points, t)
-        beyond = max(0.0, abs(x - place.x) - straight)
-        if math.hypot(beyond, y - place.y) < _HALF_HEIGHT + gap:
+        if _distance(place, *_at(points, t)) < _HALF_HEIGHT + gap:
             inside = t
         else:
             outside = t
