@@ -239,7 +239,7 @@ def test_a_word_with_one_head_has_no_second(arborand, tmp_path):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (("--max-words", 3), "goes with --words"),
+        (("--max-words", 3), "needs --words"),
         (("--words", "-o", "out/"), "one file, not a folder"),
         (("--words", "-o", "w.npz"), "words cannot be written as npz: use jsonl, csv, tsv"),
     ],

@@ -400,7 +400,7 @@ def output_format(path: str | None, chosen: str | None, layout: Layout) -> str:
     name = chosen or _ending(path or "")
     if name not in FORMATS:
         raise OutputError(
-            f"no format can be told from the name {path!r}: use --format with one of "
+            f"the format cannot be determined from the name {path!r}: use --format with one of "
             f"{', '.join(allowed)}, or end the name with / for a folder of parts"
         )
     if name not in allowed:
