@@ -11,11 +11,13 @@ from arborand.jax.distributions import (
     TreeDistribution,
     arc_indicators,
 )
+from arborand.jax.labelled import LabelledTrees
 
 __all__ = [
     "BestTrees",
     "DependencyTrees",
     "Draws",
+    "LabelledTrees",
     "SpanningTrees",
     "TreeDistribution",
     "arc_indicators",

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 _CALLER = 3
 
 
-def _as_pytree(cls: Any) -> Any:
+def as_pytree(cls: Any) -> Any:
     """Let JAX take an object apart and put it together, without another look at its fields."""
 
     def flatten(self: Any) -> Any:
@@ -62,7 +62,7 @@ def _as_pytree(cls: Any) -> Any:
     return cls
 
 
-@_as_pytree
+@as_pytree
 @dataclass(frozen=True, eq=False)
 class Draws:
     """Distinct trees in the order of their draw: the arrays of :class:`arborand.Draws`.
@@ -101,7 +101,7 @@ class Draws:
         return self.num_drawn < self.heads.shape[0]
 
 
-@_as_pytree
+@as_pytree
 @dataclass(frozen=True, eq=False)
 class BestTrees:
     """Trees from the best one on, in order: the arrays of :class:`arborand.BestTrees`.
@@ -655,7 +655,7 @@ class TreeDistribution:
         return left
 
 
-@_as_pytree
+@as_pytree
 class SpanningTrees(TreeDistribution):
     """The distribution of all spanning trees that hang from the root.
 
@@ -682,7 +682,7 @@ class SpanningTrees(TreeDistribution):
     _kind = TreeKind.SPANNING
 
 
-@_as_pytree
+@as_pytree
 class DependencyTrees(TreeDistribution):
     """The distribution of dependency trees: spanning trees with exactly one arc from the root.
 
