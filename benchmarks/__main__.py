@@ -24,6 +24,7 @@ NAMES = (
     "without_replacement",
     "best",
     "projective",
+    "labelled",
     "peers",
     "estimators",
     "sparse",
