@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -32,6 +33,15 @@ class _Front:
     """What the rules of the table need of JAX: these functions, and all operations (below)."""
 
     where = staticmethod(jnp.where)
+    moveaxis = staticmethod(jnp.moveaxis)
+    broadcast_shapes = staticmethod(jnp.broadcast_shapes)
+    broadcast_to = staticmethod(jnp.broadcast_to)
+    stop_gradient = staticmethod(jax.lax.stop_gradient)
+
+    @staticmethod
+    def has_arc(heads: Any) -> Any:
+        """Tell whether [head, dependent] is an arc of each tree."""
+        return heads[..., None, :] == jnp.arange(heads.shape[-1])[:, None]
 
     @staticmethod
     def is_arc(log_weights: Any, lengths: Any) -> Any:
