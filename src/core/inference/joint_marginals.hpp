@@ -9,9 +9,10 @@
 //
 // and P(k -> l | i -> j) is proportional to the weight of k -> l times e(k), as for the marginals.
 //
-// All l of one j come from one recursion: halve the words, censor one half, recurse on the other,
-// with j as a place where walks end.  Rows of censored words are kept and updated like the others,
-// so that they say where their walk first lands.  About 0.75 n^3 operations for each j.
+// All l > j of one j come from one recursion, and those before it from their own: censor the words
+// before j, halve the others, censor one half, recurse on the other, with j as a place where walks
+// end.  Rows of censored words are kept and updated like the others, so that they say where their
+// walk first lands.
 #pragma once
 
 #include "elimination/carrying.hpp"
@@ -38,8 +39,8 @@ class PairRecursion {
           arena_(arena) {}
 
     static std::size_t workspace(Index n) {
-        std::size_t bytes = Arena::rounded<Index>(n) + Arena::rounded<Number>(n + 1);
-        bytes += Arena::rounded<Number>(n * (n + 1));
+        std::size_t bytes = 2 * Arena::rounded<Index>(n) + Arena::rounded<Number>(n + 1);
+        bytes += 2 * Arena::rounded<Number>(n * (n + 1));
         for (Index count = n - 1; count > 1; count -= count / 2) {
             // The widest copy on each level, and room for the words it still has.
             bytes += Arena::rounded<Number>(n * (count + 2)) + Arena::rounded<Index>(count);
@@ -61,7 +62,7 @@ class PairRecursion {
             row[count] = step(x, j_);
             row[count + 1] = step(x, n_);
         }
-        return descend(words, count, rows);
+        return j_ == count || censor_and_descend(words, count, rows, j_, count);
     }
 
   private:
@@ -158,7 +159,9 @@ class PairRecursion {
         if (!is_positive(total)) return;
         for (Index k = 0; k <= n_; ++k) {
             const double conditional = share_of(chance_[k], total);
-            joint_[(((i + 1) * size_ + j_ + 1) * size_ + k) * size_ + l + 1] = given * conditional;
+            const Index first = (i + 1) * size_ + j_ + 1, second = k * size_ + l + 1;
+            joint_[first * size_ * size_ + second] = given * conditional;
+            joint_[second * size_ * size_ + first] = given * conditional;
         }
     }
 

@@ -96,6 +96,7 @@ class Batch {
     const double* checked() const { return checked_.get(); }
     Index size() const { return size_; }
     Index repeats() const { return repeats_; }
+    bool is_projective() const { return Graph{nullptr, 0, 0, kind_}.is_projective(); }
     Caller caller() const { return caller_; }
 
     // How many numbers a row of graph g has in arrays of answers, and where its row and its matrix

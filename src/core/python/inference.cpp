@@ -1,9 +1,6 @@
 // log Z, marginals, entropies and other numbers of every graph of a batch.
 #include "python/inference.hpp"
 
-#include <nanobind/stl/optional.h>
-
-#include <cmath>
 #include <optional>
 #include <type_traits>
 #include <vector>
@@ -15,66 +12,6 @@ namespace arborand {
 namespace {
 
 using Answer = Contiguous<double>;
-// In float32 or float64.
-using AnyNumbers = std::optional<nb::ndarray<nb::c_contig, nb::device::cpu>>;
-
-Answers answers(const AnyNumbers& array, Index size) {
-    if (!array) return {};
-    expect_size(*array, size);
-    const bool is_float32 = array->dtype() == nb::dtype<float>();
-    if (!is_float32 && array->dtype() != nb::dtype<double>()) {
-        throw std::invalid_argument("answers are in float32 or float64");
-    }
-    return {array->data(), is_float32};
-}
-
-// A number for each arc of the graphs of a group: kernels write to matrices()[k][head * stride() +
-// dependent], all but column 0.
-class ArcAnswers {
-  public:
-    ArcAnswers(const Answers& answers, const Batch& batch, const Group& group, Scratch& memory)
-        : answers_(answers), batch_(batch), group_(group) {
-        if (!answers.are_wanted()) return;
-        const Index nodes = batch.num_words(group.graphs[0]) + 1, area = nodes * nodes;
-        stride_ = answers.is_float32() ? nodes : batch.width(group.graphs[0]);
-        if (answers.is_float32() &&
-            !memory.reserve(static_cast<std::size_t>(group.count * area) * sizeof(double))) {
-            throw std::bad_alloc();
-        }
-        for (Index k = 0; k < group.count; ++k) {
-            matrices_[k] = answers.is_float32()
-                               ? reinterpret_cast<double*>(memory.memory()) + k * area
-                               : answers.in_float64(batch.first_entry(group.graphs[k]));
-        }
-    }
-
-    double* const* matrices() const { return answers_.are_wanted() ? matrices_ : nullptr; }
-    Index stride() const { return stride_; }
-
-    // Entries that stand for no arc become 0.
-    void write() const {
-        if (!answers_.are_wanted()) return;
-        const Index nodes = batch_.num_words(group_.graphs[0]) + 1;
-        for (Index k = 0; k < group_.count; ++k) {
-            const Index g = group_.graphs[k], width = batch_.width(g);
-            Index place = batch_.first_entry(g);
-            for (Index i = 0; i < nodes; ++i, place += width) {
-                matrices_[k][i * stride_] = 0.0;
-                answers_.write(place, matrices_[k] + i * stride_, nodes);
-                answers_.fill_with_zeros(place + nodes, width - nodes);
-            }
-            answers_.fill_with_zeros(place, (width - nodes) * width);
-        }
-    }
-
-  private:
-    const Answers& answers_;
-    const Batch& batch_;
-    const Group& group_;
-    double* matrices_[graphs_at_once] = {};
-    Index stride_ = 0;
-};
-
 // parts[graph]: log Z, and the numbers of PartitionOutput that log_prob needs.
 void normalise(const Batch& batch, int workers, Answer parts, Answer column_shift) {
     expect_size(parts, batch.count() * 4);
@@ -253,10 +190,12 @@ void log_partition(const Batch& batch, int workers, const Answers& log_z, const 
                     : kernels->arc_marginals(graphs, group.count, workspace.scratch, interrupt,
                                              arcs.matrices(), arcs.stride());
             if (status != Status::ok) return status;
-            for (Index k = 0; k < group.count && log_z.are_wanted(); ++k) {
+            arcs.write();
+            if (!log_z.are_wanted()) return Status::ok;
+            const ARBORAND_ISA::FloatingPointGuard guard;
+            for (Index k = 0; k < group.count; ++k) {
                 log_z.write(group.graphs[k], &outputs[k].log_partition, 1);
             }
-            arcs.write();
             return Status::ok;
         });
 }
@@ -276,110 +215,15 @@ void entropy(const Batch& batch, int workers, const Answers& entropies, const An
                                                 entropies.are_wanted() ? found : nullptr)
                     : kernels->entropy(graphs, group.count, workspace.scratch, interrupt, found);
             if (status != Status::ok) return status;
-            for (Index k = 0; k < group.count && entropies.are_wanted(); ++k) {
+            arcs.write();
+            if (!entropies.are_wanted()) return Status::ok;
+            const ARBORAND_ISA::FloatingPointGuard guard;
+            for (Index k = 0; k < group.count; ++k) {
                 entropies.write(group.graphs[k], &found[k], 1);
             }
-            arcs.write();
             return Status::ok;
         });
 }
-
-namespace {
-
-// Write 0 where a graph has no arc; false if another number is not finite.
-bool clean_direction(const Graph& graph, double* direction, Index stride) {
-    bool is_finite = true;
-    for (Index i = 0; i <= graph.num_words; ++i) {
-        for (Index j = 0; j <= graph.num_words; ++j) {
-            double& value = direction[i * stride + j];
-            if (graph.score(i, j) > -HUGE_VAL) {
-                is_finite &= std::isfinite(value);
-            } else {
-                value = 0.0;
-            }
-        }
-    }
-    return is_finite;
-}
-
-// kernel(graphs, count, scratch, interrupt, lists of directions.., answers, the length of rows) for
-// every group.
-template <class Kernel>
-void solve_in_directions(const Batch& batch, const Groups& groups, int workers,
-                         Directions directions, const Answers& answers, const Kernel& kernel) {
-    for_each_group(
-        batch, groups, workers,
-        [&](const Group& group, const Graph* graphs, Workspace& workspace,
-            const Interrupt& interrupt) {
-            const ArcAnswers arcs(answers, batch, group, workspace.answers);
-            const Index nodes = graphs->num_words + 1, stride = arcs.stride(),
-                        area = nodes * stride;
-            const Index count = group.count * static_cast<Index>(directions.size());
-            Scratch& memory = workspace.prepared.tables;
-            if (!memory.reserve(static_cast<std::size_t>(count * area) * sizeof(double))) {
-                return Status::no_memory;
-            }
-            double* next = reinterpret_cast<double*>(memory.memory());
-            const double* lists[2][graphs_at_once];
-            for (std::size_t d = 0; d < directions.size(); ++d) {
-                for (Index k = 0; k < group.count; ++k, next += area) {
-                    const Index g = group.graphs[k];
-                    Matrices direction = directions.begin()[d];
-                    direction.row_stride = batch.width(g);
-                    direction.copy(batch.first_entry(g), nodes, next, stride);
-                    if (!clean_direction(graphs[k], next, stride)) throw RefusedScores();
-                    lists[d][k] = next;
-                }
-            }
-            const Status status = kernel(graphs, group.count, workspace.scratch, interrupt, lists,
-                                         arcs.matrices(), stride);
-            if (status == Status::ok) arcs.write();
-            return status;
-        });
-}
-
-}  // namespace
-
-void arc_covariances(const Batch& batch, int workers, Directions directions,
-                     const Answers& answers) {
-    solve_in_directions(
-        batch, batch.groups(workers), workers, directions, answers,
-        [](const Graph* graphs, Index count, Scratch& scratch, const Interrupt& interrupt,
-           const auto& lists, double* const* covariances, Index stride) {
-            return kernels->arc_covariances(graphs, count, scratch, interrupt, lists[0],
-                                            covariances, stride);
-        });
-}
-
-void arc_cumulants(const Batch& batch, int workers, Directions directions, const Answers& answers) {
-    solve_in_directions(
-        batch, batch.groups(workers), workers, directions, answers,
-        [](const Graph* graphs, Index count, Scratch& scratch, const Interrupt& interrupt,
-           const auto& lists, double* const* cumulants, Index stride) {
-            return kernels->arc_cumulants(graphs, count, scratch, interrupt, lists[0], lists[1],
-                                          cumulants, stride);
-        });
-}
-
-void entropy_gradient_tangents(const Batch& batch, int workers, Directions directions,
-                               const Answers& answers) {
-    solve_in_directions(batch, Groups(batch.count()), workers, directions, answers,
-                        [](const Graph* graphs, Index, Scratch& scratch, const Interrupt& interrupt,
-                           const auto& lists, double* const* tangents, Index stride) {
-                            return kernels->entropy_gradient_tangents(
-                                graphs[0], scratch, interrupt, lists[0][0], tangents[0], stride);
-                        });
-}
-
-namespace {
-
-// A direction of an array that is laid out as the answers are.
-Matrices direction_of(const Batch& batch, const Contiguous<const double>& array) {
-    expect_size(array, batch.num_entries());
-    return {array.data(), false, 0, 1};
-}
-
-}  // namespace
 
 void register_inference(nb::module_& m) {
     m.def("normalise", &normalise, nb::arg("batch"), nb::arg("workers"), nb::arg("parts"),
@@ -410,30 +254,6 @@ void register_inference(nb::module_& m) {
           nb::arg("out"));
     m.def("tree_surprisal", &tree_surprisal, nb::arg("batch"), nb::arg("workers"),
           nb::arg("is_given"), nb::arg("heads"), nb::arg("out"));
-    m.def(
-        "arc_covariances",
-        [](const Batch& batch, int workers, Contiguous<const double> direction, AnyNumbers out) {
-            arc_covariances(batch, workers, {direction_of(batch, direction)},
-                            answers(out, batch.num_entries()));
-        },
-        nb::arg("batch"), nb::arg("workers"), nb::arg("direction"), nb::arg("out"));
-    m.def(
-        "arc_cumulants",
-        [](const Batch& batch, int workers, Contiguous<const double> direction,
-           Contiguous<const double> other, AnyNumbers out) {
-            arc_cumulants(batch, workers,
-                          {direction_of(batch, direction), direction_of(batch, other)},
-                          answers(out, batch.num_entries()));
-        },
-        nb::arg("batch"), nb::arg("workers"), nb::arg("direction"), nb::arg("other"),
-        nb::arg("out"));
-    m.def(
-        "entropy_gradient_tangents",
-        [](const Batch& batch, int workers, Contiguous<const double> direction, AnyNumbers out) {
-            entropy_gradient_tangents(batch, workers, {direction_of(batch, direction)},
-                                      answers(out, batch.num_entries()));
-        },
-        nb::arg("batch"), nb::arg("workers"), nb::arg("direction"), nb::arg("out"));
     m.def("joint_marginals", &joint_marginals, nb::arg("batch"), nb::arg("out"));
     m.def("mean_hitting_time", &mean_hitting_time, nb::arg("batch"), nb::arg("workers"),
           nb::arg("out"));

@@ -12,6 +12,7 @@ NB_MODULE(_core, m) {
     arborand::register_instruction_set(m);
     arborand::register_batch(m);
     arborand::register_inference(m);
+    arborand::register_directions(m);
     arborand::register_sampling(m);
     arborand::register_distinct_trees(m);
     arborand::register_best_trees(m);
