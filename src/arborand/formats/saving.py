@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from contextlib import suppress
-from dataclasses import replace
 from itertools import repeat
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -46,7 +45,7 @@ def write_scores(
         ``[head, dependent]``, one for each sentence.  They are written as they come, so a generator
         takes no more memory than a few sentences.  All float32, or wider.
     sent_ids : iterable of str, optional
-        Without them, sentences are matched with those of a CoNLL-U file by their order.
+        By default, sentences are numbered from 1.
     words : iterable of list of str, optional
         The n words of each sentence.
     labels : iterable of array_like of int, shape (n + 1, n + 1) each, optional
@@ -98,7 +97,7 @@ def write_scores(
                     )
                 _write_stack(file, rows)
             else:
-                _write_rows(file, name, rows, partial.parent, has_ids=sent_ids is not None)
+                _write_rows(file, name, rows, partial.parent)
         partial.replace(target)
     except OSError as error:
         raise OutputError(f"{target.name} cannot be written: {error.strerror or error}") from error
@@ -107,12 +106,10 @@ def write_scores(
             partial.unlink()
 
 
-def _write_rows(
-    file: Any, name: str, portions: Iterator[Rows], spool: Path, *, has_ids: bool
-) -> None:
+def _write_rows(file: Any, name: str, portions: Iterator[Rows], spool: Path) -> None:
     first = next(portions, None)
     dtype = np.dtype(np.float64) if first is None else first.values.dtype
-    layout = replace(scores_layout(dtype), has_ids=has_ids)
+    layout = scores_layout(dtype)
     writer = open_writer(
         file, name, layout, {"command": "arborand.formats.write_scores"}, spool=spool
     )

@@ -7,17 +7,19 @@ from arborand.jax.distributions import (
     BestTrees,
     DependencyTrees,
     Draws,
+    ProjectiveDependencyTrees,
+    ProjectiveSpanningTrees,
     SpanningTrees,
     TreeDistribution,
     arc_indicators,
 )
-from arborand.jax.labelled import LabelledTrees
 
 __all__ = [
     "BestTrees",
     "DependencyTrees",
     "Draws",
-    "LabelledTrees",
+    "ProjectiveDependencyTrees",
+    "ProjectiveSpanningTrees",
     "SpanningTrees",
     "TreeDistribution",
     "arc_indicators",

@@ -14,7 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from arborand import best, conditioning, methods, sampling, without_replacement
-from arborand.derivatives import OPERATIONS, Answer, Operation, along, graphs_of
+from arborand.derivatives import OPERATIONS, Answer, Operation, along
 from arborand.inference import normalise
 from arborand.jax.hooks import (
     HANDLERS,
@@ -24,6 +24,7 @@ from arborand.jax.hooks import (
     set_cotangents,
     set_tangents,
 )
+from arborand.values import graphs_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -33,15 +34,6 @@ class _Front:
     """What the rules of the table need of JAX: these functions, and all operations (below)."""
 
     where = staticmethod(jnp.where)
-    moveaxis = staticmethod(jnp.moveaxis)
-    broadcast_shapes = staticmethod(jnp.broadcast_shapes)
-    broadcast_to = staticmethod(jnp.broadcast_to)
-    stop_gradient = staticmethod(jax.lax.stop_gradient)
-
-    @staticmethod
-    def has_arc(heads: Any) -> Any:
-        """Tell whether [head, dependent] is an arc of each tree."""
-        return heads[..., None, :] == jnp.arange(heads.shape[-1])[:, None]
 
     @staticmethod
     def is_arc(log_weights: Any, lengths: Any) -> Any:
@@ -49,7 +41,11 @@ class _Front:
         node = jnp.arange(log_weights.shape[-1])
         is_node = node <= lengths[..., None]
         inside = is_node[..., None] & is_node[..., None, :]
-        return (log_weights > -jnp.inf) & (node > 0) & (node != node[:, None]) & inside
+        is_there = jax.lax.stop_gradient(log_weights) > -jnp.inf
+        # Found once: XLA would find it again for each direction of a Hessian.
+        return jax.lax.optimization_barrier(
+            is_there & (node > 0) & (node != node[:, None]) & inside
+        )
 
     @staticmethod
     def sums_over_trees(values: Any, heads: Any) -> Any:

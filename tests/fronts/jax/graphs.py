@@ -9,8 +9,11 @@ import arborand.jax
 KINDS = [
     (arborand.jax.DependencyTrees, arborand.DependencyTrees),
     (arborand.jax.SpanningTrees, arborand.SpanningTrees),
+    (arborand.jax.ProjectiveDependencyTrees, arborand.ProjectiveDependencyTrees),
+    (arborand.jax.ProjectiveSpanningTrees, arborand.ProjectiveSpanningTrees),
 ]
-FRONTS = [front for front, _ in KINDS]
+FRONTS = [front for front, _ in KINDS[:2]]
+PROJECTIVE = [front for front, _ in KINDS[2:]]
 
 LENGTHS = np.array([5, 3, 1], np.int32)
 _numbers = np.random.default_rng(0).normal(size=(3, 3, 6, 6))
