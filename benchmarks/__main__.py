@@ -24,7 +24,6 @@ NAMES = (
     "without_replacement",
     "best",
     "projective",
-    "labelled",
     "peers",
     "estimators",
     "sparse",
