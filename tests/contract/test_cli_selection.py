@@ -9,7 +9,9 @@ import numpy as np
 import pytest
 
 from arborand import DependencyTrees, corpus
+from arborand.corpus.selection import Selection, select_rows
 from arborand.formats import read_scores, read_trees
+from arborand.formats.records import TREES, Rows
 from tests.command_line import call, gold_file, random_corpus
 
 COMMANDS = ("sample", "best", "marginals", "logz", "entropy", "evaluate")
@@ -28,6 +30,7 @@ def data(tmp_path):
     gold = [[0, *range(1, n)] for n in made.lengths]
     for i in (3, 17):
         gold[i] = [-1] * len(gold[i])
+    gold[5][0] = gold[8][-1] = -1
     gold_file(tmp_path / "gold.conllu", made, gold)
     return made, gold, tmp_path
 
@@ -36,7 +39,8 @@ def measures(made, gold):
     """Measure every sentence one by one; NaN where there is no gold."""
     for sent_id, matrix, heads in zip(made.sent_ids, made.matrices, gold, strict=True):
         trees = DependencyTrees(matrix)
-        differs = float((trees.best_tree()[1:] != heads).sum()) if heads[0] >= 0 else np.nan
+        given = np.array(heads) >= 0
+        differs = float((trees.best_tree()[1:] != heads)[given].sum()) if given.any() else np.nan
         length = len(matrix) - 1
         yield (
             sent_id,
@@ -170,6 +174,40 @@ def test_a_gold_file_of_some_sentences_names_the_way_out(arborand, data):
         result = arborand(command, *files, *options, "--on-error", "skip")
         assert result.status == 0, result.err
         assert "10 sentences skipped" in result.err
+
+
+def test_a_filter_by_words_does_not_hide_sentences_without_words(arborand, data):
+    made, gold, folder = data
+    few = type(made)(made.sent_ids[:20], made.matrices[:20])
+    gold_file(folder / "gold.conllu", few, gold[:20])
+    files = (folder / "scores.npz", "--conllu", folder / "gold.conllu")
+    result = arborand("entropy", *files, "--filter", "word = w2")
+    assert result.status == 1
+    assert "'s-20' (number 21)" in result.err
+    result = arborand("entropy", *files, "--filter", "word = w2", "--on-error", "skip")
+    assert result.status == 0
+    assert "10 sentences skipped" in result.err
+
+
+def test_trees_of_a_sentence_stay_together_however_they_come():
+    """The second portion goes on with the last sentence of the first."""
+
+    def rows(sent_ids, counts, first_sample):
+        total = sum(counts)
+        log_prob = {"log_prob": np.zeros(total)}
+        heads = np.zeros(total, dtype=np.int32)
+        ones = np.ones(len(sent_ids), dtype=np.int32)
+        return Rows(sent_ids, ones, np.array(counts), log_prob, heads, first_sample)
+
+    portions = [rows(["a", "b"], [2, 3], 0), rows(["b", "c"], [4, 1], 3), rows(["c"], [2], 1)]
+
+    def taken(**options):
+        found = select_rows(Selection(**options), portions, TREES)
+        return [(one.sent_ids, one.num_rows.tolist(), one.first_sample) for one in found]
+
+    assert taken(wanted=("b",)) == [(["b"], [3], 0), (["b"], [4], 3)]
+    assert taken(most=2) == [(["a", "b"], [2, 3], 0), (["b"], [4], 3)]
+    assert taken(wanted=("c",)) == [(["c"], [1], 0), (["c"], [2], 1)]
 
 
 # ---- folders
