@@ -145,6 +145,13 @@ def test_each_sentence_has_a_line(kind, arborand, compared, tmp_path):
         np.testing.assert_array_equal(values, column)
 
 
+@pytest.mark.parametrize(("kind", "begins"), [("png", b"\x89PNG"), ("pdf", b"%PDF")])
+def test_the_plot_can_be_printed(arborand, compared, tmp_path, kind, begins):
+    result = arborand(*compared[2], "--plot", tmp_path / f"c.{kind}")
+    assert result.status == 0
+    assert (tmp_path / f"c.{kind}").read_bytes().startswith(begins)
+
+
 def test_the_plot_has_a_point_for_each_bin_with_arcs(arborand, compared, tmp_path):
     distribution, gold, command = compared
     table = evaluate(distribution, gold).summary().calibration
@@ -180,7 +187,7 @@ def test_sentences_that_gold_lacks_stop_it_or_are_skipped(arborand, tmp_path):
     [
         ((), "Missing option '--conllu'"),
         (("--conllu", CONLLU, "-o", "e.conllu"), "cannot be written as conllu"),
-        (("--conllu", CONLLU, "--plot", "e.png"), "is not .svg"),
+        (("--conllu", CONLLU, "--plot", "e.jpg"), "is not .svg, .png or .pdf"),
         (("--conllu", CONLLU, "--format", "json"), "goes with -o OUT"),
     ],
 )

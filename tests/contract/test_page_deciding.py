@@ -463,3 +463,64 @@ def test_300_sentences_with_40_labels_are_a_page_of_less_than_five_megabytes(fol
             yield make_picture(scores.astype(float), tokens, sent_id=f"weblog_{number:04}", **more)
 
     assert write(folder, "large", pictures()).stat().st_size < 5_000_000
+
+
+@pytest.mark.parametrize("sort", ["file", "length"])
+def test_the_page_of_the_command_line_saves_the_file_it_was_made_of(
+    browser, tmp_path, monkeypatch, capsysbinary, sort
+):
+    # Lines end as they like, and there is more in the file than the page shows.
+    original = CONLLU.read_bytes().replace(
+        b"\n\n# sent_id = en-2", b"\r\n\r\n# x\n\n# sent_id = en-2"
+    )
+    gold, path = tmp_path / "gold.conllu", tmp_path / "page.html"
+    gold.write_bytes(original)
+    done = call(
+        monkeypatch, capsysbinary, "show", FOLDER / "corpus" / "sentences.npz", "--conllu", gold,
+        "-o", path, "--sort", sort, "--max-sentences", 5,
+    )  # fmt: skip
+    assert done.status == 0
+    browser.open_live(path)
+    grab(browser)
+    assert saved(browser) == (original, "gold.decided.conllu")
+    data = json.loads(text(browser, "#s2 script"))
+    choose(browser, 1, 2)
+    head = next(head for head, *_ in rows(browser) if head != data["gold"][1])
+    push(browser, "fix", head)
+    changed, _ = saved(browser)
+    before, after = original.split(b"\n"), changed.split(b"\n")
+    lines = [i for i, (a, b) in enumerate(zip(before, after, strict=True)) if a != b]
+    (line,) = lines
+    assert after[line].split(b"\t")[:2] == [b"1", data["tokens"][0].encode()]
+    block = changed[: changed.index(after[line])].rpartition(b"# sent_id = ")[2]
+    assert block.split()[0].decode() == data["id"]
+
+
+def test_dense_rows_are_capped_and_say_how_many_arcs_are_left_out(browser, folder):
+    scores = 2.0 * random_graphs.one_tree(75, 75, 3.0)
+    browser.open_live(write(folder, "dense", [make_picture(scores)]))
+    words, drawn, counts = browser.evaluate("""(() => {
+        const svg = document.querySelector("#s1 .main svg");
+        const line = [...svg.querySelectorAll(".word")].map((word) =>
+            [Number(word.dataset.word), word.querySelector(".form").getAttribute("y")]);
+        const arcs = [...svg.querySelectorAll(".arc.candidate")].map((arc) => arc.dataset.arc);
+        const labels = [...svg.querySelectorAll(".label")].map((label) =>
+            [label.dataset.arc, label.textContent]);
+        return [line, arcs, labels];
+    })()""")
+    line = dict(words)
+    trees = DependencyTrees(scores)
+    marginals, best = trees.arc_marginals(), trees.best_tree()
+    sides: dict = {}
+    for head, word in np.argwhere(marginals >= 0.1).tolist():
+        if head and line[head] != line[word] and best[word] != head:
+            sides.setdefault((line[word], head > word), []).append((head, word))
+    assert max(map(len, sides.values())) > 7
+    shown = {tuple(map(int, arc.split("-"))) for arc in drawn}
+    for arcs in sides.values():
+        seen = [arc for arc in arcs if arc in shown]
+        assert len(seen) == min(len(arcs), 7)
+        if len(arcs) > 7:
+            rest = len(arcs) - 6
+            last = min(seen, key=lambda arc: marginals[arc])
+            assert [f"{last[0]}-{last[1]}", f"and {rest} more"] in counts

@@ -47,7 +47,7 @@ _CALIBRATION = "Calibration: of the arcs in each probability range, how many are
     ),
     format_=options.formats(EVALUATION),
     workers=options.option("Threads.", "Running", min=1),
-    plot=options.option("Also draw the calibration, as .svg.", "Output", metavar="FILE"),
+    plot=options.option("Also draw the calibration: .svg, .png or .pdf.", "Output", metavar="FILE"),
 )
 def evaluate(
     scores: list[str],
@@ -84,8 +84,13 @@ def evaluate(
         raise typer.BadParameter("an evaluation is one file, not a folder", param_hint="--output")
     for target in (output, plot):
         check_files(scores, conllu, target)
-    if plot is not None and Path(plot).suffix.lower() != ".svg":
-        raise typer.BadParameter(f"{plot!r} is not .svg", param_hint="--plot")
+    kind = "svg" if plot is None else Path(plot).suffix.lower().removeprefix(".")
+    if kind not in ("svg", "png", "pdf"):
+        raise typer.BadParameter(f"{plot!r} is not .svg, .png or .pdf", param_hint="--plot")
+    if kind != "svg":
+        from arborand.pictures.figures import check_figures
+
+        check_figures()
     selection = check_selection(selecting, conllu)
     chosen = choose_format(output, options.Running(format_=format_), EVALUATION)
     decided = None if decisions is None else read_decisions(decisions)
@@ -145,9 +150,10 @@ def evaluate(
     if output is not None:
         say_written(output)
     if plot is not None and summary.calibration is not None:
-        from arborand.pictures import calibration_plot
+        from arborand.pictures import calibration_plot, figure
 
-        write_output(plot, (calibration_plot(summary.calibration), "\n"))
+        svg = calibration_plot(summary.calibration)
+        write_output(plot, (svg, "\n") if kind == "svg" else (figure(svg, kind),))
         say_written(plot)
     if comparison.unknown:
         names = sorted(comparison.unknown, key=lambda name: (-comparison.unknown[name], name))
