@@ -166,7 +166,7 @@ sanitize: $(VENV)/installed $(VENV)/tested
 	  -DCMAKE_CXX_FLAGS="$(SANITIZED) -fsanitize=address,undefined,float-cast-overflow" >/dev/null
 	$(CONFIGURE) -B $(TSAN) -DCMAKE_CXX_COMPILER=g++ -DARBORAND_OPTIMISATION=-O1 \
 	  -DCMAKE_CXX_FLAGS="$(SANITIZED) -fsanitize=thread" >/dev/null
-	$(COMPILE) $(ASAN) --target core_parts fuzz
+	$(COMPILE) $(ASAN) --target core_parts fuzz speed
 	$(COMPILE) $(TSAN) --target fuzz
 	# Python itself is not sanitized: the library comes first, and its leaks are not looked for.
 	LD_PRELOAD="$$(g++ -print-file-name=libasan.so) $$(g++ -print-file-name=libubsan.so)" \

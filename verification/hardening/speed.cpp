@@ -27,8 +27,8 @@ struct Asked {
             for (Index k = 0; k < graphs_at_once; ++k) {
                 outputs[k].column_shift = shifts.data() + k * size;
             }
-            kernels.solve_four(&graphs[static_cast<std::size_t>(g)], workspace.scratch, {}, outputs,
-                               nullptr, 0);
+            kernels.log_partition(&graphs[static_cast<std::size_t>(g)], graphs_at_once,
+                                  workspace.scratch, {}, outputs, nullptr, 0);
             for (const PartitionOutput& output : outputs) digest.add(output.log_partition);
         }
     }
@@ -38,8 +38,8 @@ struct Asked {
         double* of_graph[graphs_at_once];
         for (Index k = 0; k < graphs_at_once; ++k) of_graph[k] = answers.data() + k * size * size;
         for (Index g = 0; g < num_graphs; g += graphs_at_once) {
-            kernels.solve_four(&graphs[static_cast<std::size_t>(g)], workspace.scratch, {}, nullptr,
-                               of_graph, size);
+            kernels.arc_marginals(&graphs[static_cast<std::size_t>(g)], graphs_at_once,
+                                  workspace.scratch, {}, of_graph, size);
             digest.add(answers[static_cast<std::size_t>(size + 2)]);
         }
     }
@@ -71,7 +71,7 @@ int main(int count, char** arguments) {
         Asked asked{*kernels, {}, num_words + 1, {}, {}};
         for (Index g = 0; g < num_graphs; ++g) {
             owned.push_back(
-                random_graph(random, Scores::ordinary, num_words, static_cast<TreeKind>(true), 0));
+                random_graph(random, Scores::ordinary, num_words, TreeKind::dependency, 0));
         }
         for (const OwnedGraph& graph : owned) asked.graphs.push_back(graph.view());
         const std::clock_t begin = std::clock();
