@@ -19,6 +19,7 @@ NAMES = (
     "inference",
     "second_order",
     "torch_front",
+    "jax_front",
     "sampling",
     "sharp",
     "without_replacement",
