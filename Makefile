@@ -23,7 +23,7 @@ WHEEL_PYTHONS ?= $(PYTHON) python3.12 python3.13
 # Tests and benchmarks speak of one core a process: keep NumPy's own threads out of the way.
 export OPENBLAS_NUM_THREADS ?= 1
 
-.PHONY: help run test test-long test-fronts lint docs workflows format stubs build wheel wheel-for wheel-tests bench \
+.PHONY: help run test test-long test-fronts test-oldest-jax lint docs workflows format stubs build wheel wheel-for wheel-tests bench \
   verify golden mutants sanitize portability core-portability instruction-sets fuzz-files clean
 
 help:
@@ -31,6 +31,7 @@ help:
 	@echo "make test    run the tests: a few minutes; the two that follow run the rest"
 	@echo "make test-long    run the tests that take long: laws of judges, wrong samplers, browsers, killed jobs"
 	@echo "make test-fronts  run the tests of heavy clients, and other projects' own tests"
+	@echo "make test-oldest-jax  run the tests of arborand.jax with the oldest JAX that is supported"
 	@echo "make lint    check style and types (make format repairs what can be repaired)"
 	@echo "make docs    make the documentation site in build/docs"
 	@echo "make verify  run the long statistical suite with fresh seeds; report in build/verification"
@@ -70,6 +71,16 @@ test-fronts: $(VENV)/installed $(VENV)/tested $(VENV)/fronted
 	# reach the core by XLA's interface, and by calls back to Python: both pass the same tests.
 	$(BIN)/python -m pytest tests/fronts/jax docs/jax.md
 	ARBORAND_JAX_ROUTE=callback $(BIN)/python -m pytest tests/fronts/jax
+
+# The same build with the oldest JAX that is supported, in an environment of its own.
+OLDEST_JAX := build/oldest-jax
+test-oldest-jax: $(VENV)/installed
+	$(PYTHON) -m venv $(OLDEST_JAX)
+	$(PIP) wheel --no-build-isolation --no-deps --wheel-dir $(OLDEST_JAX)/wheels .
+	$(OLDEST_JAX)/bin/python -m pip --disable-pip-version-check --quiet install jax==0.5.0 jaxlib==0.5.0 \
+	  absl-py flatbuffers pytest pytest-timeout sybil
+	$(OLDEST_JAX)/bin/python -m pip --disable-pip-version-check --quiet install --no-deps --force-reinstall $(OLDEST_JAX)/wheels/*.whl
+	$(OLDEST_JAX)/bin/python -m pytest --ignore=tests/fronts/jax/test_documentation.py $(or $(TESTS),tests/fronts/jax)
 
 lint: $(VENV)/installed $(VENV)/tested $(VENV)/fronted $(VENV)/linted
 	$(BIN)/ruff check .
