@@ -3,15 +3,13 @@
 Needs JAX: ``pip install 'arborand[jax]'``.
 """
 
+from arborand.jax.answers import BestTrees, Draws, arc_indicators
 from arborand.jax.distributions import (
-    BestTrees,
     DependencyTrees,
-    Draws,
     ProjectiveDependencyTrees,
     ProjectiveSpanningTrees,
     SpanningTrees,
     TreeDistribution,
-    arc_indicators,
 )
 
 __all__ = [

@@ -7,7 +7,6 @@ holds here too, up to the rounding of the answer to the dtype of the scores.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import jax
@@ -24,6 +23,7 @@ from arborand.arguments import (
 )
 from arborand.errors import InvalidTreeError, InvalidWeightsError
 from arborand.jax import operations
+from arborand.jax.answers import BestTrees, Draws, as_pytree
 from arborand.jax.operations import front
 from arborand.kinds import TreeKind
 from arborand.methods import (
@@ -42,98 +42,6 @@ if TYPE_CHECKING:
 
 # Whom a warning is for, counted from a public method as 1: its caller, behind explain_arguments.
 _CALLER = 3
-
-
-def _as_pytree(cls: Any) -> Any:
-    """Let JAX take an object apart and put it together, without another look at its fields."""
-
-    def flatten(self: Any) -> Any:
-        return [(jax.tree_util.GetAttrKey(n), getattr(self, n)) for n in cls._arrays], tuple(
-            getattr(self, name) for name in cls._static
-        )
-
-    def unflatten(static: Any, arrays: Any) -> Any:
-        self = object.__new__(cls)
-        for name, value in zip((*cls._arrays, *cls._static), (*arrays, *static), strict=True):
-            object.__setattr__(self, name, value)
-        return self
-
-    jax.tree_util.register_pytree_with_keys(cls, flatten, unflatten)
-    return cls
-
-
-@_as_pytree
-@dataclass(frozen=True, eq=False)
-class Draws:
-    """Distinct trees in the order of their draw: the arrays of :class:`arborand.Draws`.
-
-    There are always as many rows as were asked for.  Rows beyond the number of trees that a graph
-    has hold heads of -1 and numbers of -inf, and add nothing to a gradient.
-
-    Attributes
-    ----------
-    heads : Array of int32, shape ``(k, *batch_shape, m)``
-    log_prob : Array, shape ``(k, *batch_shape)``
-        With a gradient, as that of `log_prob` of the distribution.
-    log_remaining, perturbed_log_prob : Array, shape ``(k, *batch_shape)``
-        Without one.
-    num_drawn : Array of int32, shape batch_shape
-        How many rows count.
-    """
-
-    _arrays: ClassVar = ("heads", "log_prob", "log_remaining", "perturbed_log_prob", "num_drawn")
-    _static: ClassVar = ()
-
-    heads: Array
-    log_prob: Array
-    log_remaining: Array
-    perturbed_log_prob: Array
-    num_drawn: Array
-
-    @property
-    def is_drawn(self) -> Array:
-        """Which rows count: an Array of bool, shape ``(k, *batch_shape)``."""
-        return self.heads[..., 1] >= 0
-
-    @property
-    def exhausted(self) -> Array:
-        """Whether these are all the trees there are, although more were asked for."""
-        return self.num_drawn < self.heads.shape[0]
-
-
-@_as_pytree
-@dataclass(frozen=True, eq=False)
-class BestTrees:
-    """Trees from the best one on, in order: the arrays of :class:`arborand.BestTrees`.
-
-    There are always as many rows as were asked for; those beyond the number of trees are as in
-    :class:`Draws`.
-
-    Attributes
-    ----------
-    heads : Array of int32, shape ``(k, *batch_shape, m)``
-    log_prob : Array, shape ``(k, *batch_shape)``
-        With a gradient.
-    num_found : Array of int32, shape batch_shape
-        How many rows count.
-    """
-
-    _arrays: ClassVar = ("heads", "log_prob", "num_found")
-    _static: ClassVar = ()
-
-    heads: Array
-    log_prob: Array
-    num_found: Array
-
-    @property
-    def is_found(self) -> Array:
-        """Which rows count: an Array of bool, shape ``(k, *batch_shape)``."""
-        return self.heads[..., 1] >= 0
-
-    @property
-    def exhausted(self) -> Array:
-        """Whether these are all the trees there are, although more were asked for."""
-        return self.num_found < self.heads.shape[0]
 
 
 @explain_arguments
@@ -655,7 +563,7 @@ class TreeDistribution:
         return left
 
 
-@_as_pytree
+@as_pytree
 class SpanningTrees(TreeDistribution):
     """The distribution of all spanning trees that hang from the root.
 
@@ -682,7 +590,7 @@ class SpanningTrees(TreeDistribution):
     _kind = TreeKind.SPANNING
 
 
-@_as_pytree
+@as_pytree
 class DependencyTrees(TreeDistribution):
     """The distribution of dependency trees: spanning trees with exactly one arc from the root.
 
@@ -709,7 +617,7 @@ class DependencyTrees(TreeDistribution):
     _kind = TreeKind.DEPENDENCY
 
 
-@_as_pytree
+@as_pytree
 class ProjectiveSpanningTrees(TreeDistribution):
     """The distribution over the spanning trees without crossing arcs, the nodes in a line.
 
@@ -725,7 +633,7 @@ class ProjectiveSpanningTrees(TreeDistribution):
     _kind = TreeKind.PROJECTIVE_SPANNING
 
 
-@_as_pytree
+@as_pytree
 class ProjectiveDependencyTrees(TreeDistribution):
     """The distribution over the dependency trees of a sentence without crossing arcs.
 
@@ -739,30 +647,6 @@ class ProjectiveDependencyTrees(TreeDistribution):
     """
 
     _kind = TreeKind.PROJECTIVE_DEPENDENCY
-
-
-def arc_indicators(heads: ArrayLike, *, dtype: Any = None) -> Array:
-    """Make the matrix of each tree: 1 where [head, dependent] is one of its arcs, else 0.
-
-    Parameters
-    ----------
-    heads : Array of int, shape (..., m)
-        -1 for the root, for padding and where a head is open.
-    dtype : dtype, optional
-        By default JAX's default.
-
-    Returns
-    -------
-    Array, shape (..., m, m)
-
-    Examples
-    --------
-    >>> arc_indicators(jnp.array([-1, 2, 0])).tolist()
-    [[0.0, 0.0, 1.0], [0.0, 0.0, 0.0], [0.0, 1.0, 0.0]]
-    """
-    trees = jnp.asarray(heads)
-    node = jnp.arange(trees.shape[-1])
-    return (trees[..., None, :] == node[:, None]).astype(dtype or jnp.asarray(0.0).dtype)
 
 
 def _key_words(key: Array) -> Array:

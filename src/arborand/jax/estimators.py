@@ -17,14 +17,15 @@ import jax.numpy as jnp
 from jax.lax import stop_gradient
 
 from arborand.arguments import check_choice, check_count
-from arborand.jax.distributions import arc_indicators
+from arborand.jax.answers import arc_indicators
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from jax import Array
 
-    from arborand.jax.distributions import Draws, TreeDistribution
+    from arborand.jax.answers import Draws
+    from arborand.jax.distributions import TreeDistribution
 
     Function = Callable[[Array], Array]
 

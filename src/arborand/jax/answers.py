@@ -1,0 +1,129 @@
+"""What distributions answer with: pytrees of trees, and the matrices of trees."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import jax
+import jax.numpy as jnp
+
+if TYPE_CHECKING:
+    from jax import Array
+    from jax.typing import ArrayLike
+
+
+def as_pytree(cls: Any) -> Any:
+    """Let JAX take an object apart and put it together, without another look at its fields."""
+
+    def flatten(self: Any) -> Any:
+        return [(jax.tree_util.GetAttrKey(n), getattr(self, n)) for n in cls._arrays], tuple(
+            getattr(self, name) for name in cls._static
+        )
+
+    def unflatten(static: Any, arrays: Any) -> Any:
+        self = object.__new__(cls)
+        for name, value in zip((*cls._arrays, *cls._static), (*arrays, *static), strict=True):
+            object.__setattr__(self, name, value)
+        return self
+
+    jax.tree_util.register_pytree_with_keys(cls, flatten, unflatten)
+    return cls
+
+
+@as_pytree
+@dataclass(frozen=True, eq=False)
+class Draws:
+    """Distinct trees in the order of their draw: the arrays of :class:`arborand.Draws`.
+
+    There are always as many rows as were asked for.  Rows beyond the number of trees that a graph
+    has hold heads of -1 and numbers of -inf, and add nothing to a gradient.
+
+    Attributes
+    ----------
+    heads : Array of int32, shape ``(k, *batch_shape, m)``
+    log_prob : Array, shape ``(k, *batch_shape)``
+        With a gradient, as that of `log_prob` of the distribution.
+    log_remaining, perturbed_log_prob : Array, shape ``(k, *batch_shape)``
+        Without one.
+    num_drawn : Array of int32, shape batch_shape
+        How many rows count.
+    """
+
+    _arrays: ClassVar = ("heads", "log_prob", "log_remaining", "perturbed_log_prob", "num_drawn")
+    _static: ClassVar = ()
+
+    heads: Array
+    log_prob: Array
+    log_remaining: Array
+    perturbed_log_prob: Array
+    num_drawn: Array
+
+    @property
+    def is_drawn(self) -> Array:
+        """Which rows count: an Array of bool, shape ``(k, *batch_shape)``."""
+        return self.heads[..., 1] >= 0
+
+    @property
+    def exhausted(self) -> Array:
+        """Whether these are all the trees there are, although more were asked for."""
+        return self.num_drawn < self.heads.shape[0]
+
+
+@as_pytree
+@dataclass(frozen=True, eq=False)
+class BestTrees:
+    """Trees from the best one on, in order: the arrays of :class:`arborand.BestTrees`.
+
+    There are always as many rows as were asked for; those beyond the number of trees are as in
+    :class:`Draws`.
+
+    Attributes
+    ----------
+    heads : Array of int32, shape ``(k, *batch_shape, m)``
+    log_prob : Array, shape ``(k, *batch_shape)``
+        With a gradient.
+    num_found : Array of int32, shape batch_shape
+        How many rows count.
+    """
+
+    _arrays: ClassVar = ("heads", "log_prob", "num_found")
+    _static: ClassVar = ()
+
+    heads: Array
+    log_prob: Array
+    num_found: Array
+
+    @property
+    def is_found(self) -> Array:
+        """Which rows count: an Array of bool, shape ``(k, *batch_shape)``."""
+        return self.heads[..., 1] >= 0
+
+    @property
+    def exhausted(self) -> Array:
+        """Whether these are all the trees there are, although more were asked for."""
+        return self.num_found < self.heads.shape[0]
+
+
+def arc_indicators(heads: ArrayLike, *, dtype: Any = None) -> Array:
+    """Make the matrix of each tree: 1 where [head, dependent] is one of its arcs, else 0.
+
+    Parameters
+    ----------
+    heads : Array of int, shape (..., m)
+        -1 for the root, for padding and where a head is open.
+    dtype : dtype, optional
+        By default JAX's default.
+
+    Returns
+    -------
+    Array, shape (..., m, m)
+
+    Examples
+    --------
+    >>> arc_indicators(jnp.array([-1, 2, 0])).tolist()
+    [[0.0, 0.0, 1.0], [0.0, 0.0, 0.0], [0.0, 1.0, 0.0]]
+    """
+    trees = jnp.asarray(heads)
+    node = jnp.arange(trees.shape[-1])
+    return (trees[..., None, :] == node[:, None]).astype(dtype or jnp.asarray(0.0).dtype)
