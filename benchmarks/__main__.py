@@ -25,6 +25,7 @@ NAMES = (
     "without_replacement",
     "best",
     "projective",
+    "labelled",
     "peers",
     "estimators",
     "sparse",

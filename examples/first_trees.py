@@ -64,7 +64,7 @@ def tell(sentence: Sentence) -> Iterator[str]:
     yield f"   {n} words have {n ** (n - 1):,} dependency trees; each is drawn with its weight / Z,"
     yield (
         f"   log Z = {float(trees.log_partition()):.3f}.  Entropy {entropy:.2f} nats, "
-        f"as of {math.exp(entropy):.1f} equally likely trees."
+        f"as uncertain as a choice among {math.exp(entropy):.1f} equally likely trees."
     )
     yield ""
 

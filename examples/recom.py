@@ -4,7 +4,7 @@ GerryChain merges two districts, draws a spanning tree of their precincts and cu
 equal population.  Its default tree is a minimum spanning tree of random weights, which is quick but
 not uniform; its `uniform_spanning_tree` is uniform but walks in Python.  Here arborand walks.
 
-Run with: pip install 'arborand[networkx]' gerrychain
+Needs: pip install '.[networkx]' gerrychain (in the folder of the repository)
 """
 
 from __future__ import annotations

@@ -8,6 +8,8 @@ minimises is one line for each objective (see `loss_of`):
     risk         the expected number of wrong heads, exactly, or from distinct draws (--num-draws)
     partial      minus the log-probability of the heads that are known: some are hidden
 
+With --labels it learns to score relations, too, and the same objectives are of labelled trees.
+
 Part of the sentences is held out, for the end.  --save writes scores, as for ``arborand show``.
 """
 
@@ -18,11 +20,11 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 
-from arborand.torch import DependencyTrees, arc_indicators
+from arborand.formats import write_scores
+from arborand.torch import DependencyTrees, LabelledTrees, arc_indicators
 from arborand.torch.estimators import expectation_without_replacement
 from arborand.trees import is_tree
 
@@ -37,6 +39,7 @@ class Sentence(NamedTuple):
     words: list[str]
     tags: list[str]
     heads: list[int]
+    relations: list[str]
 
 
 class Batch(NamedTuple):
@@ -46,6 +49,7 @@ class Batch(NamedTuple):
     tags: Tensor  # (sentences, m)
     heads: Tensor  # (sentences, m), -1 for the root and in the padding
     lengths: Tensor  # (sentences,)
+    labels: Tensor  # (sentences, m), -1 where there is no head
 
 
 def read_conllu(path: Path) -> list[Sentence]:
@@ -57,7 +61,8 @@ def read_conllu(path: Path) -> list[Sentence]:
         rows = [line.split("\t") for line in lines if line.split("\t")[0].isdigit()]
         words, tags = [row[1].lower() for row in rows], [row[3] for row in rows]
         heads = [-1, *(-1 if row[6] == "_" else int(row[6]) for row in rows)]
-        sentences.append(Sentence(ids[0] if ids else "", words, tags, heads))
+        relations = [row[7] for row in rows]
+        sentences.append(Sentence(ids[0] if ids else "", words, tags, heads, relations))
     return sentences
 
 
@@ -84,9 +89,11 @@ def padded(rows: Sequence[Sequence[int]], padding: int) -> Tensor:
 class Parser(nn.Module):
     """Scores of all arcs: a bidirectional LSTM, and a biaffine form of heads and dependents."""
 
-    def __init__(self, words: Vocabulary, tags: Vocabulary, width: int = 64) -> None:
+    def __init__(
+        self, words: Vocabulary, tags: Vocabulary, relations: Sequence[str], width: int = 64
+    ) -> None:
         super().__init__()
-        self.words, self.tags = words, tags
+        self.words, self.tags, self.relations = words, tags, list(relations)
         self.embed_word = nn.Embedding(len(words), width)
         self.embed_tag = nn.Embedding(len(tags), width)
         self.encode = nn.LSTM(width, width, bidirectional=True, batch_first=True)
@@ -94,6 +101,8 @@ class Parser(nn.Module):
         self.as_dependent = nn.Linear(2 * width, width)
         self.agreement = nn.Parameter(torch.eye(width) / width**0.5)
         self.head_score = nn.Linear(width, 1)
+        self.label_agreement = nn.Parameter(torch.zeros(len(relations), width, width))
+        self.label_score = nn.Parameter(torch.zeros(len(relations)))
 
     def batch(self, sentences: Sequence[Sentence]) -> Batch:
         """Turn sentences into tensors."""
@@ -102,20 +111,50 @@ class Parser(nn.Module):
             padded([self.tags.encode(sentence.tags) for sentence in sentences], UNKNOWN),
             padded([sentence.heads for sentence in sentences], -1),
             torch.tensor([len(sentence.words) for sentence in sentences]),
+            padded([self.labels_of(sentence) for sentence in sentences], -1),
         )
 
-    def forward(self, batch: Batch) -> DependencyTrees:
-        """Give the distribution over the trees of each sentence, from scores [head, dependent]."""
+    def labels_of(self, sentence: Sentence) -> list[int]:
+        """Give the numbers of a sentence's relations; the first for those that are unknown."""
+        number = {relation: i for i, relation in enumerate(self.relations)}
+        known = [number.get(relation, 0) for relation in sentence.relations]
+        words = zip(sentence.heads[1:], known, strict=True)
+        return [-1, *(label if head >= 0 else -1 for head, label in words)]
+
+    def forward(self, batch: Batch) -> LabelledTrees:
+        """Give the distribution over the labelled trees of each sentence."""
         states, _ = self.encode(self.embed_word(batch.words) + self.embed_tag(batch.tags))
         heads, dependents = self.as_head(states).relu(), self.as_dependent(states).relu()
         scores = heads @ self.agreement @ dependents.mT + self.head_score(heads)
-        return DependencyTrees(scores, lengths=batch.lengths)
+        trees = DependencyTrees(scores, lengths=batch.lengths)
+        labels = torch.einsum("bhi,lij,bdj->bhdl", heads, self.label_agreement, dependents)
+        return LabelledTrees.from_trees(trees, labels + self.label_score, labels=self.relations)
+
+
+def labelled_loss(
+    trees: LabelledTrees, batch: Batch, objective: str, options: argparse.Namespace
+) -> Tensor:
+    """Compute what is minimised for each sentence, of labelled trees."""
+    if objective in ("likelihood", "entropy"):
+        reward = options.strength * trees.entropy() if objective == "entropy" else 0.0
+        loss: Tensor = -trees.log_prob(batch.heads, batch.labels) - reward
+        return loss
+    if objective == "risk":
+        is_label = nn.functional.one_hot(batch.labels.clamp(min=0), trees.num_labels)
+        right = arc_indicators(batch.heads)[..., None] * is_label[:, None]
+        expected: Tensor = trees.expectation(right)
+        return batch.lengths - expected
+    evidence: Tensor = trees.log_evidence(heads=batch.heads, labels=batch.labels)
+    return -evidence
 
 
 def loss_of(
-    trees: DependencyTrees, batch: Batch, objective: str, options: argparse.Namespace
+    labelled: LabelledTrees, batch: Batch, objective: str, options: argparse.Namespace
 ) -> Tensor:
     """Compute what is minimised, for each sentence."""
+    if options.labels:
+        return labelled_loss(labelled, batch, objective, options)
+    trees: DependencyTrees = labelled.trees
     if objective == "likelihood":
         return -trees.log_prob(batch.heads)
     if objective == "entropy":
@@ -145,16 +184,23 @@ def hide_heads(sentences: Sequence[Sentence], share: float) -> list[Sentence]:
     return hidden
 
 
-def attachment_scores(parser: Parser, sentences: Sequence[Sentence]) -> tuple[float, float]:
-    """Compute the share of right heads: of the best trees, and of those of least risk."""
+def attachment_scores(parser: Parser, sentences: Sequence[Sentence]) -> list[tuple[float, float]]:
+    """Compute the shares of right heads (UAS), and of right heads with right relations (LAS).
+
+    First of the best trees, then of those of least risk.
+    """
     with torch.inference_mode():
         batch = parser.batch(sentences)
-        trees = parser(batch)
-        best, safe = (
-            float((heads == batch.heads)[batch.heads >= 0].float().mean())
-            for heads in (trees.best_tree(), trees.minimum_risk_tree())
-        )
-    return best, safe
+        labelled = parser(batch)
+        is_word, names = batch.heads >= 0, [*parser.relations, ""]
+        gold = [name for sentence in sentences for name in sentence.relations]
+        scores = []
+        for heads, labels in (labelled.best_tree(), labelled.minimum_risk_tree()):
+            is_right = (heads == batch.heads)[is_word]
+            found = [names[label] for label in labels[is_word].tolist()]
+            same = torch.tensor([a == b for a, b in zip(found, gold, strict=True)])
+            scores.append((float(is_right.float().mean()), float((is_right & same).float().mean())))
+    return scores
 
 
 def train(
@@ -183,15 +229,18 @@ def train(
     return losses
 
 
-def save_scores(parser: Parser, sentences: Sequence[Sentence], path: Path) -> None:
-    """Write scores as the command line reads them: matrices one after the other."""
+def save_scores(parser: Parser, sentences: Sequence[Sentence], path: Path, *, labels: bool) -> None:
+    """Write scores as the command line reads them."""
     with torch.inference_mode():
-        matrices = [parser(parser.batch([sentence])).log_weights[0] for sentence in sentences]
-    arrays = {"lengths": np.array([len(sentence.words) for sentence in sentences])}
-    arrays["scores"] = np.concatenate([matrix.numpy().ravel() for matrix in matrices])
-    if all(sentence.sent_id for sentence in sentences):  # otherwise they are matched in order
-        arrays["sent_ids"] = np.array([sentence.sent_id for sentence in sentences])
-    np.savez(path, allow_pickle=False, **arrays)
+        found = [parser(parser.batch([sentence])) for sentence in sentences]
+    has_ids = all(sentence.sent_id for sentence in sentences)  # or they are matched in order
+    write_scores(
+        path,
+        [one.trees.log_weights[0].numpy() for one in found],
+        sent_ids=[sentence.sent_id for sentence in sentences] if has_ids else None,
+        label_scores=[one.label_log_prob()[0].numpy() for one in found] if labels else None,
+        label_names=parser.relations if labels else None,
+    )
 
 
 def main(arguments: Sequence[str] | None = None) -> list[float]:
@@ -209,6 +258,7 @@ def main(arguments: Sequence[str] | None = None) -> list[float]:
     command.add_argument("--batch-size", type=int, default=16)
     command.add_argument("--learning-rate", type=float, default=5e-3)
     command.add_argument("--seed", type=int, default=0)
+    command.add_argument("--labels", action="store_true", help="learn relations, too")
     command.add_argument("--save", help="an .npz file for the scores of all sentences")
     options = command.parse_args(arguments)
     torch.manual_seed(options.seed)
@@ -222,17 +272,22 @@ def main(arguments: Sequence[str] | None = None) -> list[float]:
     parser = Parser(
         Vocabulary(word for sentence in training for word in sentence.words),
         Vocabulary(tag for sentence in training for tag in sentence.tags),
+        sorted({relation for sentence in training for relation in sentence.relations}),
     )
     print(f"{len(training)} sentences to train on, {len(held_out)} held out; {options.objective}")
     shown = hide_heads(training, options.hidden) if options.objective == "partial" else training
     losses = train(parser, shown, options)
     for name, part in (("training", training), ("held out", held_out)):
         if part:
-            best, safe = attachment_scores(parser, part)
+            (best, best_las), (safe, safe_las) = attachment_scores(parser, part)
             print(f"{name}   UAS {best:6.1%} by best tree   {safe:6.1%} by minimum risk")
+            if options.labels:
+                print(
+                    f"{name}   LAS {best_las:6.1%} by best tree   {safe_las:6.1%} by minimum risk"
+                )
     if options.save:
         path = Path(options.save.removesuffix(".npz") + ".npz")
-        save_scores(parser, sentences, path)
+        save_scores(parser, sentences, path, labels=options.labels)
         print(f"scores in {path}; to look at them:")
         print(f"arborand show {path} --conllu {options.corpus} -o page.html")
     return losses

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from arborand.labellings import Rows, RowsOfTrees
-    from arborand.randomness import Seed
+    from arborand.randomness import Key, Seed
 
     HeadsAndLabels = tuple[NDArray[np.int32], NDArray[np.int32]]
 
@@ -103,7 +103,7 @@ class LabelledTrees:
         tops = kind(top, lengths=lengths, orientation=orientation)
         if orientation == DEPENDENT_HEAD:
             scores, best = scores.swapaxes(-2, -3).copy(), best.swapaxes(-1, -2).copy()
-        self._set(scores, tops, _check_names(labels, scores.shape[-1]), False, best)
+        self._set(scores, tops, check_names(labels, scores.shape[-1]), False, best)
 
     @classmethod
     def from_trees(
@@ -149,7 +149,7 @@ class LabelledTrees:
                 f"the highest of label_log_weights{index} is {top[tuple(index)]}, and the trees "
                 "have the arc: give it a label of finite score, and -inf to labels it cannot have"
             )
-        names = _check_names(labels, scores.shape[-1])
+        names = check_names(labels, scores.shape[-1])
         return cls.__new__(cls)._set(scores, trees, names, True, best)
 
     def _set(
@@ -526,16 +526,22 @@ class LabelledTrees:
         key, first_draw = stream_key(rng), check_index(first_draw, "first_draw")
         options: dict[str, Any] = {} if method is None else {"method": method}  # not of all kinds
         options |= {"rng": key, "first_graph": first_graph, "first_draw": first_draw}
-        shape = check_size(size)
-        heads = self.trees.sample(shape, workers=workers, **options)
-        rows = heads.reshape(math.prod(shape), *self._best.shape[:2])
-        labels = np.full_like(rows, -1)
+        heads = self.trees.sample(check_size(size), workers=workers, **options)
+        return heads, self._labels_of(heads, key, first_graph, first_draw)
+
+    def _labels_of(
+        self, heads: NDArray[Any], key: Key, first_graph: int = 0, first_draw: int = 0
+    ) -> NDArray[np.int32]:
+        """Draw labels for trees of shape ``(*draws, *batch_shape, m)``."""
+        num_graphs, size = self._best.shape[:2]
+        rows = heads.reshape(heads.size // max(1, num_graphs * size), num_graphs, size)
+        labels = np.full(rows.shape, -1, np.int32)
         for graph, num_words in enumerate(self.lengths.flat):
             part = (slice(None), graph, slice(1, num_words + 1))
             labels[part] = draw_labels(
                 self._rows_of(graph), rows[part], key, first_graph + graph, first_draw
             )
-        return heads, labels.reshape(heads.shape)
+        return labels.reshape(heads.shape)
 
     def sample_without_replacement(
         self,
@@ -894,7 +900,8 @@ def _blocks(shape: tuple[int, ...]) -> Iterator[slice]:
         yield slice(start, start + step)
 
 
-def _check_names(labels: Sequence[str] | None, num_labels: int) -> tuple[str, ...] | None:
+def check_names(labels: Sequence[str] | None, num_labels: int) -> tuple[str, ...] | None:
+    """Let the names of labels through, if there are any."""
     if labels is None:
         return None
     names = (labels,) if isinstance(labels, str) else tuple(labels)

@@ -583,18 +583,18 @@ def test_version_and_help(arborand):
             "does not draw without",
         ),
         (["sample", SCORES, "--trees", "spanning", "--method", "wilson_reject"], "only draws"),
-        (["sample", SCORES, "-o", "trees.txt"], "no format can be told"),
+        (["sample", SCORES, "-o", "trees.txt"], "the format cannot be determined"),
         (["marginals", SCORES, "-o", "m.conllu"], "cannot be written as conllu"),
-        (["logz", SCORES, "--format", "jsonl"], "goes with -o"),
-        (["logz", SCORES, "--restart"], "goes with -o"),
-        (["logz", SCORES, "-o", "x.npz", "--restart"], "Write to a folder"),
-        (["logz", SCORES, "-o", "x.npz", "--engine", "ray"], "made in one go"),
-        (["logz", SCORES, "-o", "x.npz", "--part-sentences", 3], "made in one go"),
-        (["logz", SCORES, "--part-sentences", 3], "goes with -o"),
-        (["logz", SCORES, "--engine", "ray"], "goes with -o"),
-        (["logz", SCORES, "-o", "x/", "--rank", 0, "--world", 2], "rank goes with engine array"),
-        (["logz", SCORES, "-o", "x/", "--world", 2], "world goes with engine array"),
-        (["convert", SCORES, "x/", "--address", "x:1"], "address goes with engine ray"),
+        (["logz", SCORES, "--format", "jsonl"], "needs -o"),
+        (["logz", SCORES, "--restart"], "needs a folder (-o NAME/)"),
+        (["logz", SCORES, "-o", "x.npz", "--restart"], "cannot be resumed"),
+        (["logz", SCORES, "-o", "x.npz", "--engine", "ray"], "written in one go"),
+        (["logz", SCORES, "-o", "x.npz", "--part-sentences", 3], "written in one go"),
+        (["logz", SCORES, "--part-sentences", 3], "needs a folder (-o NAME/)"),
+        (["logz", SCORES, "--engine", "ray"], "needs a folder (-o NAME/)"),
+        (["logz", SCORES, "-o", "x/", "--rank", 0, "--world", 2], "rank needs engine array"),
+        (["logz", SCORES, "-o", "x/", "--world", 2], "world needs engine array"),
+        (["convert", SCORES, "x/", "--address", "x:1"], "address needs engine ray"),
         (
             [
                 "logz",
@@ -611,7 +611,7 @@ def test_version_and_help(arborand):
             ],
             "each process would discard",
         ),
-        (["logz", "-", SCORES], "standard input stands alone"),
+        (["logz", "-", SCORES], "standard input ('-') cannot be combined with other files"),
         (["sample", "-", "--conllu", "-"], "not both"),
         (["show", SCORES, "-o", "page.txt"], "neither a page (.html) nor a diagram"),
     ],
@@ -677,7 +677,7 @@ def test_if_nothing_is_usable_nothing_is_written(arborand, tmp_path):
     out = tmp_path / "t.jsonl"
     result = arborand("sample", tmp_path / "nan.npy", "-o", out, "--on-error", "skip")
     assert result.status == 1
-    assert "no other is usable" in result.err
+    assert "no other sentence can be used" in result.err
     assert not out.exists()
 
 
@@ -826,7 +826,7 @@ def test_what_is_read_is_not_written_over(arborand, corpus, tmp_path, monkeypatc
     before = {path.name: path.read_bytes() for path in tmp_path.iterdir() if path.is_file()}
     result = arborand(*command)
     assert result.status == 2
-    assert "is the file that is read" in " ".join(result.err.split())
+    assert "is an input file" in " ".join(result.err.split())
     assert before == {path.name: path.read_bytes() for path in tmp_path.iterdir() if path.is_file()}
 
 

@@ -98,7 +98,7 @@ def test_the_minimum_risk_tree_is_that_of_the_library(arborand, corpus, tmp_path
         np.testing.assert_array_equal(log_prob, distribution.log_prob(heads))
     result = arborand("best", scores, "--minimum-risk", "-k", 2)
     assert result.status == 2
-    assert "one tree of least risk" in result.err
+    assert "one minimum-risk tree" in result.err
 
 
 # ---- kept heads ---------------------------------------------------------------------------------

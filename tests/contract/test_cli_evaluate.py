@@ -188,7 +188,7 @@ def test_sentences_that_gold_lacks_stop_it_or_are_skipped(arborand, tmp_path):
         ((), "Missing option '--conllu'"),
         (("--conllu", CONLLU, "-o", "e.conllu"), "cannot be written as conllu"),
         (("--conllu", CONLLU, "--plot", "e.jpg"), "is not .svg, .png or .pdf"),
-        (("--conllu", CONLLU, "--format", "json"), "goes with -o OUT"),
+        (("--conllu", CONLLU, "--format", "json"), "needs -o OUT"),
     ],
 )
 def test_what_is_not_understood_ends_with_status_2(options, message, arborand):

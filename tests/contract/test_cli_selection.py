@@ -247,7 +247,7 @@ def test_a_job_filters_its_parts(arborand, data):
     status = corpus.read_status(f"{folder}/out/")
     assert (status.num_sentences_done, status.num_rows) == (30, len(long))
     # The same job is resumed; one of other conditions is another job.
-    assert "parts are there already" in arborand(*command, *options).err
+    assert "parts already exist" in arborand(*command, *options).err
     other = arborand("entropy", folder / "scores.npz", "--format", "jsonl", *options)
     assert other.status == 1
     assert "filter was ['length >= 6'] and is not given" in other.err

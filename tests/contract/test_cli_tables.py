@@ -163,6 +163,16 @@ def test_other_trees_are_told_by_what_they_change(terminal):
     assert third[3].startswith("instead ")
 
 
+def test_a_line_never_ends_within_an_arc(terminal):
+    """Words that occur twice have their number after a space."""
+    for width in (60, 80):
+        options = ("--conllu", CONLLU, "--sent-id", "en-1", "-k", 2)
+        _, _, _, *lines = terminal(width, "best", SCORES, *options)
+        arcs = [arc for line in lines for arc in re.split(r"\s{2,}", line.strip()) if "→" in arc]
+        assert len(arcs) == 13
+        assert {"boat→the (3)", "harbour→the (6)", "instead boat→brush"} <= set(arcs)
+
+
 def test_cumulative_probabilities_end_at_one(terminal, tmp_path):
     np.savez(tmp_path / "s.npz", lengths=[2], scores=np.zeros(9))
     lines = terminal(80, "best", tmp_path / "s.npz", "-k", 9)
@@ -239,7 +249,7 @@ def test_a_word_with_one_head_has_no_second(arborand, tmp_path):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (("--max-words", 3), "goes with --words"),
+        (("--max-words", 3), "needs --words"),
         (("--words", "-o", "out/"), "one file, not a folder"),
         (("--words", "-o", "w.npz"), "words cannot be written as npz: use jsonl, csv, tsv"),
     ],

@@ -349,7 +349,7 @@ def test_a_shard_that_vanishes_or_changes_is_named(job, tmp_path):
     assert "the input of 'shard-4.parquet' is new" in again().err
     (shards / "shard-4.npz").unlink()
     result = again()
-    assert (result.status, "3 of 4 parts are there already" in result.err) == (0, True)
+    assert (result.status, "3 of 4 parts already exist" in result.err) == (0, True)
     assert content(tmp_path / "out") == expected == content(tmp_path / "whole")
 
 
@@ -489,7 +489,7 @@ def test_an_output_that_is_read_only_is_one_message(job, tmp_path, monkeypatch):
         patch.setattr(storage.os, "open", refuse)
         result = again()
     assert (result.status, result.out.decode()) == (0, f"written: {tmp_path}/out/ (4 parts)\n")
-    assert result.err == "arborand: 4 of 4 parts are there already\n"
+    assert result.err == "arborand: 4 of 4 parts already exist\n"
 
 
 # ---- jobs that are discarded

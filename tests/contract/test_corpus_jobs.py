@@ -234,7 +234,7 @@ def test_check_looks_at_all_shards(arborand, whole, tmp_path):
     shutil.copy(shards / "part-4.npz", shards / "part-9.npz")
     result = arborand("check", shards)
     assert result.status == 1
-    assert "10 sent_ids stand for more than one sentence:" in result.out.decode()
+    assert "10 sent_ids are shared by several sentences:" in result.out.decode()
     assert "  s-20: sentences number 31, 41\n" in result.out.decode()
 
 
@@ -253,7 +253,7 @@ def test_check_writes_what_is_wrong_and_continues(kind, arborand, whole, tmp_pat
     before = content(out)
     (out / f"part-7.{kind}").unlink()
     result = arborand(*command)
-    assert (result.status, result.err) == (1, "arborand: 7 of 8 parts are there already\n")
+    assert (result.status, result.err) == (1, "arborand: 7 of 8 parts already exist\n")
     assert content(out) == before
     status = arborand("status", out).out.decode()
     assert "1 sentences cannot be used:\n  s-4 (number 45): log_weights[0, 1] is nan" in status
@@ -413,7 +413,7 @@ def test_a_folder_with_other_things_is_left_alone(arborand, whole, tmp_path):
     for options in ((), ("--restart",)):
         result = arborand("logz", tmp_path / "shards", *options, "-o", tmp_path / "photos")
         assert result.status == 1
-        assert "holds other things ('cat.jpg'): write to a new folder" in result.err
+        assert "contains other files ('cat.jpg'): write to a new folder" in result.err
     result = arborand("logz", tmp_path / "shards", "-o", f"{tmp_path}/shards/out/")
     assert (result.status, "lies in the folder that is read" in result.err) == (1, True)
     result = arborand("logz", tmp_path / "shards" / "part-0.npz", "-o", f"{tmp_path}/shards/")
@@ -607,8 +607,8 @@ def test_what_a_job_writes_is_not_an_input_though_its_pattern_matches(
         ({"seed": -1}, "seed is -1"),
         ({"inputs": []}, "inputs is empty"),
         ({"keep_heads": True}, "keep_heads: there are no heads to keep"),
-        ({"rank": 0, "world": 2}, "rank goes with engine array, not with local"),
-        ({"address": "x:1"}, "address goes with engine ray, not with local"),
+        ({"rank": 0, "world": 2}, "rank needs engine array, not local"),
+        ({"address": "x:1"}, "address needs engine ray, not local"),
         ({"engine": "array", "rank": 0, "world": 2, "restart": True}, "would discard what the oth"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
@@ -638,7 +638,7 @@ def test_options_that_a_command_does_not_have_are_refused(command, options, whol
 
 
 def test_there_is_one_tree_of_least_risk(whole, tmp_path):
-    with pytest.raises(ValueError, match="one tree of least risk, but 2 trees were"):
+    with pytest.raises(ValueError, match="one minimum-risk tree, but 2 trees were"):
         corpus.run("best", tmp_path / "shards", tmp_path / "out", minimum_risk=True, num_trees=2)
 
 
@@ -803,7 +803,9 @@ def test_the_rank_is_known_from_what_started_the_process(environment, expected):
 
 
 def test_a_rank_that_makes_no_sense_is_refused(whole, tmp_path):
-    with pytest.raises(ArborandError, match=r"nothing says which process .* SLURM_ARRAY_TASK_ID"):
+    with pytest.raises(
+        ArborandError, match=r"it is not known which process .* SLURM_ARRAY_TASK_ID"
+    ):
         rank_and_world(None, None, {})
     with pytest.raises(ArborandError, match="rank 3 of 3: expected one from 0 to 2"):
         rank_and_world(3, 3, {})

@@ -677,7 +677,7 @@ def test_trees_that_are_not_trees_are_named(content, message, tmp_path):
 def test_a_format_must_exist_for_what_is_written():
     assert output_format("x.jsonl", None, TREES) == "jsonl"
     assert output_format("x.out", "npz", TREES) == "npz"
-    with pytest.raises(OutputError, match="no format can be told from the name"):
+    with pytest.raises(OutputError, match="the format cannot be determined from the name"):
         output_format("x.txt", None, TREES)
     with pytest.raises(OutputError, match="marginals cannot be written as conllu"):
         output_format("x.conllu", None, MARGINALS)

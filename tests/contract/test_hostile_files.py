@@ -844,7 +844,7 @@ def test_check_finds_ids_that_several_sentences_share(kind, arborand, tmp_path):
     text = result.out.decode()
     assert result.status == 1
     assert "all sentences have dependency trees" in text
-    assert "2 sent_ids stand for more than one sentence:" in text
+    assert "2 sent_ids are shared by several sentences:" in text
     assert "  twice: sentences number 4, 9\n" in text
     assert "  often: sentences number 3, 5, 6, 7, 8\n" in text
     assert "s-0" not in text
@@ -858,7 +858,7 @@ def test_check_finds_shared_ids_of_sentences_that_cannot_be_used(arborand, tmp_p
     assert result.status == 1
     text = result.out.decode()
     assert "2 of 6 sentences cannot be used:" in text
-    assert "2 sent_ids stand for more than one sentence:" in text
+    assert "2 sent_ids are shared by several sentences:" in text
     assert "  b: sentences number 2, 6\n" in text
     assert "  c: sentences number 3, 4\n" in text
 

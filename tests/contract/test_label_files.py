@@ -122,6 +122,7 @@ def test_sentences_from_the_middle_have_their_own_labels(ending, tmp_path):
     )
     with open_scores(path) as scores:
         assert scores.label_names == tuple(NAMES)
+        assert not scores.has_sent_ids  # so that sentences are matched by their order
         for first in (1, 2, 101, 238):
             index = first
             for run in scores.runs(first):

@@ -15,8 +15,8 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["
 CITATION = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
 CHANGELOG = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
 REPOSITORY = "https://github.com/arborand/arborand"
-# 1.22 MB today; the results of benchmarks, compressed, are another 0.89 MB.
-LARGEST_SOURCE = 1_300_000
+# 1.58 MB today; the results of benchmarks, compressed, are another 0.89 MB.
+LARGEST_SOURCE = 1_700_000
 
 
 def headings(page):

@@ -6,6 +6,7 @@ What needs eyes is in test_pictures_in_browser.py; here the markup is read as ma
 import base64
 import dataclasses
 import hashlib
+import html
 import json
 import math
 import re
@@ -28,6 +29,7 @@ from arborand.paper import reference
 from arborand.paper.illustrations import conditioning_steps, loop_erased_walk
 from arborand.paper.illustrations.graph_drawing import GraphDrawing
 from arborand.pictures import (
+    Display,
     Picture,
     arc_diagram,
     arc_text,
@@ -38,6 +40,7 @@ from arborand.pictures import (
 )
 from arborand.pictures.markup import percent
 from arborand.pictures.plots import wilson_interval
+from tests import random_graphs
 
 SVG = "{http://www.w3.org/2000/svg}"
 HOSTILE = [
@@ -538,7 +541,34 @@ def test_a_notebook_shows_batches_briefly_and_large_graphs_cheaply():
     large = distribution_html(SpanningTrees(np.zeros((302, 302))))
     assert "SpanningTrees(301 words, 90601 arcs)" in large
     assert "log Z" not in large
-    assert "<svg" not in distribution_html(SpanningTrees(np.zeros((62, 62))))
+    long = distribution_html(SpanningTrees(random_graphs.one_tree(1, 61, 3.0)))
+    assert long.count('class="form"') == 61
+
+
+def test_a_notebook_shows_words_alive_where_scripts_run_and_as_a_picture_elsewhere():
+    trees = DependencyTrees(scores(len(HOSTILE)))
+    shown = Display(trees, HOSTILE)._repr_html_()
+    still, _, live = shown.partition("<iframe")
+    Reader(still.partition('<div class="arborand-display"><div>')[2].removesuffix("</div>"))
+    drawn = [text for _, text in words_of(re.search(r"<svg.*</svg>", still)[0])]
+    assert drawn[0] == "<script>window.pwned=1</scr…"
+    assert "<script" not in shown  # the page in the frame is an attribute, escaped
+    document = html.unescape(re.search(r'srcdoc="([^"]*)"', live)[1])
+    assert document.startswith("<!doctype html>")
+    assert 'sandbox="allow-scripts allow-downloads"' in live
+    with pytest.raises(ValueError, match="words has 2 words where the graph has 3"):
+        Display(DependencyTrees(scores(3)), ["a", "b"])
+    with pytest.raises(TypeError, match="index it first"):
+        Display(DependencyTrees(np.zeros((2, 4, 4))))
+    longest = Display(SpanningTrees(random_graphs.one_tree(1, 201, 3.0)))._repr_html_()
+    assert "<iframe" not in longest
+    assert longest.count('class="form"') == 201
+
+
+def test_entropies_of_neighbours_do_not_touch():
+    shown = distribution_html(DependencyTrees(np.zeros((9, 9))))
+    texts = re.findall(r'<text class="entropy"[^>]*>([^<]*)<', shown)
+    assert texts == ["2.1"] * 8  # numbers are narrow: there is no room for the unit
 
 
 # ---- terminals

@@ -93,3 +93,27 @@ def test_a_single_root_is_what_remains_of_several_with_vanishing_root_weights():
     small[0] -= 40.0
     limit = ProjectiveSpanningTrees(small).log_partition() + 40.0
     assert ProjectiveDependencyTrees(scores).log_partition() == pytest.approx(limit, abs=1e-12)
+
+
+@pytest.mark.parametrize("num_words", [2, 7, 30, 70, 140])
+def test_a_sentence_read_backwards_has_the_same_trees_backwards(num_words):
+    # With one root arc it does not matter on which side of the words the root stands.
+    scores = dense_scores(num_words, num_words, 2.0)
+    order = np.array([0, *range(num_words, 0, -1)])
+    forwards = ProjectiveDependencyTrees(scores)
+    backwards = ProjectiveDependencyTrees(scores[np.ix_(order, order)])
+    assert backwards.log_partition() == pytest.approx(forwards.log_partition(), rel=1e-13)
+    assert backwards.entropy() == pytest.approx(forwards.entropy(), rel=1e-12)
+    marginals = backwards.arc_marginals()[np.ix_(order, order)]
+    np.testing.assert_allclose(marginals, forwards.arc_marginals(), rtol=1e-11, atol=0)
+    best = np.concatenate([[-1], order[backwards.best_tree()[order[1:]]]])
+    np.testing.assert_array_equal(best, forwards.best_tree())
+
+
+@PROJECTIVE_KINDS
+def test_adding_to_all_scores_of_a_word_changes_no_probability(kind):
+    scores = dense_scores(4, 60)
+    shifted = scores + np.random.default_rng(0).integers(-50, 50, 61)
+    marginals = kind(scores).arc_marginals()
+    np.testing.assert_allclose(kind(shifted).arc_marginals(), marginals, rtol=1e-11, atol=0)
+    np.testing.assert_array_equal(kind(shifted).sample(20, rng=3), kind(scores).sample(20, rng=3))

@@ -160,6 +160,6 @@ def entropy(
     if words:
         list_words(scores, run, max_words or _WORDS)
     elif max_words is not None:
-        raise typer.BadParameter("goes with --words", param_hint="--max-words")
+        raise typer.BadParameter("needs --words", param_hint="--max-words")
     else:
         run_command("entropy", scores, run)

@@ -158,7 +158,7 @@ def compare(
     if output is not None:
         say_written(output)
     if conllu is not None and not totals.first.num_words:
-        note(f"{conllu} has no heads: nobody is judged")
+        note(f"{conllu} has no gold heads: there is nothing to judge by")
     if totals.num_infinite:
         note(
             "the divergence is infinite, because one parser rules out what the other allows, in "

@@ -187,7 +187,7 @@ def _print_summary(summary: Summary, comparison: Comparison) -> None:
     }
     if comparison.words.labels_right is not None:
         share = comparison.words.labels_right / comparison.words.num_words
-        uas["correct heads and relations (LAS): best labelled tree"] = share
+        uas["  with relations (LAS): best labelled tree"] = share
     mean = f"{summary.mean_log_prob:.6g}"
     lines = [
         ("sentences", f"{summary.num_sentences:,}", ""),

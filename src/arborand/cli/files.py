@@ -119,7 +119,7 @@ def check(
     elif output is None:
         print(f"all sentences have {reading.setting.kind.noun}s")
     if found.doubled_ids:
-        print(f"{len(found.doubled_ids)} sent_ids stand for more than one sentence:")
+        print(f"{len(found.doubled_ids)} sent_ids are shared by several sentences:")
         for sent_id, numbers in found.doubled_ids.items():
             more = len(numbers) - _LISTED_NUMBERS
             listed = ", ".join(map(str, numbers[:_LISTED_NUMBERS]))
@@ -186,5 +186,5 @@ def status(folder: str) -> None:
         return
     if found.has_writers:
         print("a run is writing to it")
-    print("not complete: rerun the command that began it to resume")
+    print("not complete: rerun the original command to resume")
     raise typer.Exit(1)

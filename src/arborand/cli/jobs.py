@@ -55,10 +55,12 @@ def check_files(scores: str | Sequence[str], conllu: str | None, output: str | N
     for source in (*sources, conllu):
         if source is not None and output is not None and _is_same_file(source, output):
             raise typer.BadParameter(
-                f"{output!r} is the file that is read: choose another name", param_hint="--output"
+                f"{output!r} is an input file: choose another name", param_hint="--output"
             )
     if "-" in sources and len(sources) > 1:
-        raise typer.BadParameter("standard input stands alone", param_hint="SCORES")
+        raise typer.BadParameter(
+            "standard input ('-') cannot be combined with other files", param_hint="SCORES"
+        )
     if "-" in sources and conllu == "-":
         raise typer.BadParameter(
             "standard input can be the scores or the CoNLL-U file, not both", param_hint="--conllu"
@@ -82,13 +84,13 @@ def choose_format(output: str | None, running: options.Running, layout: Layout) 
     for name in ("restart", "engine", "part_sentences"):
         if not is_job and getattr(running, name) != getattr(type(running), name):
             raise typer.BadParameter(
-                "goes with -o NAME/. A single file is made in one go, by one process. Write to a "
-                "folder to be able to resume: rerun the same command",
+                "needs a folder (-o NAME/): a single file is written in one go, by one process, "
+                "and cannot be resumed",
                 param_hint=f"--{name.replace('_', '-')}",
             )
     if output is None:
         if running.format_ is not None:
-            raise typer.BadParameter("goes with -o OUT", param_hint="--format")
+            raise typer.BadParameter("needs -o OUT", param_hint="--format")
         return ""
     try:
         return output_format(output, running.format_ or ("parquet" if is_job else None), layout)
@@ -143,7 +145,7 @@ def check_selection(
         for name, value in selection.options.items():
             if value and name != "filter":
                 raise typer.BadParameter(
-                    "goes with a single output file: the parts of a folder are made one by one, so "
+                    "needs a single output file: the parts of a folder are made one by one, so "
                     "only --filter can select their sentences",
                     param_hint=f"--{name}",
                 )
@@ -230,14 +232,14 @@ def write(
 
     def began(status: Status) -> None:
         if status.has_writers and running.restart:
-            note(f"another run was writing to {output}: what it makes is discarded, and it ends")
+            note(f"another run was writing to {output}: it will stop, and its output is discarded")
         elif status.has_writers and running.engine != "array":
             note(
-                f"another run is writing to {output}: that does no harm, both write the same "
-                "bytes, and neither makes a part that the other has finished"
+                f"another run is writing to {output}, which is harmless: both write the same "
+                "bytes, and each skips the parts that the other has finished"
             )
         if status.done:
-            note(f"{len(status.done)} of {status.num_parts} parts are there already")
+            note(f"{len(status.done)} of {status.num_parts} parts already exist")
 
     with progress(work.command, inputs.num_sentences) as advance:
         how: dict[str, Any] = {"skip": skip, "advance": advance}

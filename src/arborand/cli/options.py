@@ -83,7 +83,7 @@ _SHARED = {
         metavar="MEASURE",
         show_default=False,
     ),
-    "reverse": option("The smallest, or the last, first.", _SENTENCES),
+    "reverse": option("Reverse the order.", _SENTENCES),
     "max_sentences": option("At most this many.", _SENTENCES, min=1),
     "conllu": option(
         "Words and other columns, matched by sent_id or position.", _SCORES, metavar="FILE"

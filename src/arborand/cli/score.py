@@ -27,8 +27,8 @@ _ENDINGS = tuple(f".{name}" for name in formats_of(scores_layout(np.dtype("f4"))
 @options.command(
     source=options.argument("FILE", "Sentences in CoNLL-U: a file, or a folder of .conllu files."),
     output=options.option(
-        "A file of scores (.npz, .parquet, .safetensors), or a folder (OUT/) for a folder: files "
-        "that are there already are skipped.",
+        "A file of scores (.npz, .parquet, .safetensors), or a folder (OUT/) for a folder; files "
+        "that already exist are skipped.",
         "Output",
         "-o",
         metavar="OUT",
@@ -81,7 +81,7 @@ def score(
     adapter = find_adapter(parser)
     for path, target in _files(source, output):
         if is_folder(output) and target.exists():
-            note(f"{target.name} is there already")
+            note(f"{target.name} already exists: skipped")
             continue
         with progress(f"score {path.name}", _num_sentences(path)) as advance:
             report = write_scores_of(
@@ -147,7 +147,7 @@ def _described(report: Report) -> str:
         )
     if report.num_repaired:
         parts.append(
-            f"the parser then repairs its tree in {report.num_repaired:,}, by what these scores do "
-            "not know"
+            f"in {report.num_repaired:,}, the parser then repairs its tree, by rules that the "
+            "scores do not include"
         )
     return "; ".join(parts)

@@ -348,16 +348,35 @@ class _TreeTable:
             covered = plain_percent(min(1.0, without_rounding(self._covered)))
             cells = [str(number), plain_percent(probability)]
             cells += [covered] if self._is_ranking else []
-            lines.append([*cells, self._described(number, arcs)])
+            lines.append((cells, self._described(number, arcs)))
         titles = [">rank" if self._is_ranking else ">tree", ">probability"]
         titles += [">cumulative"] if self._is_ranking else []
-        print_table([*titles, "head→word"], lines)
+        sizes = [
+            max(cell_len(title) - 1, *(cell_len(cells[i]) for cells, _ in lines))
+            for i, title in enumerate(titles)
+        ]
+        width = console().width - sum(sizes) - _PADDING * (len(sizes) + 1)
+        print_table(
+            [*titles, "head→word"], [[*cells, _packed(arcs, width)] for cells, arcs in lines]
+        )
 
-    def _described(self, number: int, arcs: list[str]) -> str:
+    def _described(self, number: int, arcs: list[str]) -> list[str]:
         if number == 1:
-            return "  ".join(arcs)
+            return arcs
         changed = [arc for arc, first in zip(arcs, self._first, strict=True) if arc != first]
-        return f"instead {'  '.join(changed)}" if changed else "the same as tree 1"
+        return [f"instead {changed[0]}", *changed[1:]] if changed else ["the same as tree 1"]
+
+
+def _packed(pieces: list[str], width: int) -> str:
+    """Write pieces one after the other; a line never ends within one of them, if it fits."""
+    lines = [""]
+    for piece in pieces:
+        longer = f"{lines[-1]}  {piece}" if lines[-1] else piece
+        if cell_len(longer) <= width or not lines[-1]:
+            lines[-1] = longer
+        else:
+            lines.append(piece)
+    return "\n".join(lines)
 
 
 def _likeliest_heads(marginals: NDArray[np.float64], names: list[str]) -> Iterator[str]:

@@ -588,7 +588,9 @@ def make_work(
     if command not in OPTIONS:
         raise ArborandError(f"there is no command {command!r}: use {', '.join(OPTIONS)}")
     if minimum_risk and num_trees > 1:
-        raise ValueError(f"there is one tree of least risk, but {num_trees} trees were asked for")
+        raise ValueError(
+            f"there is only one minimum-risk tree, but {num_trees} trees were requested"
+        )
     if relations is not None:
         check_choice(relations, "relations", ("keep",))
     kept = {} if relations is None else {"relations": relations}

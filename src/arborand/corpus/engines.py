@@ -159,7 +159,7 @@ class _Worker:
             process, self._process = self._process, None
         status = None if process is None else _ended(process)
         if is_last:
-            reason = f"its process died {TRIES} times (exit status {status}): is there memory left?"
+            reason = f"its process died {TRIES} times (exit status {status}): out of memory?"
             self._news.put(record_failure(self._job, part, reason))
 
     def end(self) -> None:
@@ -202,7 +202,8 @@ def rank_and_world(
     if rank is None or world is None:
         names = ", ".join(f"{rank_name} and {world_name}" for rank_name, world_name in _RANKS)
         raise ArborandError(
-            f"nothing says which process of the array this is: give --rank and --world, or {names}"
+            "it is not known which process of the array this is: give --rank and --world, or "
+            f"{names}"
         )
     if not 0 <= rank < world:
         raise ArborandError(f"rank {rank} of {world}: expected one from 0 to {world - 1}")

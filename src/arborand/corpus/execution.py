@@ -79,7 +79,7 @@ class Execution:
     def __post_init__(self) -> None:
         for name, engine in (("rank", "array"), ("world", "array"), ("address", "ray")):
             if getattr(self, name) is not None and self.engine != engine:
-                raise ValueError(f"{name} goes with engine {engine}, not with {self.engine}")
+                raise ValueError(f"{name} needs engine {engine}, not {self.engine}")
         if self.restart and self.engine == "array":
             raise ValueError(
                 "restart does not go with engine array: each process would discard what the others "
@@ -337,7 +337,7 @@ def run_to_writer(
             )
             skipped = tally.skipped
             if skipped and len(skipped) == tally.num_sentences and work.command != "check":
-                reason = f"{skipped[0].reason} (and no other is usable)"
+                reason = f"{skipped[0].reason} (and no other sentence can be used)"
                 raise SentenceError(skipped[0].sent_id, skipped[0].number - 1, reason)
     except (ArborandError, OSError, MemoryError) as error:
         if isinstance(error, BrokenPipeError):

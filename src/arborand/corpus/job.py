@@ -434,7 +434,7 @@ def begin(output: str, identity: dict[str, Any], parts: Sequence[Part], *, resta
         others = [name for name in folder.sizes() if not is_temporary(name.rpartition("/")[2])]
         if others:
             raise OutputError(
-                f"{output} holds other things ({', '.join(map(repr, sorted(others)[:_NAMED]))}): "
+                f"{output} contains other files ({', '.join(map(repr, sorted(others)[:_NAMED]))}): "
                 "write to a new folder"
             )
     had_writers = False

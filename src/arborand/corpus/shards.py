@@ -138,7 +138,7 @@ def find_shards(
             if not (places[split(name)[0]] / split(name)[1]).is_relative_to(target)
         ]
         if not names:
-            raise OutputError(f"{output} holds all files that would be read: choose another output")
+            raise OutputError(f"{output} contains all the input files: choose another output")
     folder = open_folder(base)
     with ThreadPoolExecutor(_READERS) as readers:
         shards = list(readers.map(lambda name: _inspected(folder, name), names))

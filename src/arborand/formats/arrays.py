@@ -356,7 +356,7 @@ class ColumnWriter(Writer):
         self._spool = spool
         self._layout = layout
         self._provenance = as_json({"arborand": layout.name, **provenance})
-        self._strings = {"sent_ids": _Strings(spool)}
+        self._strings = {"sent_ids": _Strings(spool)} if layout.has_ids else {}
         if layout.name == "scores":
             self._strings["tokens"] = _Strings(spool)
         self._values = "scores" if layout.name == "scores" else layout.values
@@ -372,7 +372,8 @@ class ColumnWriter(Writer):
     def write(self, rows: Rows) -> None:
         """Take the next rows."""
         begun = int(rows.first_sample > 0)  # by earlier rows
-        self._strings["sent_ids"].add(rows.sent_ids[begun:])
+        if self._layout.has_ids:
+            self._strings["sent_ids"].add(rows.sent_ids[begun:])
         self._columns["lengths"].add(rows.lengths[begun:])
         if self._layout.numbering:
             numbers = self._columns[f"num_{self._layout.name}"]

@@ -183,7 +183,8 @@ class ParquetWriter(Writer):
         """Begin the file, when it is known whether there are labels."""
         arrow, layout = self._arrow, self._layout
         text, number = arrow.string(), arrow.from_numpy_dtype(layout.dtype)
-        types = {"sent_id": arrow.dictionary(arrow.int32(), text)}
+        ids = ["sent_id"] if layout.has_ids else []
+        types = dict.fromkeys(ids, arrow.dictionary(arrow.int32(), text))
         types[layout.numbering or "length"] = arrow.int32()
         column_type = text if layout.name == "findings" else arrow.float64()
         types |= dict.fromkeys(layout.columns, column_type)
@@ -213,8 +214,8 @@ class ParquetWriter(Writer):
             self._sink,
             self._schema,
             compression=codecs,
-            use_dictionary=["sent_id", *texts],
-            write_statistics=["sent_id"],  # by which readers skip row groups
+            use_dictionary=[*ids, *texts],
+            write_statistics=ids,  # by which readers skip row groups
             write_page_checksum=True,
             store_schema=False,  # readers should see strings, not Arrow's dictionaries
         )
@@ -249,10 +250,10 @@ class ParquetWriter(Writer):
         counts = np.concatenate(repeats)
         which = _array(arrow, np.repeat(np.arange(len(counts)), counts))
         numbers = [rows.samples() for rows in group] if layout.numbering else lengths
-        arrays = [
-            _strings(arrow, sent_ids).dictionary_encode().take(which),
-            _array(arrow, np.concatenate(numbers)),
-        ]
+        arrays = []
+        if layout.has_ids:
+            arrays.append(_strings(arrow, sent_ids).dictionary_encode().take(which))
+        arrays.append(_array(arrow, np.concatenate(numbers)))
         for name in layout.columns:
             column = np.concatenate([rows.columns[name] for rows in group])
             is_text = layout.name == "findings"
@@ -400,7 +401,7 @@ def output_format(path: str | None, chosen: str | None, layout: Layout) -> str:
     name = chosen or _ending(path or "")
     if name not in FORMATS:
         raise OutputError(
-            f"no format can be told from the name {path!r}: use --format with one of "
+            f"the format cannot be determined from the name {path!r}: use --format with one of "
             f"{', '.join(allowed)}, or end the name with / for a folder of parts"
         )
     if name not in allowed:

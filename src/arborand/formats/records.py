@@ -311,6 +311,8 @@ class Layout:
         The name of the number that counts a sentence's rows; empty if it has only one row.
     keeps_relations : bool
         Whether trees without labels keep the relations that a CoNLL-U file has for the same heads.
+    has_ids : bool
+        Whether sentences have ids, or only places.
     """
 
     name: str
@@ -320,6 +322,7 @@ class Layout:
     num_values: Counts = _no_values
     numbering: str = ""
     keeps_relations: bool = False
+    has_ids: bool = True
 
 
 TREES = Layout("trees", ("log_prob",), "heads", "i4", _words, "sample")

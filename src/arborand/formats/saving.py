@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from contextlib import suppress
+from dataclasses import replace
 from itertools import repeat
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -45,7 +46,7 @@ def write_scores(
         ``[head, dependent]``, one for each sentence.  They are written as they come, so a generator
         takes no more memory than a few sentences.  All float32, or wider.
     sent_ids : iterable of str, optional
-        By default, sentences are numbered from 1.
+        Without them, sentences are matched with those of a CoNLL-U file by their order.
     words : iterable of list of str, optional
         The n words of each sentence.
     labels : iterable of array_like of int, shape (n + 1, n + 1) each, optional
@@ -97,7 +98,7 @@ def write_scores(
                     )
                 _write_stack(file, rows)
             else:
-                _write_rows(file, name, rows, partial.parent)
+                _write_rows(file, name, rows, partial.parent, has_ids=sent_ids is not None)
         partial.replace(target)
     except OSError as error:
         raise OutputError(f"{target.name} cannot be written: {error.strerror or error}") from error
@@ -106,10 +107,12 @@ def write_scores(
             partial.unlink()
 
 
-def _write_rows(file: Any, name: str, portions: Iterator[Rows], spool: Path) -> None:
+def _write_rows(
+    file: Any, name: str, portions: Iterator[Rows], spool: Path, *, has_ids: bool
+) -> None:
     first = next(portions, None)
     dtype = np.dtype(np.float64) if first is None else first.values.dtype
-    layout = scores_layout(dtype)
+    layout = replace(scores_layout(dtype), has_ids=has_ids)
     writer = open_writer(
         file, name, layout, {"command": "arborand.formats.write_scores"}, spool=spool
     )

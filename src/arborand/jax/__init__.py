@@ -11,11 +11,13 @@ from arborand.jax.distributions import (
     SpanningTrees,
     TreeDistribution,
 )
+from arborand.jax.labelled import LabelledTrees
 
 __all__ = [
     "BestTrees",
     "DependencyTrees",
     "Draws",
+    "LabelledTrees",
     "ProjectiveDependencyTrees",
     "ProjectiveSpanningTrees",
     "SpanningTrees",

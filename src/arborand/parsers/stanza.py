@@ -207,8 +207,8 @@ def _stanza() -> Any:
     logging.getLogger("stanza").setLevel(logging.WARNING)
     if not stanza.__version__.startswith(tuple(f"{version}." for version in TESTED)):
         warnings.warn(
-            f"stanza {stanza.__version__} was not tested with arborand, but "
-            f"{', '.join(TESTED)} was: what does not fit is an error, but look at the trees",
+            f"arborand was tested with stanza {', '.join(TESTED)}, not with {stanza.__version__}: "
+            "scores that do not fit the parser's own trees are refused, but look at the results",
             UntestedVersionWarning,
             stacklevel=3,
         )

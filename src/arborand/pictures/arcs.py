@@ -235,7 +235,8 @@ def render(
     """Draw words and arcs as an SVG that needs no style sheet but what `style` has."""
     if right_to_left is None:
         right_to_left = is_right_to_left(tokens)
-    layout = Layout(slots(tokens), arcs, right_to_left=right_to_left)
+    rooms = slots(tokens)
+    layout = Layout(rooms, arcs, right_to_left=right_to_left)
     width, height = layout.width, layout.height(0 if entropies is None else 1)
     names = ["root", *tokens]
     # Labels are small enough already: they do not shrink with the rest.
@@ -247,7 +248,13 @@ def render(
         f'direction="ltr" style="--natural:{scale * width:.0f}px">'
         f'{style}<rect class="paper" width="100%" height="100%" fill="#fff"/><g>',
         *(
-            _word(layout, word, token, None if entropies is None else float(entropies[word]))
+            _word(
+                layout,
+                word,
+                token,
+                None if entropies is None else float(entropies[word]),
+                " nats" if round(rooms[word - 1]) >= NATS_ROOM else "",
+            )
             for word, token in enumerate(tokens, start=1)
         ),
         *(_arc(layout, arc, names) for arc in arcs),
@@ -321,7 +328,7 @@ def render_for_page(
     return Diagram(svg, round(width), round(height))
 
 
-def _word(layout: Layout, word: int, token: str, entropy: float | None) -> str:
+def _word(layout: Layout, word: int, token: str, entropy: float | None, unit: str) -> str:
     x, ground = layout.middles[word], layout.ground
     said = f"{word}: {token}"
     if entropy is not None:
@@ -333,7 +340,7 @@ def _word(layout: Layout, word: int, token: str, entropy: float | None) -> str:
             f'<rect class="heat" x="{x - half:.1f}" y="{ground + 4:.1f}" width="{2 * half:.1f}" '
             f'height="23" rx="4" fill="{AMBER}" fill-opacity="{heat(entropy):.2f}"/>'
             f'<text class="entropy" x="{x:.1f}" y="{ground + ROW_BASELINE:.1f}" '
-            f'text-anchor="middle" font-size="{ROW_SIZE}" fill="{GREY}">{entropy:.1f} nats</text>'
+            f'text-anchor="middle" font-size="{ROW_SIZE}" fill="{GREY}">{entropy:.1f}{unit}</text>'
         )
     direction = ' direction="rtl"' if layout.right_to_left else ""
     return (

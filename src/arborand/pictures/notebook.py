@@ -6,13 +6,17 @@ sheet, which notebooks that are not trusted drop.
 
 from __future__ import annotations
 
+import html
 import math
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from arborand.distributions import check_single_graph
 from arborand.pictures.arcs import head_entropy, render, select_arcs
 from arborand.pictures.markup import escape, percent, without_rounding
+from arborand.pictures.page import page
+from arborand.pictures.picture import Picture
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -24,8 +28,9 @@ if TYPE_CHECKING:
     from arborand.without_replacement import Draws
 
 # More would take too long to compute or to read.
-_MOST_WORDS_DRAWN = 40
+_MOST_WORDS_OF_TREES = 40
 _MOST_WORDS_COMPUTED = 300
+_MOST_WORDS_EXPLORED = 200
 _MOST_ROWS = 10
 
 _STYLE = """<style>
@@ -44,8 +49,64 @@ _STYLE = """<style>
 </style>"""
 
 
-def distribution_html(distribution: TreeDistribution) -> str:
+class Display:
+    """What a notebook shows of a distribution whose words are known.
+
+    Where scripts run, that is the page of ``arborand show``, in a frame of its own, in which heads
+    can be fixed and forbidden; elsewhere, as in notebooks that are not trusted, a picture.
+
+    Parameters
+    ----------
+    distribution : SpanningTrees, DependencyTrees or their projective kinds
+        Of one graph, not of a batch.
+    words : sequence of str, optional
+        The words, without the root; numbers by default.
+
+    Examples
+    --------
+    >>> from arborand import DependencyTrees
+    >>> d = DependencyTrees([[0, 1, 2], [0, 0, 3], [0, 4, 0]])
+    >>> "grow" in Display(d, ["Trees", "grow"])._repr_html_()
+    True
+    """
+
+    def __init__(self, distribution: TreeDistribution, words: Sequence[str] | None = None) -> None:
+        check_single_graph(distribution, "Display")
+        num_words = int(distribution.lengths)
+        if words is not None and len(words) != num_words:
+            raise ValueError(
+                f"words has {len(words)} words where the graph has {num_words}: give them without "
+                "the root"
+            )
+        self._distribution = distribution
+        self._words = [str(i + 1) for i in range(num_words)] if words is None else list(words)
+
+    def _repr_html_(self) -> str:
+        still = distribution_html(self._distribution, self._words)
+        if len(self._words) > _MOST_WORDS_EXPLORED:
+            return still
+        trees = self._distribution
+        picture = Picture(
+            trees,
+            self._words,
+            "sentence",
+            trees.sample_without_replacement(20, rng=0),
+            trees.arc_marginals(),
+        )
+        document = "".join(page([picture], title=repr(trees)))
+        # Frames and handlers are what a notebook drops that is not trusted: the picture then stays.
+        return (
+            f'<div class="arborand-display"><div>{still}</div><iframe hidden '
+            f'sandbox="allow-scripts allow-downloads" srcdoc="{html.escape(document)}" '
+            'style="width:100%;height:40em;border:0" title="The sentence, to explore" '
+            'onload="this.hidden=false;this.previousElementSibling.hidden=true"></iframe></div>'
+        )
+
+
+def distribution_html(distribution: TreeDistribution, words: Sequence[str] | None = None) -> str:
     """Describe a distribution: its arcs with their probabilities, log Z and entropy.
+
+    Words are numbers, unless they are given.
 
     Examples
     --------
@@ -67,13 +128,10 @@ def distribution_html(distribution: TreeDistribution) -> str:
             ("entropy", f"{entropy:.3f} nats"),
         ],
     )
-    if num_words > _MOST_WORDS_DRAWN:
-        return _fragment(title + facts)
     size = num_words + 1
     marginals = distribution.arc_marginals()[:size, :size]
-    numbers = [str(word) for word in range(1, size)]
     svg = render(
-        numbers,
+        words or [str(word) for word in range(1, size)],
         select_arcs(None, marginals),
         entropies=head_entropy(marginals),
         label="The arcs of the graph, with their probabilities",
@@ -144,7 +202,7 @@ def _distinct_trees(
 def _tree(heads: Sequence[int] | np.ndarray[tuple[int], np.dtype[np.int32]]) -> str:
     array = np.asarray(heads, dtype=np.intp)
     size = int(np.flatnonzero(array >= 0).max(initial=0)) + 1  # without padding
-    if size - 1 > _MOST_WORDS_DRAWN:
+    if size - 1 > _MOST_WORDS_OF_TREES:
         return f"<code>{escape(' '.join(map(str, array[1:12].tolist())))} …</code>"
     numbers = [str(word) for word in range(1, size)]
     arcs = select_arcs(array[:size], None)

@@ -11,11 +11,13 @@ from arborand.torch.distributions import (
     SpanningTrees,
     TreeDistribution,
 )
+from arborand.torch.labelled import LabelledTrees
 
 __all__ = [
     "BestTrees",
     "DependencyTrees",
     "Draws",
+    "LabelledTrees",
     "ProjectiveDependencyTrees",
     "ProjectiveSpanningTrees",
     "SpanningTrees",

@@ -97,7 +97,7 @@ def test_a_killed_job_shows_nothing_half_made(store, shards, tmp_path):
         found = without_times(objects(store, "corpus/killed"))
         assert all(expected[name] == data for name, data in found.items())
     done = subprocess.run(command, check=False, capture_output=True, text=True)
-    assert (done.returncode, "parts are there already" in done.stderr) == (0, True), done.stderr
+    assert (done.returncode, "parts already exist" in done.stderr) == (0, True), done.stderr
     assert without_times(objects(store, "corpus/killed")) == expected
 
 

@@ -33,6 +33,28 @@ def test_the_parser_learns_its_sentences(options, least_uas, capsys):
     assert "minimum risk" in training
 
 
+@pytest.mark.parametrize("objective", ["likelihood", "entropy", "risk", "partial"])
+def test_the_parser_learns_relations(objective, capsys, tmp_path):
+    path = tmp_path / "scores.npz"
+    options = ["--labels", "--objective", objective, "--epochs", "25", "--seed", "1"]
+    losses = train_parser.main([*options, "--save", str(path)])
+    assert losses[-1] < losses[0]
+    lines = capsys.readouterr().out.splitlines()
+    shares = {
+        name: float(line.split(name)[1].split("%")[0]) / 100
+        for name in ("UAS", "LAS")
+        for line in lines
+        if line.startswith("training") and name in line
+    }
+    assert shares["LAS"] <= shares["UAS"]
+    assert shares["LAS"] >= (0.4 if objective == "partial" else 0.85)
+    command = [sys.executable, "-m", "arborand", "evaluate", str(path)]
+    result = subprocess.run(
+        [*command, "--conllu", str(train_parser.CORPUS)], capture_output=True, text=True, check=True
+    )
+    assert "LAS" in result.stdout
+
+
 @pytest.mark.parametrize("name", ["scores.npz", "scores.v1"])
 def test_the_command_line_reads_the_scores_it_saves(name, tmp_path, capsys):
     path = tmp_path / f"{name.removesuffix('.npz')}.npz"
