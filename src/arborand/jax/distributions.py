@@ -12,16 +12,17 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import Array
 
 from arborand.arguments import (
     check_arcs,
     check_count,
-    check_order,
     check_workers,
     explain_arguments,
     list_arcs,
 )
 from arborand.errors import InvalidTreeError, InvalidWeightsError
+from arborand.fronts import FrontDistribution
 from arborand.jax import operations
 from arborand.jax.answers import BestTrees, Draws, as_pytree
 from arborand.jax.operations import front
@@ -37,7 +38,6 @@ from arborand.validation import DEPENDENT_HEAD, HEAD_DEPENDENT, ORIENTATIONS
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from jax import Array
     from jax.typing import ArrayLike
 
 # Whom a warning is for, counted from a public method as 1: its caller, behind explain_arguments.
@@ -45,19 +45,45 @@ _CALLER = 3
 
 
 @explain_arguments
-class TreeDistribution:
-    """What :class:`SpanningTrees` and :class:`DependencyTrees` have in common.
+class TreeDistribution(FrontDistribution[Array]):
+    """A distribution over trees: what all classes of this module have in common.
 
     A pytree, whose leaves are `log_weights` and, if given, `lengths`.
+
+    Parameters
+    ----------
+    log_weights : Array, shape ``(*batch_shape, m, m)``
+        ``log_weights[head, dependent]`` in float32, float64, bfloat16 or float16; -inf means no
+        arc.  Values are looked at when they are used: under ``jax.jit``, errors on them appear when
+        the compiled function runs.
+    lengths : Array of int, shape batch_shape, optional
+        The number of words of each graph of a padded batch.
+    orientation : {"head,dependent", "dependent,head"}
+        What the last two axes stand for.
+    workers : int
+        Threads that share the graphs of a batch.
+
+    Examples
+    --------
+    >>> d = DependencyTrees(jnp.zeros((4, 4)))
+    >>> f"{jnp.exp(d.log_partition()):.4f}"  # nine trees of three words
+    '9.0000'
+    >>> arc_length = jnp.abs(jnp.arange(4)[:, None] - jnp.arange(4.0))
+    >>> f"{d.expectation(arc_length):.4f}, {d.variance(arc_length):.4f}"
+    '4.6667, 0.8889'
+    >>> known = jnp.array([-1, 2, -1, -1])  # the head of word 1 is 2
+    >>> f"{jnp.exp(d.log_evidence(heads=known)):.4f}"
+    '0.3333'
+    >>> f"{jnp.exp(d.condition(heads=known).renyi_entropy(0)):.4f}"  # trees that are left
+    '3.0000'
     """
 
+    _front = front
     _kind: ClassVar[TreeKind]
     _arrays: ClassVar = ("log_weights", "_lengths")
     _static: ClassVar = ("workers",)
 
-    log_weights: Array
     workers: int
-    _lengths: Array | None
 
     def __init__(
         self,
@@ -100,11 +126,6 @@ class TreeDistribution:
         shape: tuple[int, ...] = self.log_weights.shape[:-2]
         return shape
 
-    def __len__(self) -> int:
-        if not self.batch_shape:
-            raise TypeError(f"a single graph has no length; {type(self).__name__} is not a batch")
-        return self.batch_shape[0]
-
     def __getitem__(self, index: Any) -> Self:
         """Take graphs out of a batch, with JAX's indexing of the batch axes."""
         if not self.batch_shape:
@@ -120,61 +141,6 @@ class TreeDistribution:
         return f"{type(self).__name__}({batch}{up_to}{words} word{'s' if words > 1 else ''})"
 
     # ---- what it knows
-
-    def log_partition(self) -> Array:
-        """Compute log Z, the logarithm of the summed weights of all trees.
-
-        Returns
-        -------
-        Array, in the shape of the batch
-            Its gradient is `arc_marginals`.
-
-        Examples
-        --------
-        >>> f"{jnp.exp(DependencyTrees(jnp.zeros((4, 4))).log_partition()):.4f}"  # nine trees
-        '9.0000'
-        """
-        return self._call("log_partition")
-
-    def arc_marginals(self) -> Array:
-        """Compute the probability of every arc: that a random tree contains it.
-
-        Returns
-        -------
-        Array, in the shape of `log_weights`
-            ``[head, dependent]``; 0 where there is no arc and in the padding.
-        """
-        return self._call("arc_marginals")
-
-    def root_marginals(self) -> Array:
-        """Compute the probability of every root arc: row 0 of `arc_marginals`."""
-        return self.arc_marginals()[..., 0, :]
-
-    def entropy(self) -> Array:
-        """Compute the Shannon entropy of the trees, in nats.
-
-        Examples
-        --------
-        >>> f"{SpanningTrees(jnp.zeros((3, 3))).entropy():.4f}"  # log 3
-        '1.0986'
-        """
-        return self._call("entropy")
-
-    def renyi_entropy(self, order: float) -> Array:
-        """Compute the Rényi entropy of the trees, in nats.
-
-        Parameters
-        ----------
-        order : float
-            Not negative, and no array.  0 gives the logarithm of the number of trees, 1 the
-            entropy, infinity minus the log-probability of the best tree.
-        """
-        order = check_order(order)
-        if order == 1:
-            return self.entropy()
-        if math.isinf(order):
-            return -self.log_prob(self.best_tree())
-        return front.renyi_entropy(*self._arguments, order)
 
     def log_prob(self, heads: ArrayLike) -> Array:
         """Compute the log-probability of trees.
@@ -234,148 +200,6 @@ class TreeDistribution:
     def cross_entropy(self, other: TreeDistribution) -> Array:
         """Compute the mean of minus the other distribution's log-probability, in nats."""
         return self.entropy() + self.kl_divergence(other)
-
-    def expectation(self, arc_values: ArrayLike) -> Array:
-        """Compute the mean of a sum over the tree's arcs, exactly.
-
-        Parameters
-        ----------
-        arc_values : Array, shape ``(*batch_shape, m, m)`` or ``(*batch_shape, m, m, ...)``
-            ``arc_values[head, dependent]``.  Where no tree has the arc, anything goes.
-
-        Returns
-        -------
-        Array, shape ``(*batch_shape, ...)``
-
-        Raises
-        ------
-        ValueError
-            If the value of an arc that trees have is NaN.
-
-        Examples
-        --------
-        >>> arc_length = jnp.abs(jnp.arange(3)[:, None] - jnp.arange(3.0))
-        >>> f"{SpanningTrees(jnp.zeros((3, 3))).expectation(arc_length):.4f}"
-        '2.6667'
-        """
-        values = self._check_values(arc_values, "arc_values")
-        marginals = self.arc_marginals()
-        num_axes = values.ndim - marginals.ndim
-        marginals = marginals.reshape(*marginals.shape, *[1] * num_axes)
-        # Not read where there is no arc: 0 times anything would spread NaN.
-        values = jnp.where(marginals > 0, values, 0.0)
-        values = front.checked(values, jnp.isnan(values), _not_a_number("arc_values", "nan"))
-        return (marginals * values).sum((-2 - num_axes, -1 - num_axes))
-
-    def variance(self, arc_values: ArrayLike) -> Array:
-        """Compute the variance of a sum over the tree's arcs, exactly.
-
-        Examples
-        --------
-        >>> num_root_arcs = jnp.zeros((4, 4)).at[0].set(1)
-        >>> float(SpanningTrees(jnp.zeros((4, 4))).variance(num_root_arcs).round(4))
-        0.375
-        """
-        return jnp.maximum(self.covariance(arc_values, arc_values), 0.0)
-
-    def covariance(self, arc_values: ArrayLike, other: ArrayLike) -> Array:
-        """Compute the covariance of two sums over the tree's arcs, exactly.
-
-        Parameters
-        ----------
-        arc_values, other : Array, shape ``(*batch_shape, m, m)`` or ``(*batch_shape, m, m, ...)``
-            ``[head, dependent]``, finite on every arc; other entries are not read.
-
-        Returns
-        -------
-        Array, shape ``(*batch_shape, ...)``
-
-        Raises
-        ------
-        ValueError
-            If the value of an arc that trees have is not finite.
-        """
-        # Relative to each word's most probable head, arcs of a nearly certain tree count 0: what is
-        # left of the sum is in proportion to the mass of the other trees.
-        marginals = jax.lax.stop_gradient(self.arc_marginals())
-        is_read, reference = marginals > 0, marginals.argmax(-2, keepdims=True)
-
-        def relative(given: ArrayLike, name: str) -> Array:
-            values = self._check_values(given, name)
-            trailing = tuple(range(marginals.ndim, values.ndim))
-            read, best = (jnp.expand_dims(a, trailing) for a in (is_read, reference))
-            values = jnp.where(read, values, 0.0)
-            message = _not_a_number(name, "not finite")
-            values = front.checked(values, ~jnp.isfinite(values), message)
-            values = values - jnp.take_along_axis(values, best, marginals.ndim - 2)
-            # Directions have their further axes in front of those of the arcs.
-            places = [axis - len(trailing) - 2 for axis in range(len(trailing))]
-            return jnp.moveaxis(jnp.where(read, values, 0.0), trailing, places)
-
-        first, second = relative(arc_values, "arc_values"), relative(other, "other")
-        if first.shape != second.shape:
-            raise ValueError("arc_values and other differ in shape: give them the same axes")
-        scores, *rest = self._arguments
-        return (first * front.arc_covariances(scores, second, *rest)).sum((-1, -2))
-
-    def arc_covariances(self, direction: ArrayLike) -> Array:
-        """Compute the covariance of every arc's indicator with a sum over the tree's arcs.
-
-        That is the derivative of all `arc_marginals` in a direction of the scores: the Hessian of
-        log Z times the direction.
-        """
-        scores, *rest = self._arguments
-        values = self._check_values(direction, "direction")
-        if values.ndim != scores.ndim:
-            raise ValueError(f"direction has shape {values.shape}: expected {scores.shape}")
-        return front.arc_covariances(scores, values, *rest)
-
-    def condition(
-        self,
-        *,
-        include: Iterable[tuple[int, int]] = (),
-        exclude: Iterable[tuple[int, int]] = (),
-        heads: ArrayLike | None = None,
-        allowed: ArrayLike | None = None,
-    ) -> Self:
-        """Make the distribution of the trees that contain some arcs and avoid others.
-
-        The arguments are those of ``arborand``'s `condition`; arcs in `include` and `exclude` are
-        plain integers.  Gradients flow to the scores that are left.
-
-        Raises
-        ------
-        NoTreeError
-            If no tree is left.
-
-        Examples
-        --------
-        >>> d = DependencyTrees(jnp.zeros((4, 4)))
-        >>> known = d.condition(heads=jnp.array([-1, 2, -1, -1]))
-        >>> f"{jnp.exp(known.log_partition() - d.log_partition()):.4f}"
-        '0.3333'
-        """
-        left = self._allowed(include, exclude, heads, allowed, needs_tree=True)
-        return self._like(jnp.where(left, self.log_weights, -jnp.inf), self._lengths)
-
-    def log_evidence(
-        self,
-        *,
-        include: Iterable[tuple[int, int]] = (),
-        exclude: Iterable[tuple[int, int]] = (),
-        heads: ArrayLike | None = None,
-        allowed: ArrayLike | None = None,
-    ) -> Array:
-        """Compute the log-probability of a condition: that a random tree meets it.
-
-        Returns
-        -------
-        Array, in the shape of the batch
-            -inf where no tree meets the condition, which adds nothing to any gradient.
-        """
-        left = self._allowed(include, exclude, heads, allowed, needs_tree=False)
-        scores, *rest = self._arguments
-        return front.log_evidence(scores, left, *rest)
 
     # ---- what it draws and finds
 
@@ -484,8 +308,16 @@ class TreeDistribution:
             scores = scores.astype(jnp.float32)
         return scores, self.lengths, int(self._kind), self.workers
 
-    def _call(self, name: str) -> Array:
-        return getattr(front, name)(*self._arguments)
+    def _ask(self, name: str, *arrays: Array, last: tuple[Any, ...] = ()) -> Array:
+        scores, *rest = self._arguments
+        return getattr(front, name)(scores, *arrays, *rest, *last)
+
+    def _covariances(self, values: Array) -> Array:
+        """Compute them for values with more axes in front, which directions have behind."""
+        num_axes, num_batch_axes = values.ndim - self.log_weights.ndim, len(self.batch_shape)
+        places = tuple(range(num_axes)), tuple(range(num_batch_axes, num_batch_axes + num_axes))
+        found = self._ask("arc_covariances", jnp.moveaxis(values, *places))
+        return jnp.moveaxis(found, *places[::-1])
 
     def _like(self, log_weights: Array, lengths: Array | None) -> Self:
         new = object.__new__(type(self))
@@ -499,13 +331,13 @@ class TreeDistribution:
         )
         return jnp.moveaxis(heads, -2, 0), num_found
 
-    def _check_values(self, given: ArrayLike, name: str) -> Array:
-        values = jnp.asarray(given)
-        shape = self.log_weights.shape
-        if values.shape[: len(shape)] != shape:
+    def _check_values(self, values: ArrayLike, name: str, *, trailing: bool = False) -> Array:
+        values, shape = jnp.asarray(values), self.log_weights.shape
+        if values.shape[: len(shape)] != shape or (values.ndim > len(shape) and not trailing):
             raise ValueError(
                 f"{name} has shape {values.shape}: expected {shape}, one row and one column for "
-                "each node, root included, with any number of axes behind"
+                "each node, root included"
+                + (", with any number of axes behind" if trailing else "")
             )
         return values.astype(self._arguments[0].dtype)
 
@@ -567,18 +399,7 @@ class TreeDistribution:
 class SpanningTrees(TreeDistribution):
     """The distribution of all spanning trees that hang from the root.
 
-    Parameters
-    ----------
-    log_weights : Array, shape ``(*batch_shape, m, m)``
-        ``log_weights[head, dependent]`` in float32, float64, bfloat16 or float16; -inf means no
-        arc.  Values are looked at when they are used: under ``jax.jit``, errors on them appear when
-        the compiled function runs.
-    lengths : Array of int, shape batch_shape, optional
-        The number of words of each graph of a padded batch.
-    orientation : {"head,dependent", "dependent,head"}
-        What the last two axes stand for.
-    workers : int
-        Threads that share the graphs of a batch.
+    Its parameters are those of :class:`TreeDistribution`.
 
     Examples
     --------
@@ -594,18 +415,7 @@ class SpanningTrees(TreeDistribution):
 class DependencyTrees(TreeDistribution):
     """The distribution of dependency trees: spanning trees with exactly one arc from the root.
 
-    Parameters
-    ----------
-    log_weights : Array, shape ``(*batch_shape, m, m)``
-        ``log_weights[head, dependent]`` in float32, float64, bfloat16 or float16; -inf means no
-        arc.  Values are looked at when they are used: under ``jax.jit``, errors on them appear when
-        the compiled function runs.
-    lengths : Array of int, shape batch_shape, optional
-        The number of words of each graph of a padded batch.
-    orientation : {"head,dependent", "dependent,head"}
-        What the last two axes stand for.
-    workers : int
-        Threads that share the graphs of a batch.
+    Its parameters are those of :class:`TreeDistribution`.
 
     Examples
     --------
@@ -685,7 +495,3 @@ def _check_lengths(lengths: ArrayLike, batch_shape: tuple[int, ...]) -> Array:
             "number of words for each graph"
         )
     return array.astype(jnp.int32)
-
-
-def _not_a_number(name: str, found: str) -> str:
-    return f"{name}{{}} is {found}, on an arc that trees have: give every such arc a number"

@@ -34,6 +34,15 @@ class _Front:
     """What the rules of the table need of JAX: these functions, and all operations (below)."""
 
     where = staticmethod(jnp.where)
+    moveaxis = staticmethod(jnp.moveaxis)
+    broadcast_shapes = staticmethod(jnp.broadcast_shapes)
+    broadcast_to = staticmethod(jnp.broadcast_to)
+    stop_gradient = staticmethod(jax.lax.stop_gradient)
+
+    @staticmethod
+    def has_arc(heads: Any) -> Any:
+        """Tell whether [head, dependent] is an arc of each tree."""
+        return heads[..., None, :] == jnp.arange(heads.shape[-1])[:, None]
 
     @staticmethod
     def is_arc(log_weights: Any, lengths: Any) -> Any:

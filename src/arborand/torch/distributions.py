@@ -19,11 +19,11 @@ from arborand.arguments import (
     check_arcs,
     check_choice,
     check_count,
-    check_order,
     check_workers,
     explain_arguments,
 )
 from arborand.errors import InvalidWeightsError
+from arborand.fronts import FrontDistribution
 from arborand.kinds import TreeKind
 from arborand.methods import WITH_REPLACEMENT, WITHOUT_REPLACEMENT, check_method
 from arborand.torch import operations
@@ -46,7 +46,6 @@ from arborand.without_replacement import sample_without_replacement
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from arborand.conditioning import Condition
     from arborand.validation import Graphs
 
 # The largest answer of `enumerate_support`, in trees.
@@ -77,7 +76,7 @@ class _Trees(constraints.Constraint):
 
 
 @explain_arguments
-class TreeDistribution(Distribution):
+class TreeDistribution(FrontDistribution[Tensor], Distribution):  # type: ignore[misc]
     """A distribution over trees: what all classes of this module have in common.
 
     Parameters
@@ -98,6 +97,24 @@ class TreeDistribution(Distribution):
     ------
     InvalidWeightsError, NoTreeError
         When a computation finds that the tensor is no graph, or has no tree.
+
+    Examples
+    --------
+    >>> scores = torch.zeros(4, 4, requires_grad=True)
+    >>> d = DependencyTrees(scores)
+    >>> round(d.log_partition().exp().item(), 4)  # nine trees of three words
+    9.0
+    >>> d.log_partition().backward()
+    >>> round(scores.grad[0].sum().item(), 4)  # one root arc in each tree
+    1.0
+    >>> arc_length = (torch.arange(4.0)[:, None] - torch.arange(4.0)).abs()
+    >>> round(d.expectation(arc_length).item(), 4), round(d.variance(arc_length).item(), 4)
+    (4.6667, 0.8889)
+    >>> known = torch.tensor([-1, 2, -1, -1])  # the head of word 1 is 2
+    >>> round(d.log_evidence(heads=known).exp().item(), 4)
+    0.3333
+    >>> round(d.condition(heads=known).renyi_entropy(0).exp().item(), 4)  # trees that are left
+    3.0
     """
 
     arg_constraints: ClassVar[dict[str, constraints.Constraint]] = {
@@ -106,10 +123,9 @@ class TreeDistribution(Distribution):
     has_enumerate_support = True
     has_rsample = False
 
+    _front = front
     _kind: ClassVar[TreeKind]
-    log_weights: Tensor
     workers: int
-    _lengths: Tensor | None
     _orientation: str
 
     def __init__(
@@ -161,11 +177,6 @@ class TreeDistribution(Distribution):
         Distribution.__init__(new, shape, self.event_shape, validate_args=False)
         return new
 
-    def __len__(self) -> int:
-        if not self.batch_shape:
-            raise TypeError(f"a single graph has no length; {type(self).__name__} is not a batch")
-        return self.batch_shape[0]
-
     def __getitem__(self, index: Any) -> Self:
         """Take graphs out of a batch, with torch's indexing of the batch axes.
 
@@ -191,69 +202,6 @@ class TreeDistribution(Distribution):
         return f"{type(self).__name__}({batch}{words})"
 
     # ---- what it knows
-
-    def log_partition(self) -> Tensor:
-        """Compute log Z, the logarithm of the summed weights of all trees.
-
-        Returns
-        -------
-        Tensor, in the shape of the batch
-            Its gradient is `arc_marginals`.
-
-        Examples
-        --------
-        >>> scores = torch.zeros(4, 4, requires_grad=True)
-        >>> log_z = DependencyTrees(scores).log_partition()
-        >>> round(log_z.exp().item(), 4)  # nine trees of three words
-        9.0
-        >>> log_z.backward()
-        >>> round(scores.grad[0].sum().item(), 4)  # one root arc in each tree
-        1.0
-        """
-        return self._ask("log_partition")
-
-    def arc_marginals(self) -> Tensor:
-        """Compute the probability of every arc: that a random tree contains it.
-
-        Returns
-        -------
-        Tensor, in the shape of `log_weights`
-            ``[head, dependent]``; 0 where there is no arc and in the padding.
-        """
-        return self._ask("arc_marginals")
-
-    def root_marginals(self) -> Tensor:
-        """Compute the probability of every root arc: row 0 of `arc_marginals`."""
-        return self.arc_marginals()[..., 0, :]
-
-    def entropy(self) -> Tensor:
-        """Compute the Shannon entropy of the trees, in nats.
-
-        Examples
-        --------
-        >>> round(SpanningTrees(torch.zeros(3, 3)).entropy().item(), 4)  # log 3
-        1.0986
-        """
-        return self._ask("entropy")
-
-    def renyi_entropy(self, order: float) -> Tensor:
-        """Compute the Renyi entropy of the trees, in nats, for an order from 0 to infinity.
-
-        At order 0 it is the logarithm of the number of trees, at order 1 the entropy, at order
-        infinity minus the log-probability of the best tree.
-
-        Examples
-        --------
-        >>> d = SpanningTrees(torch.zeros(3, 3))
-        >>> [round(d.renyi_entropy(order).item(), 4) for order in (0, 0.5, torch.inf)]
-        [1.0986, 1.0986, 1.0986]
-        """
-        order = check_order(order)
-        if order == 1.0:
-            return self.entropy()
-        if order >= inference.AS_GOOD_AS_INFINITE:
-            return -self.log_prob(self.best_tree())
-        return self._ask("renyi_entropy", last=(order,))
 
     def cross_entropy(self, other: TreeDistribution) -> Tensor:
         """Compute the mean of minus the other distribution's log-probability, in nats."""
@@ -293,57 +241,6 @@ class TreeDistribution(Distribution):
         heads = value.to(torch.int64, copy=True)
         return trees._ask("log_prob", heads)
 
-    def expectation(self, arc_values: Tensor) -> Tensor:
-        """Compute the mean of a sum over the tree's arcs, exactly.
-
-        Parameters
-        ----------
-        arc_values : Tensor, shape ``(*batch_shape, m, m)`` or ``(*batch_shape, m, m, ...)``
-            ``arc_values[head, dependent]``.  Where no tree has the arc, anything goes.
-
-        Returns
-        -------
-        Tensor, shape ``(*batch_shape, ...)``
-
-        Raises
-        ------
-        ValueError
-            If the value of an arc that trees have is NaN.
-
-        Examples
-        --------
-        >>> arc_length = (torch.arange(3.0)[:, None] - torch.arange(3.0)).abs()
-        >>> round(SpanningTrees(torch.zeros(3, 3)).expectation(arc_length).item(), 4)
-        2.6667
-        """
-        marginals = self.arc_marginals()
-        # Not read where there is no arc: 0 times anything would spread NaN.
-        values = self._read_values(arc_values, "arc_values", marginals > 0, torch.isnan)
-        return self._trailing_last((marginals * values).sum((-1, -2)))
-
-    def variance(self, arc_values: Tensor) -> Tensor:  # type: ignore[override]
-        """Compute the variance of a sum over the tree's arcs, exactly.
-
-        A method with an argument here, as in ``arborand``, and not torch's property.
-
-        Parameters
-        ----------
-        arc_values : Tensor, shape ``(*batch_shape, m, m)`` or ``(*batch_shape, m, m, ...)``
-            ``[head, dependent]``, finite on every arc that trees have.
-
-        Returns
-        -------
-        Tensor, shape ``(*batch_shape, ...)``
-
-        Examples
-        --------
-        >>> num_root_arcs = torch.zeros(4, 4)
-        >>> num_root_arcs[0] = 1
-        >>> round(SpanningTrees(torch.zeros(4, 4)).variance(num_root_arcs).item(), 4)
-        0.375
-        """
-        return self.covariance(arc_values, arc_values).clamp(min=0)
-
     @property
     def mean(self) -> Tensor:
         """Not defined: a tree is no number; `expectation` takes a function of it."""
@@ -356,113 +253,6 @@ class TreeDistribution(Distribution):
     def stddev(self) -> Tensor:
         """Not defined: a tree is no number; `variance` takes a function of it."""
         raise NotImplementedError("a tree has no standard deviation; see variance(arc_values)")
-
-    def covariance(self, arc_values: Tensor, other: Tensor) -> Tensor:
-        """Compute the covariance of two sums over the tree's arcs, exactly.
-
-        Parameters
-        ----------
-        arc_values, other : Tensor, shape ``(*batch_shape, m, m)`` or ``(*batch_shape, m, m, ...)``
-            ``[head, dependent]``, finite on every arc that trees have; other entries are not read.
-            Axes behind those of the arcs are broadcast.
-
-        Returns
-        -------
-        Tensor, shape ``(*batch_shape, ...)``
-
-        Raises
-        ------
-        ValueError
-            If the value of an arc that trees have is not finite.
-
-        Notes
-        -----
-        Costs one `arc_covariances` for each index of the axes behind.
-        """
-        # Relative to each word's most probable head, arcs of a nearly certain tree count 0: what is
-        # left of the sum is in proportion to the mass of the other trees.
-        with torch.no_grad():
-            marginals = self.arc_marginals()
-        is_read, reference = marginals > 0, marginals.argmax(-2, keepdim=True)
-
-        def relative(given: Tensor, name: str) -> Tensor:
-            values = self._read_values(given, name, is_read, _is_not_finite)
-            chosen = values.gather(-2, reference.expand(*values.shape[:-2], 1, values.shape[-1]))
-            return torch.where(is_read, values - chosen, 0.0)
-
-        first, second = relative(arc_values, "arc_values"), relative(other, "other")
-        try:
-            shape = torch.broadcast_shapes(first.shape, second.shape)
-        except RuntimeError:
-            raise ValueError(
-                f"other has shape {tuple(other.shape)}, whose axes behind those of the arcs do not "
-                f"fit arc_values of shape {tuple(arc_values.shape)}"
-            ) from None
-        # One graph for each index of the axes that stood behind.
-        covariances = self.expand(shape[:-2]).arc_covariances(second.expand(shape))
-        return self._trailing_last((first * covariances).sum((-1, -2)))
-
-    def arc_covariances(self, direction: Tensor) -> Tensor:
-        """Compute the covariance of every arc's indicator with a sum over the tree's arcs.
-
-        That is the derivative of all `arc_marginals` in a direction of the scores: the Hessian of
-        log Z times the direction.
-        """
-        return self._ask("arc_covariances", self._check_values(direction, "direction"))
-
-    @not_compiled
-    def condition(
-        self,
-        *,
-        include: Iterable[tuple[int, int]] = (),
-        exclude: Iterable[tuple[int, int]] = (),
-        heads: Tensor | None = None,
-        allowed: Tensor | None = None,
-    ) -> Self:
-        """Make the distribution of the trees that contain some arcs and avoid others.
-
-        The arguments are those of ``arborand``'s `condition`.  Gradients flow to the scores that
-        are left.
-
-        Examples
-        --------
-        The log-probability that the head of word 1 is 2, whatever the other heads:
-
-        >>> d = DependencyTrees(torch.zeros(4, 4))
-        >>> known = d.condition(heads=torch.tensor([-1, 2, -1, -1]))
-        >>> round((known.log_partition() - d.log_partition()).exp().item(), 4)
-        0.3333
-        """
-        graphs = self._graphs()
-        asked = self._asked(graphs, include, exclude, heads, allowed)
-        conditioning.condition(graphs, asked)  # or says what contradicts it
-        is_left = self._allowed(graphs, asked)
-        return self._like(torch.where(is_left, self.log_weights, -math.inf), self._lengths)
-
-    def log_evidence(
-        self,
-        *,
-        include: Iterable[tuple[int, int]] = (),
-        exclude: Iterable[tuple[int, int]] = (),
-        heads: Tensor | None = None,
-        allowed: Tensor | None = None,
-    ) -> Tensor:
-        """Compute the log-probability of a condition: that a random tree meets it.
-
-        The arguments are those of `condition`.
-
-        Returns
-        -------
-        Tensor, in the shape of the batch
-            -inf where no tree meets the condition, which then adds nothing to any gradient.
-
-        Examples
-        --------
-        >>> d = DependencyTrees(torch.zeros(4, 4))
-        >>> round(d.log_evidence(heads=torch.tensor([-1, 2, -1, -1])).exp().item(), 4)
-        0.3333
-        """
-        return self._ask("log_evidence", self._meeting(include, exclude, heads, allowed))
 
     def joint_probability(
         self, arcs: Iterable[tuple[int, int]], *, given: Iterable[tuple[int, int]] = ()
@@ -695,33 +485,32 @@ class TreeDistribution(Distribution):
             orientation=self._orientation,
         )
 
-    @staticmethod
-    def _asked(
-        graphs: Graphs,
+    @not_compiled
+    def _allowed(
+        self,
         include: Iterable[tuple[int, int]],
         exclude: Iterable[tuple[int, int]],
         heads: Tensor | None,
         allowed: Tensor | None,
-    ) -> Condition:
+        *,
+        needs_tree: bool,
+    ) -> Tensor:
+        """Mark the arcs that a condition allows, once its arguments have passed their gates."""
         for given, name in ((heads, "heads"), (allowed, "allowed")):
             if given is not None:
                 check_tensor(given, name)
-        return conditioning.check_condition(
-            graphs,
-            include,
-            exclude,
-            None if heads is None else to_array(heads),
-            None if allowed is None else to_array(allowed),
-        )
-
-    def _allowed(self, graphs: Graphs, asked: Condition) -> Tensor:
-        mask = conditioning.allowed_arcs(graphs, asked).reshape(self.log_weights.shape)
-        return to_tensor(mask, self.log_weights)
-
-    @not_compiled
-    def _meeting(self, *condition: Any) -> Tensor:
+        known = None if heads is None else to_array(heads)
+        mask = None if allowed is None else to_array(allowed)
         graphs = self._graphs()
-        return self._allowed(graphs, self._asked(graphs, *condition))
+        asked = conditioning.check_condition(graphs, include, exclude, known, mask)
+        if needs_tree:
+            conditioning.condition(graphs, asked)  # or says what contradicts it
+        left = conditioning.allowed_arcs(graphs, asked)
+        return to_tensor(left.reshape(self.log_weights.shape), self.log_weights)
+
+    def _covariances(self, values: Tensor) -> Tensor:
+        """Compute them for values with more axes in front: of one graph for each index there."""
+        return self.expand(values.shape[:-2]).arc_covariances(values)
 
     def _integers(self, array: Any) -> Tensor:
         return to_tensor(np.asarray(array), self.log_weights, torch.int64)
@@ -737,26 +526,6 @@ class TreeDistribution(Distribution):
                 + (", with any number of axes behind" if trailing else "")
             )
         return values.to(torch.promote_types(values.dtype, answer_dtype(self.log_weights.dtype)))
-
-    def _read_values(
-        self, given: Tensor, name: str, is_read: Tensor, is_wrong: Callable[[Tensor], Tensor]
-    ) -> Tensor:
-        """Let values of arcs through, with 0 where they are not read, and axes behind in front."""
-        values = self._check_values(given, name, trailing=True)
-        num_axes = values.dim() - is_read.dim()
-        behind, in_front = tuple(range(-num_axes, 0)), tuple(range(num_axes))
-        values = torch.where(is_read, values.movedim(behind, in_front), 0.0)
-        found = "nan" if is_wrong is torch.isnan else "not finite"
-        return front.checked(
-            values,
-            is_wrong(values).movedim(in_front, behind),  # for the index in what was given
-            f"{name}{{}} is {found}, on an arc that trees have: give every such arc a number",
-        )
-
-    def _trailing_last(self, answer: Tensor) -> Tensor:
-        """Put the axes in front of those of the batch behind them."""
-        num_axes = answer.dim() - len(self.batch_shape)
-        return answer.movedim(tuple(range(num_axes)), tuple(range(-num_axes, 0)))
 
 
 class SpanningTrees(TreeDistribution):

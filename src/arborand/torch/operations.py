@@ -360,6 +360,20 @@ class _TorchFront:
         return torch.where(condition, first, second)
 
     @staticmethod
+    def stop_gradient(tensor: Tensor) -> Tensor:
+        """Let no derivative pass."""
+        return tensor.detach()
+
+    @staticmethod
+    def has_arc(heads: Tensor) -> Tensor:
+        """Whether [head, dependent] is an arc of each tree."""
+        return heads[..., None, :] == torch.arange(heads.shape[-1], device=heads.device)[:, None]
+
+    moveaxis = staticmethod(torch.moveaxis)
+    broadcast_shapes = staticmethod(torch.broadcast_shapes)
+    broadcast_to = staticmethod(torch.broadcast_to)
+
+    @staticmethod
     def is_arc(log_weights: Tensor, lengths: Tensor | None) -> Tensor:
         """Where there are arcs: what the gate of the library finds, told by torch."""
         node = torch.arange(log_weights.shape[-1], device=log_weights.device)

@@ -1,7 +1,7 @@
 // The best projective tree, and all of them in order.
 //
-// The best tree: the best heads if they are a projective tree, else by a chart of losses in double,
-// where each choice must lead by more than what rounding can have done; else exactly.
+// The best tree: that of all trees if it is projective, else by a chart of losses in double, where
+// each choice must lead by more than what rounding can have done; else exactly.
 //
 // All trees in order: the trees not given yet are held as disjoint sets, "the first t choices are
 // these, and choice t is none of X".  To derive the best tree of a set passes by the best tree of
@@ -110,23 +110,16 @@ inline Status find_best_projective_exactly(const Graph& graph, Arena& arena,
 inline Status find_best_projective(const Graph& graph, Arena& arena, const Interrupt& interrupt,
                                    double caution, std::int32_t* heads, BestCounts& counts) {
     const Index n = graph.num_words;
+    Graph wide = graph;
+    wide.kind = graph.has_single_root() ? TreeKind::dependency : TreeKind::spanning;
+    const Status status = BestTreeSearch(wide, arena, interrupt, counts).best(caution, heads);
+    if (status != Status::ok) return status;
     if (!arena.reserve(BestHeads::workspace(n) + Arena::rounded<std::int32_t>(2 * (n + 1)) +
                        ScoreChart<Loss>::workspace(n))) {
         return Status::no_memory;
     }
+    if (is_projective(heads, n, arena.take<std::int32_t>(2 * (n + 1)))) return Status::ok;
     const BestHeads best(graph, arena);
-    Index num_roots = 0;
-    heads[0] = -1;
-    for (Index word = 1; word <= n; ++word) {
-        if (best.head[word] < 0) return Status::no_tree;
-        heads[word] = best.head[word];
-        num_roots += heads[word] == 0;
-    }
-    std::int32_t* room = arena.take<std::int32_t>(2 * (n + 1));
-    if ((num_roots == 1 || !graph.has_single_root()) && is_projective(heads, n, room)) {
-        ++counts.greedy;
-        return Status::ok;
-    }
     if (caution < HUGE_VAL) {
         const ScoreChart<Loss> chart(graph, arena, interrupt, [&](Index head, Index word) {
             const double score = graph.score(head, word);

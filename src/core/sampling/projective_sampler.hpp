@@ -101,7 +101,7 @@ inline Status ProjectiveSampler::prepare(const Graph& graph, const DrawRule& rul
     if (!is_positive(walks.partition) || walks.budget == 0) return Status::ok;
     // What a draw of the wider kind costs, in draws from the chart: popping is quick, walks are
     // not.
-    const double least_share = walks.pops() ? 1.0 / 16 : 1.0 / 2;
+    const double least_share = walks.pops() ? 0.3 : 0.5;
     sampler.tries_walks = to_double(chart.partition / walks.partition) > least_share;
     return Status::ok;
 }

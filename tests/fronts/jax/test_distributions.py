@@ -289,7 +289,11 @@ MISTAKES = [
     (lambda: PAIR.kl_divergence(PAIR[0]), ValueError, r"have shape \(6, 6\): expected \(3, 6, 6"),
     (lambda: PAIR.kl_divergence(SCORES), TypeError, "distribution of arborand.jax, not ndarray"),
     (lambda: PAIR.expectation(VALUES[0]), ValueError, r"arc_values has shape \(6, 6\): expected"),
-    (lambda: PAIR.covariance(VALUES, VALUES[..., None]), ValueError, "differ in shape"),
+    (
+        lambda: PAIR.covariance(*(jnp.stack([VALUES] * n, -1) for n in (2, 3))),
+        ValueError,
+        "other has shape .* whose axes behind those of the arcs do not fit",
+    ),
     (lambda: PAIR.arc_covariances(VALUES[..., None]), ValueError, "direction has shape"),
     (lambda: PAIR.condition(allowed=VALUES), ValueError, "expected bool of shape"),
     (lambda: PAIR.condition(heads=HEADS[0]), InvalidTreeError, "expected integers of shape"),

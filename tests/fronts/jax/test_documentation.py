@@ -12,6 +12,7 @@ import jax.numpy as jnp
 import pytest
 
 import arborand.jax
+from arborand.fronts import FrontDistribution
 from arborand.jax import TreeDistribution, estimators
 
 ROOT = Path(__file__).parents[3]
@@ -36,7 +37,10 @@ def test_every_public_name_is_in_the_reference(name):
     assert f"`{name}" in REFERENCE
 
 
-@pytest.mark.parametrize("name", [name for name in vars(TreeDistribution) if name[0] != "_"])
+METHODS = {**vars(TreeDistribution), **vars(FrontDistribution)}
+
+
+@pytest.mark.parametrize("name", sorted(name for name in METHODS if name[0] != "_"))
 def test_every_method_is_in_the_reference(name):
     assert f"`{name}" in REFERENCE
 

@@ -14,7 +14,14 @@ from torch.distributions import Categorical, Independent, MixtureSameFamily, kl_
 
 import arborand
 from arborand import InvalidTreeError, InvalidWeightsError, NoTreeError
-from arborand.torch import DependencyTrees, SpanningTrees, arc_indicators, distributions
+from arborand.fronts import FrontDistribution
+from arborand.torch import (
+    DependencyTrees,
+    SpanningTrees,
+    TreeDistribution,
+    arc_indicators,
+    distributions,
+)
 from arborand.torch.conversion import draw_key, key_words
 from tests.fronts.torch.enumerated import KINDS, Enumerated
 
@@ -98,7 +105,12 @@ def test_divergences_are_those_of_numpy(kind):
 
 
 def test_every_public_name_of_the_torch_class_means_what_it_means_in_numpy():
-    ours = {name for name in vars(DependencyTrees.__mro__[1]) if not name.startswith("_")}
+    ours = {
+        name
+        for one in (TreeDistribution, FrontDistribution)
+        for name in vars(one)
+        if not name.startswith("_")
+    }
     of_torch = {
         "arg_constraints",
         "enumerate_support",

@@ -11,6 +11,7 @@ import pytest
 import torch
 
 import arborand.torch
+from arborand.fronts import FrontDistribution
 from arborand.torch import TreeDistribution, estimators
 
 ROOT = Path(__file__).parents[3]
@@ -35,7 +36,10 @@ def test_every_public_name_is_in_the_reference(name):
     assert f"`{name}" in REFERENCE
 
 
-@pytest.mark.parametrize("name", [name for name in vars(TreeDistribution) if name[0] != "_"])
+METHODS = {**vars(TreeDistribution), **vars(FrontDistribution)}
+
+
+@pytest.mark.parametrize("name", sorted(name for name in METHODS if name[0] != "_"))
 def test_every_method_is_in_the_reference(name):
     assert f"`{name}" in REFERENCE
 
