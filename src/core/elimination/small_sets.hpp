@@ -19,7 +19,7 @@ constexpr Index small_set_columns = largest_small_set + num_root_columns;
 template <class Number>
 constexpr Index choices_at_once = 1;
 template <>
-constexpr Index choices_at_once<FourDoubles> = vector_length;
+inline constexpr Index choices_at_once<FourDoubles> = vector_length;
 
 // A node, and what is known of it when all the others of a small set are censored.
 template <class Scalar>

@@ -87,7 +87,7 @@ using Result = typename ResultOf<Scalar>::Type;
 template <class Scalar>
 constexpr Index num_graphs = 1;
 template <>
-constexpr Index num_graphs<OfFourGraphs> = graphs_at_once;
+inline constexpr Index num_graphs<OfFourGraphs> = graphs_at_once;
 
 // The result that belongs to graph g.
 inline double& of_graph(double& x, Index) { return x; }
