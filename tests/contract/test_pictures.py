@@ -161,18 +161,20 @@ def test_what_another_tree_has_not_is_told_apart_without_colour_too():
     assert dashed == ["2-3"]
 
 
-def test_uncertain_words_are_marked_with_the_entropy_of_their_head():
+@pytest.mark.parametrize(("letters", "unit"), [(1, ""), (8, " nats")])
+def test_uncertain_words_are_marked_with_the_entropy_of_their_head(letters, unit):
+    """With its unit, unless the words are too narrow: their marks would run together."""
     marginals = DependencyTrees(scores(7, spread=9.0)).arc_marginals()
     entropies = scipy.stats.entropy(marginals[:, 1:])
     assert entropies.min() < 0.2 < entropies.max()
-    svg = arc_diagram(list("abcdefg"), marginals=marginals)
+    svg = arc_diagram([letters * letter for letter in "abcdefg"], marginals=marginals)
     marked = {}
     for group in ElementTree.fromstring(svg).iter(f"{SVG}g"):
         if group.get("class") == "word":
             texts = {t.get("class"): t.text for t in group.findall(f"{SVG}text")}
             assert (group.find(f"{SVG}rect") is not None) == ("entropy" in texts)
             marked[int(group.get("data-word"))] = texts.get("entropy")
-    expected = {j + 1: f"{e:.1f} nats" if e >= 0.2 else None for j, e in enumerate(entropies)}
+    expected = {j + 1: f"{e:.1f}{unit}" if e >= 0.2 else None for j, e in enumerate(entropies)}
     assert marked == expected
 
 
