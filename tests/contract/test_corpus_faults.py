@@ -600,7 +600,7 @@ def test_a_part_that_is_lost_makes_a_job_incomplete(job, tmp_path, monkeypatch, 
     shown = call(monkeypatch, capsysbinary, "status", tmp_path / "out")
     assert shown.status == 1
     assert " parts      3 of 4 " in shown.out.decode()
-    assert "not complete: rerun the command" in shown.out.decode()
+    assert "not complete: rerun the original command to resume" in shown.out.decode()
     assert again().status == 0
     assert call(monkeypatch, capsysbinary, "status", tmp_path / "out").status == 0
     assert content(tmp_path / "out") == content(tmp_path / "whole")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -98,6 +99,7 @@ class GraphDrawing:
         for angle, half in zip(angles, halves[1:], strict=True):
             x = self._middle[0] + radius * math.cos(angle)
             self._places.append(Place(x, self._middle[1] - radius * math.sin(angle), half))
+        self._curve = functools.cache(self._find_curve)  # pictures of one graph share most arrows
 
     def svg(
         self, lines: Iterable[Line], *, label: str, filled: Iterable[int] = (), current: int = -1
@@ -120,16 +122,20 @@ class GraphDrawing:
         parts += self._labels(lines, curves)
         return "".join(parts)
 
-    def _curve(self, begin: int, end: int, *, straight: bool) -> tuple[Point, Point, Point]:
+    def _find_curve(self, begin: int, end: int, *, straight: bool) -> tuple[Point, Point, Point]:
         """Return the three points of a quadratic curve between the rims of two nodes."""
         first, last = self._places[begin], self._places[end]
         bend = 0.0 if straight or 0 in (begin, end) else self._bend(first, last)
         others = [place for k, place in enumerate(self._places) if k not in (begin, end)]
         # An arrow that passes behind a node would read as two.
-        tries = [_bent(first, last, bend + more) for more in _MORE_BENDS]
-        clear = [_clearance(whole, others) for whole in tries]
-        best = next((k for k, room in enumerate(clear) if room >= _GAP), clear.index(max(clear)))
-        whole = tries[best]
+        most = -math.inf
+        for more in _MORE_BENDS:
+            attempt = _bent(first, last, bend + more)
+            clearance = _clearance(attempt, others)
+            if clearance > most:
+                most, whole = clearance, attempt
+            if clearance >= _GAP:
+                break
         t0 = _rim(whole, first, 0.0, 0.5, gap=2.0)
         t1 = _rim(whole, last, 1.0, 0.5, gap=3.0)
         return _part(whole, t0, t1)
