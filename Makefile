@@ -66,10 +66,11 @@ test-long: $(VENV)/installed $(VENV)/tested build/core_parts/built
 
 # What is missing here is an error, not a skip.
 test-fronts: $(VENV)/installed $(VENV)/tested $(VENV)/fronted
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --ignore=tests/fronts/jax tests/fronts docs/torch.md docs/training.md
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --ignore=tests/fronts/jax --ignore=tests/fronts/test_labelled.py tests/fronts \
+	  docs/torch.md docs/training.md
 	# In processes of their own: JAX minds if others fork in the one it is in.  Compiled functions
 	# reach the core by XLA's interface, and by calls back to Python: both pass the same tests.
-	$(BIN)/python -m pytest tests/fronts/jax docs/jax.md
+	$(BIN)/python -m pytest tests/fronts/jax tests/fronts/test_labelled.py docs/jax.md
 	ARBORAND_JAX_ROUTE=callback $(BIN)/python -m pytest tests/fronts/jax
 
 # The same build with the oldest JAX that is supported, in an environment of its own.

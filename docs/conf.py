@@ -203,6 +203,8 @@ CONTENTS = {
             "/benchmarks/results/torch_front",
             "/benchmarks/results/page",
             "/benchmarks/results/sparse",
+            "/benchmarks/results/projective",
+            "/benchmarks/results/labelled",
             "/benchmarks/sparse_scale",
         ]
     },

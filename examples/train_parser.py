@@ -193,7 +193,12 @@ def attachment_scores(parser: Parser, sentences: Sequence[Sentence]) -> list[tup
         batch = parser.batch(sentences)
         labelled = parser(batch)
         is_word, names = batch.heads >= 0, [*parser.relations, ""]
-        gold = [name for sentence in sentences for name in sentence.relations]
+        gold = [
+            name
+            for sentence in sentences
+            for head, name in zip(sentence.heads[1:], sentence.relations, strict=True)
+            if head >= 0
+        ]
         scores = []
         for heads, labels in (labelled.best_tree(), labelled.minimum_risk_tree()):
             is_right = (heads == batch.heads)[is_word]

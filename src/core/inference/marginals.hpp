@@ -132,7 +132,9 @@ struct SpanningRootMarginals {
         void visit(Index j, const LeafView<Scalar>& leaf) {
             Result<Scalar> chance = to_double(leaf.root_weight / leaf.escape);
             for (Index g = 0; g < num_graphs<Scalar>; ++g) {
-                marginals[g][j + 1] = of_graph(chance, g);
+                // A chart's sum over all trees is rounded in another order than that over a part.
+                const double share = of_graph(chance, g);
+                marginals[g][j + 1] = share < 1.0 ? share : 1.0;
             }
             // From j the walk leaves for good with chance escape / (weight of all steps).
             Scalar steps = leaf.root_weight;
