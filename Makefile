@@ -70,8 +70,8 @@ test-fronts: $(VENV)/installed $(VENV)/tested $(VENV)/fronted
 	  docs/torch.md docs/training.md
 	# In processes of their own: JAX minds if others fork in the one it is in.  Compiled functions
 	# reach the core by XLA's interface, and by calls back to Python: both pass the same tests.
-	$(BIN)/python -m pytest tests/fronts/jax docs/jax.md
-	$(BIN)/python -m pytest tests/fronts/test_labelled.py
+	$(BIN)/python -m pytest tests/fronts/jax tests/fronts/test_labelled.py
+	$(BIN)/python -m pytest docs/jax.md
 	ARBORAND_JAX_ROUTE=callback $(BIN)/python -m pytest tests/fronts/jax
 
 # The same build with the oldest JAX that is supported, in an environment of its own.
