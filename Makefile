@@ -55,7 +55,7 @@ run: $(VENV)/installed $(VENV)/command
 	@echo "    $(BIN)/arborand sample examples/corpus/sentences.npz -k 3 --without-replacement --seed 1 --conllu examples/corpus/sentences.conllu"
 
 # One process per processor; conftest.py says what they share.
-PYTEST := $(BIN)/python -m pytest --numprocesses auto --ignore=tests/fronts --ignore=docs/jax.md --ignore=docs/torch.md --ignore=docs/training.md
+PYTEST := $(BIN)/python -m pytest --numprocesses auto --ignore=tests/fronts $(addprefix --ignore=docs/,api/jax.md api/torch.md jax.md torch.md training.md)
 
 test: $(VENV)/installed $(VENV)/tested build/core_parts/built
 	$(PYTEST) -m "not slow" $(TESTS)
@@ -67,11 +67,11 @@ test-long: $(VENV)/installed $(VENV)/tested build/core_parts/built
 # What is missing here is an error, not a skip.
 test-fronts: $(VENV)/installed $(VENV)/tested $(VENV)/fronted
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --ignore=tests/fronts/jax --ignore=tests/fronts/test_labelled.py tests/fronts \
-	  docs/torch.md docs/training.md
+	  docs/api/torch.md docs/torch.md docs/training.md
 	# In processes of their own: JAX minds if others fork in the one it is in.  Compiled functions
 	# reach the core by XLA's interface, and by calls back to Python: both pass the same tests.
 	$(BIN)/python -m pytest tests/fronts/jax tests/fronts/test_labelled.py
-	$(BIN)/python -m pytest docs/jax.md
+	$(BIN)/python -m pytest docs/api/jax.md docs/jax.md
 	ARBORAND_JAX_ROUTE=callback $(BIN)/python -m pytest tests/fronts/jax
 
 # The same build with the oldest JAX that is supported, in an environment of its own.

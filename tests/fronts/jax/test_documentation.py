@@ -2,6 +2,7 @@
 
 import doctest
 import importlib
+import inspect
 import pkgutil
 import subprocess
 import sys
@@ -37,12 +38,15 @@ def test_every_public_name_is_in_the_reference(name):
     assert f"`{name}" in REFERENCE
 
 
+EXAMPLES = "\n".join(line for line in REFERENCE.splitlines() if line.startswith(">>> "))
 METHODS = {**vars(TreeDistribution), **vars(FrontDistribution)}
 
 
 @pytest.mark.parametrize("name", sorted(name for name in METHODS if name[0] != "_"))
 def test_every_method_is_in_the_reference(name):
     assert f"`{name}" in REFERENCE
+    if inspect.isfunction(METHODS[name]):
+        assert f".{name}(" in EXAMPLES
 
 
 @pytest.mark.parametrize(
