@@ -1,8 +1,8 @@
 """Draw dependency trees of a few sentences, with and without replacement: ``make run``.
 
-Prints, for each sentence, the law that the trees come from, how often 10,000 draws gave each tree
-beside how often they should, and distinct trees with the probability they cover; then writes a page
-of pictures of the whole bundled corpus.
+For each sentence, prints the distribution of its trees, how often each tree is among 10,000 draws
+and how often it should be, and distinct trees with the probability that they cover.  Then writes a
+page of pictures of the whole bundled corpus.
 """
 
 from __future__ import annotations

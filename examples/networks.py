@@ -1,10 +1,10 @@
-"""Three things that networks are asked, answered by their spanning trees, with a figure each.
+"""Three questions about networks that their spanning trees answer, each with a figure.
 
 1. Which ties hold a network together?  The probability that an edge is in a uniform spanning tree
-   is its effective resistance: 1 for a bridge, little for one of many ways.
+   is its effective resistance: 1 for a bridge, close to 0 if there are many detours.
 2. Which edges can be left out?  Edges drawn in proportion to these probabilities (their leverage
    scores) and reweighted keep the Laplacian, and with it all cuts and resistances, approximately.
-3. What do fair maps look like?  A ReCom chain of GerryChain, with uniform trees of arborand.
+3. What do ordinary maps look like?  A ReCom chain of GerryChain, with uniform spanning trees.
 
 Run with: python examples/networks.py FOLDER (needs networkx, gerrychain and matplotlib)
 """

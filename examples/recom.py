@@ -2,9 +2,10 @@
 
 GerryChain merges two districts, draws a spanning tree of their precincts and cuts it into halves of
 equal population.  Its default tree is a minimum spanning tree of random weights, which is quick but
-not uniform; its `uniform_spanning_tree` is uniform but walks in Python.  Here arborand walks.
+not uniform; its `uniform_spanning_tree` is uniform but slow, because it walks in Python.  Here,
+arborand draws the trees.
 
-Needs: pip install '.[networkx]' gerrychain (in the folder of the repository)
+Needs: pip install '.[networkx]' gerrychain (in the repository's folder)
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 arborand score corpus.conllu -o scores.npz --parser scores_from_supar:scores --model MODEL
 
-A hook of torch keeps what the network returns while supar predicts.  supar sorts sentences by
-length into buckets, which tell whose scores they are.
+A torch hook records what the network returns while supar predicts.  supar sorts sentences by length
+into buckets, which tell which sentence the scores belong to.
 """
 
 from __future__ import annotations

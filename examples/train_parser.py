@@ -1,16 +1,16 @@
 """Train a small dependency parser with arborand.torch: ``python examples/train_parser.py``.
 
-A biaffine parser over a bidirectional LSTM learns to score arcs from any CoNLL-U file.  What it
-minimises is one line for each objective (see `loss_of`):
+A biaffine parser over a bidirectional LSTM learns to score arcs from any CoNLL-U file.  Each
+objective is one line of code (see `loss_of`):
 
     likelihood   minus the log-probability of the annotated tree
-    entropy      the same, less a reward for staying uncertain
+    entropy      the same, minus a reward for staying uncertain
     risk         the expected number of wrong heads, exactly, or from distinct draws (--num-draws)
-    partial      minus the log-probability of the heads that are known: some are hidden
+    partial      minus the log-probability of the known heads; some heads are hidden
 
-With --labels it learns to score relations, too, and the same objectives are of labelled trees.
+With --labels, it also learns to score relations, and the objectives are those of labelled trees.
 
-Part of the sentences is held out, for the end.  --save writes scores, as for ``arborand show``.
+Some sentences are held out for testing.  --save writes the scores of all, for ``arborand show``.
 """
 
 from __future__ import annotations

@@ -1,13 +1,13 @@
 """Train a small dependency parser with arborand.jax: ``python examples/train_parser_jax.py``.
 
 A biaffine parser over words and their neighbours learns to score arcs from any CoNLL-U file.  The
-whole step is one compiled function: scores, loss, gradient and Adam.  What it minimises:
+whole step is one compiled function: scores, loss, gradient and Adam.  The objectives:
 
     likelihood   minus the log-probability of the annotated tree
-    entropy      the same, less a reward for staying uncertain
-    risk         the expected number of wrong heads, from distinct draws, as REINFORCE does
+    entropy      the same, minus a reward for staying uncertain
+    risk         the expected number of wrong heads, estimated from distinct draws (REINFORCE)
 
-Part of the sentences is held out, for the end.
+Some sentences are held out for testing.
 """
 
 from __future__ import annotations

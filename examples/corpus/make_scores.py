@@ -1,8 +1,8 @@
 """Make the scores of the example corpus from its trees: ``python make_scores.py``.
 
-A stand-in for a parser's output.  The score of an arc is what a parser could have learnt about it:
+A stand-in for a parser's output.  The score of an arc depends on what a parser could have learnt:
 the two parts of speech, the distance, the annotated head and, where a sentence can be read in two
-ways, the other head (``AltHead`` in the last column of the CoNLL-U file), each a little blurred.
+ways, the other head (``AltHead`` in the last column of the CoNLL-U file), each with some noise.
 The numbers come from a fixed seed, so the file is the same each time.
 
 sentences.npz and choices.npz hold ``lengths`` (words per sentence), ``scores`` (log-weights, the
