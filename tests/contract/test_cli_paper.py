@@ -65,7 +65,7 @@ def test_experiment_writes_its_files_and_prints_its_report(tiny, arborand, tmp_p
     text = result.out.decode()
     report = (out / "experiment.txt").read_text()
     assert text.startswith(report)
-    assert "What was measured." in report
+    assert "What to expect." in report
     assert {line for line in text.splitlines() if line.startswith("written: ")} == {
         f"written: {out / name}" for name in RESULTS
     }

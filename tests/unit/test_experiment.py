@@ -23,7 +23,6 @@ def test_slope_is_the_exponent_of_a_power_law():
 def test_last_slope_looks_at_the_larger_half():
     curve = experiment.Curve("bent", np.array([1.0, 2.0, 4.0, 8.0]), np.array([1, 1, 1, 8.0]))
     assert curve.last_slope == pytest.approx(3, rel=1e-12)
-    assert curve.last_range == "4 to 8"
     assert curve.slope < 2
 
 
@@ -57,48 +56,22 @@ def test_graphs_depend_on_the_seed_and_not_on_the_clock(monkeypatch):
         np.testing.assert_array_equal(one, other)
 
 
-def words_of(colbourn):
-    """Give every method of the words' part a curve: the reference's colbourn as told, else N."""
-    sizes = np.array([5.0, 10.0, 20.0, 40.0, 80.0])
-    names = ["reference colbourn", "reference wilson_rc"]
-    names += [f"core {method}" for method in experiment.CORE_METHODS]
-    return [
-        experiment.Curve(name, sizes, 1e-6 * (colbourn if name == names[0] else sizes))
-        for name in names
-    ]
-
-
+SIZES = np.array([5.0, 10.0, 20.0, 40.0, 80.0])
+WORDS = [
+    experiment.Curve(name, SIZES, 1e-6 * SIZES) for name in ("reference colbourn", "core wilson")
+]
 TREES = [
     experiment.Curve("reference swor", np.array([1.0, 10.0, 100.0]), np.array([4e-3, 1e-3, 3e-3])),
     experiment.Curve("core partition", np.array([1.0, 10.0, 1000.0]), np.array([4e-5, 2e-5, 1e-5])),
 ]
 
 
-@pytest.mark.parametrize(
-    ("seconds", "sentence", "conclusion"),
-    [
-        ([1, 1, 1, 2, 8], "colbourn rises from", "the matrix work takes over"),
-        ([1, 8, 64, 128, 256], "colbourn falls from", "tells nothing about the bound"),
-        ([1, 2, 4, 8, 16], "colbourn is 1.00 over all", "tells nothing about the bound"),
-        ([1, 8, 64, 512, 4096], "colbourn is 3.00 over all", "near the bound's 3"),
-    ],
-)
-def test_what_is_said_of_the_exponents_is_what_was_measured(seconds, sentence, conclusion):
-    text = " ".join(experiment.report(words_of(np.array(seconds, dtype=float)), TREES).split())
-    assert f"the exponent of {sentence}" in text
-    assert conclusion in text
-    assert f"draws {seconds[-1] / 80:.3g} times as fast as plain NumPy by colbourn" in text
-
-
 def test_trees_without_replacement_get_times_and_the_exponent_of_the_larger_half():
-    report = experiment.report(words_of(np.array([1.0, 2, 4, 8, 16])), TREES)
+    report = experiment.report(WORDS, TREES)
     rows = {line[2:32].rstrip(): line[32:].split() for line in report.splitlines()}
     # Three times as much at ten times the trees; half as much at a hundred times.
     assert rows["reference swor"] == ["4000.0", "1000.0", "3000.0", f"{np.log10(3):.2f}"]
     assert rows["core partition"] == ["40.0", "20.0", "10.0", f"{np.log10(0.5) / 2:.2f}"]
-    text = " ".join(report.split())
-    assert "reference swor, 3.0 times as much at K = 100 as at K = 10" in text
-    assert "core partition, least at the largest, K = 1000" in text
 
 
 def test_everything_is_measured_and_written(tmp_path):

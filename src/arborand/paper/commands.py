@@ -43,7 +43,7 @@ def experiment(output: Path, quick: bool = False, seed: int = 0) -> None:
     Random complete graphs of growing size, 20 random trees of each: the average time per tree,
     with lines of best fit, of the paper's algorithms in plain NumPy and of the core; and the
     time of distinct trees, over their number. Writes experiment.csv, .png, .svg, and .txt,
-    which sets the slopes beside the paper's and says what they mean. Needs matplotlib (the
+    which sets the slopes beside the paper's and says what to expect. Needs matplotlib (the
     extra 'plot').
 
     Examples

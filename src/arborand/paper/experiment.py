@@ -56,8 +56,6 @@ NUM_PASSES = 3
 PAPER_SLOPES = {"reference colbourn": 1.42, "reference wilson_rc": 1.14}
 CORE_METHODS = names(WITH_REPLACEMENT)
 CORE_METHODS_WITHOUT_REPLACEMENT = (None, *names(WITHOUT_REPLACEMENT))
-# Fits of one curve that differ by less are called the same: so much is noise.
-_SAME_SLOPE = 0.1
 # Okabe and Ito's palette, which colour-blind readers tell apart, each with a marker of its own.
 _LOOKS = (
     ("#0072b2", "o"),
@@ -106,11 +104,6 @@ class Curve:
     def last_line(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """The same over the larger half."""
         return self._line(self._half)
-
-    @property
-    def last_range(self) -> str:
-        """The sizes of that half."""
-        return f"{self.sizes[self._half]:.0f} to {self.sizes[-1]:.0f}"
 
     @property
     def _half(self) -> int:
@@ -233,7 +226,7 @@ def curves(measurements: list[Measurement]) -> list[Curve]:
 
 
 def report(words: list[Curve], trees: list[Curve]) -> str:
-    """Compare the measured slopes with the paper's, and say what the numbers mean.
+    """Set the measured slopes beside the paper's, and say what to expect of them.
 
     Examples
     --------
@@ -259,8 +252,8 @@ def report(words: list[Curve], trees: list[Curve]) -> str:
     header = "".join(f"{f'K = {count}':>10}" for count in counts)
     lines += [
         "",
-        "Without replacement from graphs of ten words, over the number of trees K: microseconds a "
-        "tree.",
+        "Without replacement from graphs of ten words, over the number of trees K: microseconds "
+        "per tree.",
         f"{'':32}{header}  exponent, larger half",
     ]
     for curve in trees:
@@ -270,97 +263,26 @@ def report(words: list[Curve], trees: list[Curve]) -> str:
             + "".join(f"{1e6 * cells[k]:10.1f}" if k in cells else " " * 10 for k in counts)
             + f"{curve.last_slope:23.2f}"
         )
-    for paragraph in (_EXPECTATIONS, _about_words(words), _about_trees(trees)):
+    for paragraph in _EXPLANATIONS:
         lines += ["", textwrap.fill(paragraph, 98)]
     return "\n".join(lines) + "\n"
 
 
-_EXPECTATIONS = """\
-What to expect. colbourn is O(N^3), and wilson_rc O(H) with H close to linear in N on these graphs:
-exponents of 3 and 1, once N is large. The paper measured 1.42 and 1.14 and concludes that colbourn
-is much faster in practice than its bound. But a bound speaks of large N, and a fit of the sizes
-that were fitted: an interpreted program makes N calls of array operations a draw, whose fixed
-costs are linear in N and hide the matrix work until N is large.
-"""
-
-
-def _about_words(measured: list[Curve]) -> str:
-    """Say what the exponents show; whatever is compared is compared here, not in advance."""
-    by_name = {curve.name: curve for curve in measured}
-    paper, core = by_name["reference colbourn"], by_name["core colbourn"]
-    sentences = [f"What was measured. In plain NumPy, the exponent of colbourn {_bend(paper)}:"]
-    if paper.last_slope > paper.slope + _SAME_SLOPE:
-        sentences.append(
-            "the matrix work takes over from the fixed costs, and an exponent such as 1.42 tells "
-            "more about the sizes than about the algorithm."
-        )
-    elif paper.last_slope > 2.5:
-        sentences.append("it is near the bound's 3.")
-    else:
-        sentences.append(
-            "these sizes, or the noise of these times, do not show the matrix work take over, and "
-            "the exponent tells nothing about the bound."
-        )
-    sentences.append(f"That of wilson_rc {_bend(by_name['reference wilson_rc'])}.")
-    closer = "closer to" if abs(core.last_slope - 3) < abs(paper.last_slope - 3) else "no closer to"
-    sentences.append(
-        f"In the core, fixed costs are small: over the larger half ({core.last_range} words) the "
-        f"exponent of colbourn is {core.last_slope:.2f}, {closer} 3 than in plain NumPy."
-    )
-    walks = [by_name[f"core {method}"] for method in CORE_METHODS if method != "colbourn"]
-    sentences.append(
-        "Those of the walks are "
-        + ", ".join(f"{walk.last_slope:.2f} ({walk.name.removeprefix('core ')})" for walk in walks)
-        + "; these times include what is prepared once per graph and shared by 20 draws, tables in "
-        "O(N^2) and, for wilson, the root's marginals in O(N^3)."
-    )
-    size = max({*paper.sizes.tolist()} & {*core.sizes.tolist()})
-    faster = [
-        _at(by_name[f"reference {name}"], size) / _at(by_name[f"core {name}"], size)
-        for name in ("colbourn", "wilson_rc")
-    ]
-    sentences.append(
-        f"At {size:.0f} words the core draws {faster[0]:.3g} times as fast as plain NumPy by "
-        f"colbourn, and {faster[1]:.3g} times as fast by wilson_rc."
-    )
-    return " ".join(sentences)
-
-
-def _about_trees(measured: list[Curve]) -> str:
-    """Say where the time of a tree is least, and what becomes of it up to the largest number."""
-    found = []
-    for curve in measured:
-        least = int(np.argmin(curve.seconds))
-        largest = f"K = {curve.sizes[-1]:.0f}"
-        found.append(
-            f"{curve.name}, least at the largest, {largest}"
-            if least == len(curve.sizes) - 1
-            else f"{curve.name}, {curve.seconds[-1] / curve.seconds[least]:.1f} times as much at "
-            f"{largest} as at K = {curve.sizes[least]:.0f}"
-        )
-    return (
-        "Without replacement only the larger half is fitted: what a call and a graph cost once is "
-        "shared by K trees, while some work of a tree may grow with K, and a sum of powers is no "
-        "power. The "
-        "paper's bound O(K N^3 + K^2 N) has a term that grows with K for each tree; rejection "
-        "needs the more tries the more mass was drawn; the partition's bound for a tree does not "
-        "depend on K. Measured time a tree, at the largest K and where it was least: "
-        f"{'; '.join(found)}."
-    )
-
-
-def _bend(curve: Curve) -> str:
-    """Say how the exponent changes from all sizes to the larger half."""
-    change = curve.last_slope - curve.slope
-    half = f"over the larger half ({curve.last_range} words)"
-    if abs(change) <= _SAME_SLOPE:
-        return f"is {curve.slope:.2f} over all sizes and {curve.last_slope:.2f} {half}"
-    verb = "rises" if change > 0 else "falls"
-    return f"{verb} from {curve.slope:.2f} over all sizes to {curve.last_slope:.2f} {half}"
-
-
-def _at(curve: Curve, size: float) -> float:
-    return float(curve.seconds[curve.sizes == size][0])
+_EXPLANATIONS = (
+    "What to expect. colbourn is O(N^3), and wilson_rc O(H) with H close to linear in N on these "
+    "graphs: exponents of 3 and 1, once N is large. The paper measured 1.42 and 1.14 and concludes "
+    "that colbourn is much faster in practice than its bound. But a bound is about large N, and a "
+    "fit about the sizes that were fitted: an interpreted program makes N calls of array "
+    "operations per draw, whose fixed costs are linear in N and hide the matrix work until N is "
+    "large. So compare the two columns: where the larger half has the larger exponent, the matrix "
+    "work is taking over. In the core, fixed costs are small. Its times include what is prepared "
+    "once per graph and shared by 20 draws: tables in O(N^2) and, for wilson, the root's marginals "
+    "in O(N^3).",
+    "Without replacement only the larger half is fitted: what a call and a graph cost once is "
+    "shared by K trees, while some work per tree may grow with K. The paper's bound O(K N^3 + K^2 "
+    "N) has a term that grows with K for each tree; rejection needs more tries the more of the "
+    "probability was drawn; the partition's bound for a tree does not depend on K.",
+)
 
 
 def write(directory: Path, words: list[Measurement], trees: list[Measurement]) -> list[Path]:
