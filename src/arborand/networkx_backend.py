@@ -9,6 +9,7 @@ not do it says in `can_run`, and NetworkX does it itself.
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import networkx as nx
@@ -194,73 +195,25 @@ def effective_graph_resistance(
     return float(n * resistance.sum() - visits.sum())
 
 
-def maximum_spanning_arborescence(
+def _best_branching(
     G: nx.DiGraph,
     attr: str = "weight",
     default: float = 1,
     preserve_attrs: bool = False,
     partition: str | None = None,
+    *,
+    kind: str,
+    is_spanning: bool,
 ) -> nx.DiGraph:
-    """Find the best arborescence; see ``networkx.maximum_spanning_arborescence``.
+    """Find the best branching or arborescence; see ``networkx.maximum_branching``.
 
     Best by the exact sum of its weights.  Of several best ones, up to 300 nodes the one whose nodes
     have heads that come first in the graph.  Unlike NetworkX's, it leaves the graph's own weights
     alone, and an edge that `partition` includes is in the result, or there is none.
-    """
-    return _best_branching(G, attr, default, preserve_attrs, partition, "maximum", is_spanning=True)
 
-
-def minimum_spanning_arborescence(
-    G: nx.DiGraph,
-    attr: str = "weight",
-    default: float = 1,
-    preserve_attrs: bool = False,
-    partition: str | None = None,
-) -> nx.DiGraph:
-    """Find the arborescence of least weight; see ``networkx.minimum_spanning_arborescence``."""
-    return _best_branching(G, attr, default, preserve_attrs, partition, "minimum", is_spanning=True)
-
-
-def maximum_branching(
-    G: nx.DiGraph,
-    attr: str = "weight",
-    default: float = 1,
-    preserve_attrs: bool = False,
-    partition: str | None = None,
-) -> nx.DiGraph:
-    """Find the best branching; see ``networkx.maximum_branching``."""
-    return _best_branching(
-        G, attr, default, preserve_attrs, partition, "maximum", is_spanning=False
-    )
-
-
-def minimum_branching(
-    G: nx.DiGraph,
-    attr: str = "weight",
-    default: float = 1,
-    preserve_attrs: bool = False,
-    partition: str | None = None,
-) -> nx.DiGraph:
-    """Find the branching of least weight; see ``networkx.minimum_branching``."""
-    return _best_branching(
-        G, attr, default, preserve_attrs, partition, "minimum", is_spanning=False
-    )
-
-
-def _best_branching(
-    G: nx.DiGraph,
-    attr: str,
-    default: float,
-    preserve_attrs: bool,
-    partition: Any,
-    kind: str,
-    *,
-    is_spanning: bool,
-) -> nx.DiGraph:
-    """Find the best forest: a root outside the graph leads to every node, with weight 0.
-
-    A branching is what is left of it without the root; an arborescence if the root leads to one
-    node only.  A node with an edge that must be included can be entered by no other.
+    It is a part of the best forest of a graph in which a root outside leads to every node, with
+    weight 0.  A branching is what is left of it without the root; an arborescence if the root leads
+    to one node only.  A node with an edge that must be included can be entered by no other.
     """
     graph = _graph_of(G)
     if len(graph) == 0:
@@ -320,6 +273,12 @@ def _best_branching(
     return tree
 
 
+maximum_spanning_arborescence = partial(_best_branching, kind="maximum", is_spanning=True)
+minimum_spanning_arborescence = partial(_best_branching, kind="minimum", is_spanning=True)
+maximum_branching = partial(_best_branching, kind="maximum", is_spanning=False)
+minimum_branching = partial(_best_branching, kind="minimum", is_spanning=False)
+
+
 def _no_best_branching(graph: Any, attr: Any, default: Any) -> str | None:
     """Say why the best branching cannot be found here."""
     if not graph.is_directed():
@@ -331,78 +290,68 @@ def _no_best_branching(graph: Any, attr: Any, default: Any) -> str | None:
             if not math.isfinite(weight) or float(weight) != weight:
                 return f"the weight {weight!r} is not finite, or has more digits than float64"
         except (TypeError, OverflowError):
-            return f"the weight {weight!r} is no real number within the range of float64"
+            return f"the weight {weight!r} is not a real number within the range of float64"
     return None
 
 
-class BackendInterface:
-    """What NetworkX calls."""
+# ---- what NetworkX asks of a backend
 
-    random_spanning_tree = staticmethod(random_spanning_tree)
-    number_of_spanning_trees = staticmethod(number_of_spanning_trees)
-    resistance_distance = staticmethod(resistance_distance)
-    effective_graph_resistance = staticmethod(effective_graph_resistance)
-    maximum_spanning_arborescence = staticmethod(maximum_spanning_arborescence)
-    minimum_spanning_arborescence = staticmethod(minimum_spanning_arborescence)
-    maximum_branching = staticmethod(maximum_branching)
-    minimum_branching = staticmethod(minimum_branching)
 
-    @staticmethod
-    def convert_from_nx(graph: Any, *args: Any, **settings: Any) -> GraphView:
-        """Take a graph of NetworkX over: no copy is made."""
-        if isinstance(graph, GraphView):
-            return graph
-        # NetworkX would keep the view with the graph, and warn whenever it is used again, because
-        # a copy could be out of date.  A view cannot; without this entry it is not kept.
-        saved = getattr(graph, "__networkx_cache__", None) or {}
-        saved.get("backends", {}).pop("arborand", None)
-        return GraphView(graph)
+def convert_from_nx(graph: Any, *args: Any, **settings: Any) -> GraphView:
+    """Take a graph of NetworkX over: no copy is made."""
+    if isinstance(graph, GraphView):
+        return graph
+    # NetworkX would keep the view with the graph, and warn whenever it is used again, because
+    # a copy could be out of date.  A view cannot; without this entry it is not kept.
+    saved = getattr(graph, "__networkx_cache__", None) or {}
+    saved.get("backends", {}).pop("arborand", None)
+    return GraphView(graph)
 
-    @staticmethod
-    def convert_to_nx(result: Any, *, name: str | None = None) -> Any:
-        """Give a result back: graphs are NetworkX's own already."""
-        return result.graph if isinstance(result, GraphView) else result
 
-    @staticmethod
-    def can_run(name: str, args: tuple[Any, ...], settings: dict[str, Any]) -> bool | str:
-        """Tell whether a call can be done here; a string says why not."""
-        graph = _graph_of(args[0] if args else settings.get("G"))
-        if graph is None:
-            return True
-        if name.startswith(("maximum_", "minimum_")):
-            asked = {"attr": "weight", "default": 1}
-            asked |= dict(zip(("attr", "default"), args[1:], strict=False)) | settings
-            reason = _no_best_branching(graph, asked["attr"], asked["default"])
-            return True if reason is None else reason
-        # The place of `weight` among the arguments that may be given by position.
-        position = {"random_spanning_tree": 1, "resistance_distance": 3}.get(name, 1)
-        weight = args[position] if len(args) > position else settings.get("weight")
-        if weight is not None and _has_negative_weights(graph, weight):
-            return "weights must not be negative"
+def convert_to_nx(result: Any, *, name: str | None = None) -> Any:
+    """Give a result back: graphs are NetworkX's own already."""
+    return result.graph if isinstance(result, GraphView) else result
+
+
+def can_run(name: str, args: tuple[Any, ...], settings: dict[str, Any]) -> bool | str:
+    """Tell whether a call can be done here; a string says why not."""
+    graph = _graph_of(args[0] if args else settings.get("G"))
+    if graph is None:
         return True
+    if name.startswith(("maximum_", "minimum_")):
+        asked = {"attr": "weight", "default": 1}
+        asked |= dict(zip(("attr", "default"), args[1:], strict=False)) | settings
+        reason = _no_best_branching(graph, asked["attr"], asked["default"])
+        return True if reason is None else reason
+    # The place of `weight` among the arguments that may be given by position.
+    position = {"random_spanning_tree": 1, "resistance_distance": 3}.get(name, 1)
+    weight = args[position] if len(args) > position else settings.get("weight")
+    if weight is not None and _has_negative_weights(graph, weight):
+        return "weights must not be negative"
+    return True
 
-    @staticmethod
-    def should_run(name: str, args: tuple[Any, ...], settings: dict[str, Any]) -> bool | str:
-        """Tell whether a call is better done here than by NetworkX."""
-        graph = args[0] if args else settings.get("G")
-        if name == "random_spanning_tree" and graph is not None and graph.is_directed():
-            return _NEEDS_ROOT
-        if name != "resistance_distance" or graph is None or len(args) > 1:
-            return True
-        has_node = settings.get("nodeA") is not None or settings.get("nodeB") is not None
-        if not has_node and len(graph) > MOST_NODES_FOR_ALL_PAIRS:
-            return "all pairs of a large graph"
+
+def should_run(name: str, args: tuple[Any, ...], settings: dict[str, Any]) -> bool | str:
+    """Tell whether a call is better done here than by NetworkX."""
+    graph = args[0] if args else settings.get("G")
+    if name == "random_spanning_tree" and graph is not None and graph.is_directed():
+        return _NEEDS_ROOT
+    if name != "resistance_distance" or graph is None or len(args) > 1:
         return True
+    has_node = settings.get("nodeA") is not None or settings.get("nodeB") is not None
+    if not has_node and len(graph) > MOST_NODES_FOR_ALL_PAIRS:
+        return "all pairs of a large graph"
+    return True
 
-    @staticmethod
-    def on_start_tests(items: list[Any]) -> None:
-        """Mark those of NetworkX's own tests that no other sampler can pass."""
-        import pytest
 
-        for item in items:
-            reason = EXPECTED_FAILURES.get(item.name)
-            if reason is not None:
-                item.add_marker(pytest.mark.xfail(reason=reason))
+def on_start_tests(items: list[Any]) -> None:
+    """Mark those of NetworkX's own tests that no other sampler can pass."""
+    import pytest
+
+    for item in items:
+        reason = EXPECTED_FAILURES.get(item.name)
+        if reason is not None:
+            item.add_marker(pytest.mark.xfail(reason=reason))
 
 
 _OTHER_TREES = (

@@ -212,7 +212,7 @@ def test_a_directed_graph_is_refused():
     with pytest.raises(nx.NetworkXNotImplemented, match=words):
         nx.random_spanning_tree(graph, seed=0, backend="arborand")
     # Unless the backend is named, it is left to NetworkX.
-    should_run = networkx_backend.BackendInterface.should_run
+    should_run = networkx_backend.should_run
     assert "without a root" in should_run("random_spanning_tree", (graph,), {})
     with nx.config.backend_priority(generators=["arborand"]):
         assert nx.is_tree(nx.random_spanning_tree(graph, seed=0))
@@ -258,9 +258,7 @@ def test_negative_weights_are_left_to_networkx():
     graph = weighted_square()
     graph.edges["a", "b"]["weight"] = -1.0
     assert (
-        networkx_backend.BackendInterface.can_run(
-            "number_of_spanning_trees", (graph,), {"weight": "weight"}
-        )
+        networkx_backend.can_run("number_of_spanning_trees", (graph,), {"weight": "weight"})
         == "weights must not be negative"
     )
     with nx.config.backend_priority(algos=["arborand"]):
@@ -305,7 +303,7 @@ def test_small_graphs():
 
 
 def test_all_pairs_of_a_large_graph_are_better_done_by_networkx():
-    should_run = networkx_backend.BackendInterface.should_run
+    should_run = networkx_backend.should_run
     large = nx.path_graph(networkx_backend.MOST_NODES_FOR_ALL_PAIRS + 1)
     assert should_run("resistance_distance", (large,), {}) == "all pairs of a large graph"
     assert should_run("resistance_distance", (large,), {"nodeA": 0}) is True
@@ -426,7 +424,7 @@ def test_what_the_backend_does_not_do_it_refuses(best, optimum):
     del optimum
     graph = nx.DiGraph([("a", "b"), ("b", "c")])
     name = best.__name__
-    can_run = networkx_backend.BackendInterface.can_run
+    can_run = networkx_backend.can_run
     assert can_run(name, (graph,), {}) is True
     assert "directed" in can_run(name, (nx.Graph(graph),), {})
     assert "attr" in can_run(name, (graph, None), {})
