@@ -165,10 +165,14 @@ def evaluate_all(folder):
     """Evaluate a corpus as the command does: sentences without gold heads count as sentences."""
     from arborand.corpus.computations import Setting
     from arborand.corpus.reports import Comparison
+    from arborand.corpus.shards import open_inputs
     from arborand.corpus.stream import open_corpus
 
     comparison = Comparison(Setting("dependency", False, 1))
-    with open_corpus(str(folder / "scores.npz"), str(folder / "gold.conllu")) as corpus:
+    with (
+        open_inputs([str(folder / "scores.npz")], str(folder / "gold.conllu")) as inputs,
+        open_corpus(inputs.parts, inputs.conllu) as corpus,
+    ):
         for run in corpus.runs():
             list(comparison(run))
     return comparison.summary

@@ -57,8 +57,8 @@ PACKAGE = (
     Mutant(
         "parts of one file overlap",
         "src/arborand/corpus/stream.py",
-        "run.part(0, stop - run.first)",
-        "run.part(0, stop - run.first + 1)",
+        "part.stop - run.first))",
+        "part.stop - run.first + 1))",
         (*JOBS, "shards_give"),
     ),
     Mutant(

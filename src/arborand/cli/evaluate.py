@@ -126,8 +126,7 @@ def evaluate(
         else:
             tally = run_to_file(work, inputs, output, chosen, skip=skip, advance=advance)
         gold = "" if inputs.conllu is None else inputs.conllu.shown
-        total, names = inputs.num_sentences, [shard.shown for shard in inputs.shards]
-        title = names[0] if len(names) == 1 else f"{len(names)} files"
+        total, title = inputs.num_sentences, inputs.name
     summary = comparison.summary
     if summary.num_sentences and not summary.num_words:
         raise FormatError(f"{gold} has no heads: there is nothing to compare with")

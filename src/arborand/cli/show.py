@@ -17,8 +17,9 @@ from arborand.corpus.execution import StoppedError
 from arborand.corpus.job import SKIP_HINT
 from arborand.corpus.reports import compare_corpus, gold_heads
 from arborand.corpus.selection import Selected, Selection, reason_of
+from arborand.corpus.shards import open_inputs
 from arborand.corpus.storage import write_output
-from arborand.corpus.stream import as_comment, open_corpus, provenance
+from arborand.corpus.stream import as_comment, open_corpus
 from arborand.errors import ArborandError, SentenceError
 from arborand.methods import DEFAULT_WITHOUT_REPLACEMENT
 
@@ -116,12 +117,15 @@ def show(
             raise StoppedError(f"{stopped}\n({SKIP_HINT})") from error
         skipped.append([one.sent_ids[0], reason])
 
-    with open_corpus(scores, reading.conllu) as corpus:
-        total = corpus.scores.num_sentences
+    with (
+        open_inputs([scores], reading.conllu) as inputs,
+        open_corpus(inputs.parts, inputs.conllu) as corpus,
+    ):
+        total = inputs.num_sentences
         if kind in _DIAGRAMS and len(selection.wanted) != 1 and total != 1:
             raise typer.BadParameter(
-                f"a .{kind} shows one sentence, and {corpus.scores.file.name} has {total}: name "
-                "one with --sent-id, or write a page (.html)",
+                f"a .{kind} shows one sentence, and {inputs.name} has {total}: name one with "
+                "--sent-id, or write a page (.html)",
                 param_hint="--output",
             )
         selected = Selected(selection, corpus.runs(), reading.setting)
@@ -141,13 +145,7 @@ def show(
             **reading.described,
             **selection.options,
         }
-        record = provenance(
-            "show",
-            described,
-            inputs=corpus.inputs,
-            seed=seed,
-            method=DEFAULT_WITHOUT_REPLACEMENT,
-        )
+        record = corpus.record("show", described, seed, DEFAULT_WITHOUT_REPLACEMENT)
         parts: Iterator[str | bytes]
         if kind in _DIAGRAMS:
             diagrams = (
@@ -162,13 +160,13 @@ def show(
             is_compared = evaluate and not (selection.wanted or reading.keep_heads)
             document = page(
                 pictures(),
-                title=title or corpus.scores.file.name,
+                title=title or inputs.name,
                 selection=selected.described(total),
                 explore=explore,
                 command=_best_command(scores, reading),
-                evaluation=_evaluation(corpus, reading) if is_compared else None,
+                evaluation=_evaluation(corpus, total, reading) if is_compared else None,
                 num_sentences=total,
-                **_original(corpus),
+                **_original(corpus, inputs.name),
             )
             parts = chain(document, (as_comment(record),))
         write_output(output, parts)
@@ -217,12 +215,11 @@ def _labels(sentence: Sentences, setting: Setting) -> dict[str, Any]:
     return {"label_log_weights": labels, "label_names": sentence.label_names}
 
 
-def _original(corpus: Corpus) -> dict[str, Any]:
+def _original(corpus: Corpus, name: str) -> dict[str, Any]:
     """Give the page the CoNLL-U file, for readers to save with their decisions."""
-    if corpus.annotations is None:
-        return {"file_name": f"{Path(corpus.scores.file.name).stem}.conllu"}
-    file = corpus.annotations.file
-    return {"conllu": file.path.read_bytes(), "file_name": file.name}
+    if corpus.words is None:
+        return {"file_name": f"{Path(name).stem}.conllu"}
+    return {"conllu": corpus.words.path.read_bytes(), "file_name": corpus.words.name}
 
 
 def _column(annotation: Annotation | None, name: str) -> list[str] | None:
@@ -242,9 +239,9 @@ def _best_command(scores: str, reading: options.Reading) -> str | None:
     return shlex.join(["arborand", "best", scores, "--trees", reading.trees, *others])
 
 
-def _evaluation(corpus: Corpus, reading: options.Reading) -> Summary | None:
+def _evaluation(corpus: Corpus, total: int, reading: options.Reading) -> Summary | None:
     """Compare all sentences of a corpus that have gold heads, shown or not; None if none has."""
-    with progress("compare with gold", corpus.scores.num_sentences) as advance:
+    with progress("compare with gold", total) as advance:
         summary, skipped = compare_corpus(corpus, reading.setting, advance)
     if skipped:
         note("\n".join(["the comparison with gold leaves these out:", *by_reason(skipped)]))

@@ -15,7 +15,7 @@ import numpy as np
 
 from arborand.corpus.computations import given_heads, sentence_rows
 from arborand.corpus.shards import Part
-from arborand.corpus.stream import part_runs
+from arborand.corpus.stream import Corpus
 from arborand.errors import FormatError
 from arborand.evaluation import Summary, evaluate
 from arborand.formats.records import Layout
@@ -113,7 +113,7 @@ class Second:
             for shard in self._shards
             if shard.first + shard.num_sentences > place
         ]
-        return part_runs(parts, None, None)
+        return Corpus(parts).runs()
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import secrets
-from contextlib import ExitStack, suppress
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,6 +19,7 @@ from arborand.corpus.engines import (
     rank_and_world,
     run_here,
     run_in_processes,
+    run_on_ray,
 )
 from arborand.corpus.job import (
     SKIP_HINT,
@@ -33,14 +34,7 @@ from arborand.corpus.job import (
     recorded_seed,
 )
 from arborand.corpus.selection import Selection, parse_condition
-from arborand.corpus.shards import (
-    Part,
-    listing_digest,
-    make_parts,
-    open_inputs,
-    open_shard,
-    shard_sha256,
-)
+from arborand.corpus.shards import listing_digest, make_parts, open_inputs, shard_sha256
 from arborand.corpus.storage import (
     check_output,
     is_remote,
@@ -48,7 +42,7 @@ from arborand.corpus.storage import (
     open_folder,
     open_output,
 )
-from arborand.corpus.stream import Tally, write_rows
+from arborand.corpus.stream import Tally, open_corpus, write_rows
 from arborand.errors import ArborandError, SentenceError
 from arborand.formats.outputs import open_writer, output_format
 
@@ -57,7 +51,7 @@ if TYPE_CHECKING:
 
     from arborand.corpus.computations import Work
     from arborand.corpus.job import Status
-    from arborand.corpus.shards import Inputs
+    from arborand.corpus.shards import Inputs, Part
     from arborand.formats.records import Layout, Writer
 
 # How many sentences of a single file make a part.
@@ -270,8 +264,6 @@ def run_job(
             job_digest(identity),
         )
         if engine == "ray":
-            from arborand.corpus.engines import run_on_ray
-
             run_on_ray(job, left, listen, execution.address)
         elif num_processes == 1:
             run_here(job, left, listen)
@@ -326,15 +318,9 @@ def run_to_writer(
         work = work.with_seed(secrets.randbits(63))
     work = work.for_inputs(inputs.layout).with_threads(workers)
     tally = Tally()
-    parts = [Part("", shard, 0, shard.num_sentences) for shard in inputs.shards]
     try:
-        with ExitStack() as stack:
-            file = None
-            if len(parts) == 1:
-                file = stack.enter_context(open_shard(parts[0].shard, digest=True))
-            write_rows(
-                work, parts, file, inputs.conllu, begin_writing, tally, skip=skip, advance=advance
-            )
+        with open_corpus(inputs.parts, inputs.conllu) as corpus:
+            write_rows(work, corpus, begin_writing, tally, skip=skip, advance=advance)
             skipped = tally.skipped
             if skipped and len(skipped) == tally.num_sentences and work.command != "check":
                 reason = f"{skipped[0].reason} (and no other sentence can be used)"

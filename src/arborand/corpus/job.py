@@ -25,7 +25,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import IO, TYPE_CHECKING, Any
 
-from arborand.corpus.shards import MANIFEST, STATE, SUCCESS, open_shard, shard_sha256
+from arborand.corpus.shards import MANIFEST, STATE, SUCCESS, shard_sha256
 from arborand.corpus.storage import (
     check_writable,
     is_being_written,
@@ -34,7 +34,7 @@ from arborand.corpus.storage import (
     put,
     put_first,
 )
-from arborand.corpus.stream import Skipped, Tally, write_rows
+from arborand.corpus.stream import Skipped, Tally, open_corpus, write_rows
 from arborand.errors import ArborandError, OutputError, SentenceError
 from arborand.formats.inputs import as_json, parse_json
 from arborand.formats.outputs import open_writer
@@ -160,7 +160,7 @@ def _made(job: Job, part: Part, advance: Callable[[int], object]) -> Done:
     # For trees, the number of sentences before this part is not known.
     place = {"first_sentence": part.first + 1} if part.num_sentences else {}
     # In this order: the part must not appear before its shard is known to be unchanged.
-    with folder.create(part.name) as target, open_shard(part.shard, digest=True) as file:
+    with folder.create(part.name) as target, open_corpus([part], job.conllu) as corpus:
         check()
         hashed = _Hashed(target)
 
@@ -171,9 +171,7 @@ def _made(job: Job, part: Part, advance: Callable[[int], object]) -> Done:
         try:
             write_rows(
                 job.work,
-                [part],
-                file,
-                job.conllu,
+                corpus,
                 begin,
                 tally,
                 skip=job.skip,
@@ -182,7 +180,7 @@ def _made(job: Job, part: Part, advance: Callable[[int], object]) -> Done:
             )
         except SentenceError as error:
             raise _InShardError(part.shard.shown, error) from error
-        sha256 = file.sha256
+        sha256 = "" if corpus.file is None else corpus.file.sha256
         check()
     marker = {
         "job": job.digest,

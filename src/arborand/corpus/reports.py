@@ -4,22 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from hashlib import blake2b
-from itertools import groupby
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from arborand.corpus.computations import Gate, Work, given_heads, sentence_rows
 from arborand.corpus.execution import run_to_writer
-from arborand.corpus.shards import Part
-from arborand.corpus.stream import (
-    NoOutput,
-    Tally,
-    has_ids,
-    open_corpus,
-    part_runs,
-    process_runs,
-)
+from arborand.corpus.selection import spans
+from arborand.corpus.stream import Corpus, NoOutput, Tally, has_ids, process_runs
 from arborand.errors import FormatError, InvalidTreeError
 from arborand.evaluation import Summary, evaluate
 from arborand.formats.records import LOG_PARTITION
@@ -31,8 +23,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from arborand.corpus.computations import Setting
-    from arborand.corpus.shards import Inputs, Shard
-    from arborand.corpus.stream import Corpus, Skipped
+    from arborand.corpus.shards import Inputs
+    from arborand.corpus.stream import Skipped
     from arborand.formats.conllu import Annotation
     from arborand.formats.decisions import Decisions
     from arborand.formats.records import Rows, Sentences
@@ -72,7 +64,7 @@ def check_corpus(inputs: Inputs, setting: Setting, advance: Callable[[int], obje
         bad = np.array([problem.number for problem in problems], dtype=np.int64)
         good = np.setdiff1d(np.arange(1, inputs.num_sentences + 1), bad, assume_unique=True)
         census.add_ids([problem.sent_id for problem in problems])
-        doubled_ids = _named(inputs.shards, _shared(census.digests, np.concatenate([good, bad])))
+        doubled_ids = _named(inputs, _shared(census.digests, np.concatenate([good, bad])))
     return Findings(problems, census.lengths, doubled_ids)
 
 
@@ -101,11 +93,10 @@ def _shared(digests: bytearray, numbers: NDArray[np.int64]) -> set[int]:
     return {*numbers[order[1:][is_same]].tolist(), *numbers[order[:-1][is_same]].tolist()}
 
 
-def _named(shards: list[Shard], numbers: set[int]) -> dict[str, list[int]]:
+def _named(inputs: Inputs, numbers: set[int]) -> dict[str, list[int]]:
     """Look up the ids of sentences: the numbers of those of each id."""
     found: dict[str, list[int]] = {}
-    parts = [Part("", shard, 0, shard.num_sentences) for shard in shards] if numbers else []
-    for run in part_runs(parts, None, None):
+    for run in Corpus(inputs.parts).runs() if numbers else ():
         for number, sent_id in enumerate(run.sent_ids, run.first + 1):
             if number in numbers:
                 found.setdefault(sent_id, []).append(number)
@@ -114,8 +105,7 @@ def _named(shards: list[Shard], numbers: set[int]) -> dict[str, list[int]]:
 
 def absent_sentences(inputs: Inputs, decisions: Decisions) -> list[str]:
     """List the ids of decisions that no sentence of the inputs has."""
-    parts = [Part("", shard, 0, shard.num_sentences) for shard in inputs.shards]
-    runs = part_runs(parts, None, None)
+    runs = Corpus(inputs.parts).runs()
     return decisions.without_sentence({sent_id for run in runs for sent_id in run.sent_ids})
 
 
@@ -303,12 +293,11 @@ def compare_corpus(
 
     Sentences that cannot be used are left out, and listed.
     """
-    if corpus.annotations is None:
+    if corpus.words is None:
         return None, []
     comparison, tally = Comparison(setting), Tally()
-    with open_corpus(corpus.scores.file, corpus.annotations.file) as again:
-        runs = _with_gold(again.runs())
-        process_runs(runs, comparison, NoOutput(), tally, skip=True, advance=advance)
+    runs = _with_gold(corpus.runs())
+    process_runs(runs, comparison, NoOutput(), tally, skip=True, advance=advance)
     return comparison.summary if comparison.summary.num_words else None, tally.skipped
 
 
@@ -319,9 +308,5 @@ def _with_gold(runs: Iterable[Sentences]) -> Iterator[Sentences]:
         return annotation is not None and any(head != "_" for head in annotation.column("HEAD"))
 
     for run in runs:
-        start = 0
-        for is_kept, same in groupby(run.annotations, has_gold):
-            stop = start + len(list(same))
-            if is_kept:
-                yield run.part(start, stop)
-            start = stop
+        for start, stop in spans(map(has_gold, run.annotations)):
+            yield run.part(start, stop)

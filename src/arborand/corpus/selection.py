@@ -247,7 +247,7 @@ class Selected:
             is_kept[list(run.faults)] = True  # for the caller to raise or skip
             self.num_met += int(is_kept.sum())
             ranks = values.get(self.selection.order, np.zeros(len(run)))
-            for start, stop in _spans(is_kept):
+            for start, stop in spans(is_kept.tolist()):
                 yield run.part(start, stop), ranks[start:stop]
 
     def _measured(
@@ -326,7 +326,7 @@ def select_rows(selection: Selection, portions: Iterable[Rows], layout: Layout) 
                 left -= {sent_id}
             kept.append(is_kept)
         ends = np.concatenate([[0], np.cumsum(rows.num_rows)])
-        for start, stop in _spans(np.array(kept, dtype=bool)):
+        for start, stop in spans(kept):
             yield rows.part(layout, int(ends[start]), int(ends[stop]))
     if left:
         raise FormatError(f"no sentence has the sent_id {', '.join(map(repr, sorted(left)))}")
@@ -344,10 +344,10 @@ def _meets(
     return _COMPARISONS[condition.comparison](values[condition.measure], float(condition.value))
 
 
-def _spans(is_kept: NDArray[np.bool_]) -> Iterator[tuple[int, int]]:
+def spans(is_kept: Iterable[bool]) -> Iterator[tuple[int, int]]:
     """Find the stretches of neighbours that are kept."""
     start = 0
-    for kept, same in groupby(is_kept.tolist()):
+    for kept, same in groupby(is_kept):
         stop = start + len(list(same))
         if kept:
             yield start, stop

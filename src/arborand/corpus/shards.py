@@ -340,6 +340,16 @@ class Inputs:
         """The sentences of all shards."""
         return sum(shard.num_sentences for shard in self.shards)
 
+    @property
+    def parts(self) -> list[Part]:
+        """All sentences, shard by shard."""
+        return [Part("", shard, 0, shard.num_sentences) for shard in self.shards]
+
+    @property
+    def name(self) -> str:
+        """What messages and titles call the shards."""
+        return self.shards[0].shown if len(self.shards) == 1 else f"{len(self.shards)} files"
+
 
 @contextmanager
 def open_inputs(

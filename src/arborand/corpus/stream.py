@@ -30,11 +30,11 @@ from arborand.formats.trees import layout_of, open_trees
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from concurrent.futures import Future
+    from contextlib import AbstractContextManager
 
     from arborand.corpus.computations import Computation, Work
     from arborand.corpus.shards import Part, Shard
     from arborand.formats.conllu import Annotation, AnnotationFile
-    from arborand.formats.inputs import InputFile
     from arborand.formats.records import Layout, Rows, ScoresFile, Sentences, Writer
 
 # ---- sentences in
@@ -42,40 +42,70 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Corpus:
-    """The scores of a corpus, with what a CoNLL-U file says about its sentences."""
+    """Sentences that are read in order, with what a CoNLL-U file says about them.
 
-    scores: ScoresFile
-    annotations: AnnotationFile | None
+    Attributes
+    ----------
+    parts : sequence of Part
+    file : InputFile or None
+        The shard of the only part, opened; None if there are several.
+    words : InputFile or None
+        The CoNLL-U file.
+    """
 
-    @property
-    def inputs(self) -> dict[str, InputFile]:
-        """All files, by role."""
-        files = {"input": self.scores.file}
-        if self.annotations is not None:
-            files["conllu"] = self.annotations.file
-        return files
+    parts: Sequence[Part]
+    file: InputFile | None = None
+    words: InputFile | None = None
 
-    def runs(
+    def open_part(self, part: Part) -> AbstractContextManager[InputFile]:
+        """Open the shard of a part."""
+        return open_shard(part.shard) if self.file is None else nullcontext(self.file)
+
+    def runs(self, *, num_trees: int = 0, scale: int = 1) -> Iterator[Sentences]:
+        """Read all sentences, in runs whose size is bounded."""
+        with ExitStack() as stack:
+            annotations: AnnotationFile | None = None
+            for part in self.parts:
+                with self.open_part(part) as file, open_scores(file) as scores:
+                    if self.words is not None and annotations is None:
+                        annotations = stack.enter_context(
+                            open_annotations(self.words, by_sent_id=scores.has_sent_ids)
+                        )
+                    for run in _runs_of(part, scores, num_trees, scale):
+                        yield run if annotations is None else _annotated_run(run, annotations)
+
+    def record(
         self,
-        start: int = 0,
-        stop: int | None = None,
-        *,
-        before: int = 0,
-        num_trees: int = 0,
-        scale: int = 1,
-    ) -> Iterator[Sentences]:
-        """Read some sentences; `before` is the number of sentences in the files before this one."""
-        for run in self.scores.runs(start, num_trees=num_trees, scale=scale):
-            if stop is not None and run.first >= stop:
+        command: str,
+        options: dict[str, Any],
+        seed: int | None = None,
+        method: str | None = None,
+    ) -> dict[str, Any]:
+        """Make the provenance of an output."""
+        shards = [part.shard for part in self.parts]
+        name = Path(shards[0].folder).name or "."
+        read = self.file or InputFile(Path(), name, "", listing_digest(shards))
+        inputs = {"input": read} if self.words is None else {"input": read, "conllu": self.words}
+        record = provenance(command, options, inputs=inputs, seed=seed, method=method)
+        if self.file is None:  # the digest is that of the listing
+            record["input"]["files"] = len(shards)
+        return record
+
+
+def _runs_of(part: Part, scores: ScoresFile, num_trees: int, scale: int) -> Iterator[Sentences]:
+    """Read the sentences of a part; their numbers are those in the whole corpus."""
+    before = part.shard.first
+    for run in scores.runs(part.start, num_trees=num_trees, scale=scale):
+        if part.stop != part.shard.num_sentences:
+            if run.first >= part.stop:
                 return
-            if stop is not None and run.first + len(run) > stop:
-                run = run.part(0, stop - run.first)
-            if before:
-                ids = run.sent_ids
-                if not self.scores.has_sent_ids:
-                    ids = [str(before + run.first + i + 1) for i in range(len(run))]
-                run = replace(run, first=before + run.first, sent_ids=ids)
-            yield run if self.annotations is None else _annotated_run(run, self.annotations)
+            run = run.part(0, min(len(run), part.stop - run.first))
+        if before:
+            ids = run.sent_ids
+            if not scores.has_sent_ids:
+                ids = [str(before + run.first + i + 1) for i in range(len(run))]
+            run = replace(run, first=before + run.first, sent_ids=ids)
+        yield run
 
 
 def _annotated_run(run: Sentences, file: AnnotationFile) -> Sentences:
@@ -97,44 +127,21 @@ def _annotated_run(run: Sentences, file: AnnotationFile) -> Sentences:
 
 
 @contextmanager
-def open_corpus(scores: str | InputFile, conllu: str | InputFile | None) -> Iterator[Corpus]:
-    """Open the scores of a corpus and, if given, its CoNLL-U file."""
-    with open_scores(scores) as file:
-        if conllu is None:
-            yield Corpus(file, None)
-        else:
-            with open_annotations(conllu, by_sent_id=file.has_sent_ids) as annotations:
-                yield Corpus(file, annotations)
+def open_corpus(parts: Sequence[Part], conllu: Shard | None) -> Iterator[Corpus]:
+    """Open the shard of a single part, and the file that has the words."""
+    with ExitStack() as stack:
+        file = words = None
+        if len(parts) == 1:
+            file = stack.enter_context(open_shard(parts[0].shard, digest=True))
+        if conllu is not None:
+            words = stack.enter_context(open_shard(conllu))
+        yield Corpus(parts, file, words)
 
 
 def has_ids(shard: Shard) -> bool:
     """Tell whether a file names its sentences."""
     with open_shard(shard) as file, open_scores(file) as scores:
         return scores.has_sent_ids
-
-
-def part_runs(
-    parts: Sequence[Part],
-    file: InputFile | None,
-    conllu: InputFile | None,
-    *,
-    num_trees: int = 0,
-    scale: int = 1,
-) -> Iterator[Sentences]:
-    """Read the sentences of parts in order; `file` is the shard of the only part, opened."""
-    with ExitStack() as stack:
-        annotations: AnnotationFile | None = None
-        for part in parts:
-            opened = open_shard(part.shard) if file is None else nullcontext(file)
-            with opened as input_file, open_scores(input_file) as scores:
-                if conllu is not None and annotations is None:
-                    annotations = stack.enter_context(
-                        open_annotations(conllu, by_sent_id=scores.has_sent_ids)
-                    )
-                stop = None if part.stop == part.shard.num_sentences else part.stop
-                yield from Corpus(scores, annotations).runs(
-                    part.start, stop, before=part.shard.first, num_trees=num_trees, scale=scale
-                )
 
 
 # ---- through the sentences
@@ -310,9 +317,7 @@ def _usable(
 
 def write_rows(
     work: Work,
-    parts: Sequence[Part],
-    file: InputFile | None,
-    conllu: Shard | None,
+    corpus: Corpus,
     begin: Callable[[Layout, dict[str, Any]], Writer],
     tally: Tally,
     *,
@@ -320,44 +325,37 @@ def write_rows(
     overlap: bool = True,
     advance: Callable[[int], object] = lambda count: None,
 ) -> None:
-    """Compute the rows of parts, and write them.
+    """Compute the rows of a corpus, and write them.
 
     Parameters
     ----------
     work : Work
-    parts : sequence of Part
-        At least one.
-    file : InputFile or None
-        The shard of the only part, opened; None if there are several.
-    conllu : Shard or None
-        The file that has the words.
+    corpus : Corpus
     begin : function from layout and provenance to Writer
     tally, skip, overlap, advance
         See :func:`arborand.corpus.stream.process_runs`.
     """
-    with ExitStack() as stack:
-        words = None if conllu is None else stack.enter_context(open_shard(conllu))
-        record = _record(work, parts, file, words)
-        if work.layout is None or work.compute is None:
-            _convert_trees(work, parts, file, words, record, begin, tally, advance)
-            return
-        with _completed(begin(work.layout, record)) as writer:
-            runs = part_runs(parts, file, words, num_trees=work.num_trees, scale=work.run_scale)
-            if work.selection is not None:
-                # Scores that are copied are measured as what most are: log-weights.
-                setting = getattr(work.compute, "setting", Setting("dependency", False, 1))
-                tally.selected = Selected(work.selection, runs, setting)
-                runs = iter(tally.selected)
-            process_runs(
-                runs,
-                work.compute,
-                writer,
-                tally,
-                num_trees=work.num_trees,
-                skip=skip or work.command == "check",
-                overlap=overlap,
-                advance=advance,
-            )
+    record = corpus.record(work.command, work.options, work.seed, work.method)
+    if work.layout is None or work.compute is None:
+        _convert_trees(work, corpus, record, begin, tally, advance)
+        return
+    with _completed(begin(work.layout, record)) as writer:
+        runs = corpus.runs(num_trees=work.num_trees, scale=work.run_scale)
+        if work.selection is not None:
+            # Scores that are copied are measured as what most are: log-weights.
+            setting = getattr(work.compute, "setting", Setting("dependency", False, 1))
+            tally.selected = Selected(work.selection, runs, setting)
+            runs = iter(tally.selected)
+        process_runs(
+            runs,
+            work.compute,
+            writer,
+            tally,
+            num_trees=work.num_trees,
+            skip=skip or work.command == "check",
+            overlap=overlap,
+            advance=advance,
+        )
 
 
 @contextmanager
@@ -370,27 +368,9 @@ def _completed(writer: Writer) -> Iterator[Writer]:
         raise
 
 
-def _record(
-    work: Work, parts: Sequence[Part], file: InputFile | None, words: InputFile | None
-) -> dict[str, Any]:
-    """Make the provenance of an output."""
-    shards = [part.shard for part in parts]
-    name = Path(shards[0].folder).name or "."
-    read = file or InputFile(Path(), name, "", listing_digest(shards))
-    inputs = {"input": read} if words is None else {"input": read, "conllu": words}
-    record = provenance(
-        work.command, work.options, inputs=inputs, seed=work.seed, method=work.method
-    )
-    if file is None:  # the digest is that of the listing
-        record["input"]["files"] = len(shards)
-    return record
-
-
 def _convert_trees(
     work: Work,
-    parts: Sequence[Part],
-    file: InputFile | None,
-    words: InputFile | None,
+    corpus: Corpus,
     record: dict[str, Any],
     begin: Callable[[Layout, dict[str, Any]], Writer],
     tally: Tally,
@@ -399,15 +379,14 @@ def _convert_trees(
     """Copy trees, with the words and columns of a CoNLL-U file if there is one."""
     with ExitStack() as stack:
         annotations = None
-        if words is not None:
-            annotations = stack.enter_context(open_annotations(words, by_sent_id=True))
+        if corpus.words is not None:
+            annotations = stack.enter_context(open_annotations(corpus.words, by_sent_id=True))
         writers: list[Writer] = []
 
         def portions() -> Iterator[Rows]:
             index = 0
-            for part in parts:
-                opened = open_shard(part.shard) if file is None else nullcontext(file)
-                with opened as input_file, open_trees(input_file) as trees:
+            for part in corpus.parts:
+                with corpus.open_part(part) as file, open_trees(file) as trees:
                     if not writers:  # the first file says what all of them hold
                         if trees.provenance is not None:
                             record["source"] = trees.provenance

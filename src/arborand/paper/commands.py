@@ -15,6 +15,7 @@ from arborand.cli.jobs import check_files
 from arborand.cli.terminal import note, say_written
 from arborand.corpus.computations import Setting
 from arborand.corpus.selection import Selected, Selection
+from arborand.corpus.shards import open_inputs
 from arborand.corpus.storage import write_output
 from arborand.corpus.stream import open_corpus
 from arborand.errors import ArborandError, FormatError, OutputError, SentenceError
@@ -118,11 +119,14 @@ def illustrate(
     if also:
         check_figures()
     setting = Setting(trees, weights, 1)
-    with open_corpus(scores, conllu) as corpus:
+    with (
+        open_inputs([scores], conllu) as inputs,
+        open_corpus(inputs.parts, inputs.conllu) as corpus,
+    ):
         selection = Selection((sent_id,) if sent_id else (), most=1)
         sentence = next(iter(Selected(selection, corpus.runs(), setting)), None)
         if sentence is None:
-            raise FormatError(f"{corpus.scores.file.name} has no sentences")
+            raise FormatError(f"{inputs.name} has no sentences")
         sentence.check_usable()
         labels = sentence.tokens[0] or None
         try:
