@@ -125,9 +125,7 @@ def compare(
         by_id = all(map(has_ids, [*ours.shards, *theirs.shards]))
         setting = Setting(trees, weights, workers, orientation=orientation)
         contrast = Contrast(setting, Second(theirs.shards, by_id=by_id))
-        work = Work("compare", contrast, CONTRAST, described)
-        if selection is not None:
-            work = work.selecting(selection)
+        work = Work("compare", contrast, CONTRAST, described).selecting(selection)
         with progress("compare", ours.num_sentences) as advance:
             skip = on_error == "skip"
             tally = run_to_writer(work, ours, lines.begin, skip=skip, advance=advance)

@@ -112,9 +112,7 @@ def evaluate(
     if decided is not None:
         described |= {"decisions": decided.name, "decisions-sha256": decided.digest}
         note_absent(scores, decisions)
-    work = Work("evaluate", comparison, EVALUATION, described)
-    if selection is not None:
-        work = work.selecting(selection)
+    work = Work("evaluate", comparison, EVALUATION, described).selecting(selection)
     unwritten = NoOutput()
     with (
         open_inputs(scores, conllu, output) as inputs,

@@ -62,10 +62,8 @@ def convert(
     """
     check_files(source, conllu, output)
     check_relations(relations, conllu)
-    work = make_work("convert", relations=relations)
     selection = check_selection(selecting, conllu, output)
-    if selection is not None:
-        work = work.selecting(selection)
+    work = make_work("convert", relations=relations).selecting(selection)
     with open_inputs(source, conllu, output, trees=True) as inputs:
         if inputs.layout.name == "trees" and selection is not None:
             _check_trees_selection(selection)

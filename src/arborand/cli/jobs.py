@@ -15,7 +15,7 @@ from arborand.cli.tables import TableOutput, print_words
 from arborand.cli.terminal import list_skipped, listed, note, progress, say_written
 from arborand.corpus.computations import Work, make_work
 from arborand.corpus.execution import run_job, run_to_file, run_to_writer
-from arborand.corpus.reports import absent_sentences
+from arborand.corpus.reports import UncertainWords, absent_sentences, word_rows
 from arborand.corpus.shards import open_inputs
 from arborand.corpus.storage import (
     check_output,
@@ -26,7 +26,6 @@ from arborand.corpus.storage import (
     open_output,
 )
 from arborand.corpus.stream import NoOutput
-from arborand.corpus.uncertain_words import UncertainWords, word_rows
 from arborand.errors import OutputError
 from arborand.formats.decisions import read_decisions
 from arborand.formats.inputs import shown_name
@@ -175,9 +174,7 @@ def note_absent(scores: Sequence[str], decisions: str | None) -> None:
 def run_command(command: str, scores: Sequence[str], run: options.Run, **others: Any) -> None:
     """Compute something for every sentence of a corpus, and write it or print it."""
     work = prepare(command, scores, run, run.output, run, **others)
-    selection = check_selection(run, run.conllu, run.output)
-    if selection is not None:
-        work = work.selecting(selection)
+    work = work.selecting(check_selection(run, run.conllu, run.output))
     skip = run.on_error == "skip"
     with open_inputs(scores, run.conllu, run.output) as inputs:
         if run.output is None:
@@ -202,9 +199,7 @@ def list_words(scores: Sequence[str], run: options.Run, most: int) -> None:
     found = UncertainWords(replace(run.setting, workers=run.workers), most)
     described = {"words": True, "max-words": most, **run.described}
     work = Work("entropy", found, WORDS, described)
-    selection = check_selection(run, run.conllu)
-    if selection is not None:
-        work = work.selecting(selection)
+    work = work.selecting(check_selection(run, run.conllu))
     unwritten = NoOutput()
     with (
         open_inputs(scores, run.conllu, run.output) as inputs,

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from arborand.corpus.uncertain_words import Word
+    from arborand.corpus.reports import Word
     from arborand.formats.records import Layout, Rows
 
 # How many sentences share a table, where each has one line.

@@ -211,7 +211,11 @@ class Sampling:
                 first_graph=run.first,
             )
             if drawn is not None:
-                yield self._rows(run, self.num_trees, 0, *drawn)
+                heads, log_prob = drawn
+                yield replace(
+                    sentence_rows(run, {"log_prob": log_prob}, heads),
+                    num_rows=np.full(len(run), self.num_trees, dtype=np.int64),
+                )
                 return
         yield from self._padded(run)
 
@@ -244,27 +248,6 @@ class Sampling:
             rows = _tree_rows(run, heads, log_prob, counts, labels)
             yield replace(rows, first_sample=first_draw)
             first_draw += count
-
-    @staticmethod
-    def _rows(
-        run: Sentences,
-        count: int,
-        first_draw: int,
-        heads: NDArray[Any],
-        log_prob: NDArray[np.float64],
-    ) -> Rows:
-        counts = np.full(len(run), count, dtype=np.int64)
-        columns = {"log_prob": log_prob}
-        return Rows(
-            run.sent_ids,
-            run.lengths,
-            counts,
-            columns,
-            heads,
-            first_draw,
-            run.tokens,
-            run.annotations,
-        )
 
 
 @dataclass(frozen=True)
@@ -548,8 +531,10 @@ class Work:
         compute = None if layout.name == "trees" else Copy(layout.dtype)
         return replace(self, compute=compute, layout=layout)
 
-    def selecting(self, selection: Selection) -> Work:
-        """Work on some sentences only."""
+    def selecting(self, selection: Selection | None) -> Work:
+        """Work on some sentences only; on all of them, if nothing is selected."""
+        if selection is None:
+            return self
         return replace(self, selection=selection, options={**self.options, **selection.options})
 
     def with_seed(self, seed: int) -> Work:

@@ -6,7 +6,6 @@ where one of the files has no ids.
 
 from __future__ import annotations
 
-import heapq
 import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
@@ -14,8 +13,9 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from arborand.corpus.computations import given_heads, sentence_rows
+from arborand.corpus.selection import Largest
 from arborand.corpus.shards import Part
-from arborand.corpus.stream import Corpus
+from arborand.corpus.stream import Corpus, NoOutput
 from arborand.errors import FormatError
 from arborand.evaluation import Summary, evaluate
 from arborand.formats.records import Layout
@@ -224,23 +224,15 @@ class Contrast:
         yield sentence_rows(run, {name: c.astype(np.float64) for name, c in columns.items()})
 
 
-class FirstLines:
-    """Keeps the first lines of an order; a writer."""
+class FirstLines(NoOutput):
+    """Keeps the first lines of an order."""
 
     def __init__(self, order: Order, *, reverse: bool, most: int | None) -> None:
         self._column = {"kl": "kl_to_second", "heads": "different_heads"}.get(order)
         self._order = order
         self._sign = -1 if reverse else 1
-        self._most = most
         self._count = 0
-        self._kept: list[tuple[float, int, Rows]] = []
-        self.provenance: dict[str, Any] = {}
-
-    def begin(self, layout: Layout, provenance: dict[str, Any]) -> FirstLines:
-        """Keep where the lines come from."""
-        del layout
-        self.provenance = provenance
-        return self
+        self._kept: Largest[Rows] = Largest(most)
 
     def write(self, rows: Rows) -> None:
         """Keep those that come first; of equals, the first in the file."""
@@ -252,17 +244,9 @@ class FirstLines:
                 rank = float(rows.lengths[i])
             key = (self._sign * rank, -self._sign * self._count)
             self._count += 1
-            is_full = len(self._kept) == self._most
-            if not (is_full and key < self._kept[0][:2]):
-                item = (*key, rows.part(CONTRAST, i, i + 1))
-                (heapq.heapreplace if is_full else heapq.heappush)(self._kept, item)
+            if self._kept.takes(key):
+                self._kept.add(key, rows.part(CONTRAST, i, i + 1))
 
     def lines(self) -> list[Rows]:
         """List the lines in their order."""
-        return [one for *_, one in sorted(self._kept, key=lambda item: item[:2], reverse=True)]
-
-    def close(self) -> None:
-        """Nothing to complete."""
-
-    def discard(self) -> None:
-        """Nothing to give up."""
+        return self._kept.items()

@@ -1,20 +1,20 @@
-"""Questions about a corpus as a whole: what is wrong, how good is it, what should be shown."""
+"""Questions about a corpus as a whole: what is wrong, how good is it, what is least certain."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from hashlib import blake2b
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from arborand.corpus.computations import Gate, Work, given_heads, sentence_rows
 from arborand.corpus.execution import run_to_writer
-from arborand.corpus.selection import spans
+from arborand.corpus.selection import Largest, spans
 from arborand.corpus.stream import Corpus, NoOutput, Tally, has_ids, process_runs
 from arborand.errors import FormatError, InvalidTreeError
 from arborand.evaluation import Summary, evaluate
-from arborand.formats.records import LOG_PARTITION
+from arborand.formats.records import LOG_PARTITION, WORDS, Rows
 from arborand.trees import check_trees
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from arborand.corpus.stream import Skipped
     from arborand.formats.conllu import Annotation
     from arborand.formats.decisions import Decisions
-    from arborand.formats.records import Rows, Sentences
+    from arborand.formats.records import Sentences
 
 # ---- check
 
@@ -310,3 +310,101 @@ def _with_gold(runs: Iterable[Sentences]) -> Iterator[Sentences]:
     for run in runs:
         for start, stop in spans(map(has_gold, run.annotations)):
             yield run.part(start, stop)
+
+
+# ---- words
+
+
+ROOT = "ROOT"
+
+
+class Word(NamedTuple):
+    """A word with its two likeliest heads.
+
+    Attributes
+    ----------
+    sent_id : str
+    length : int
+        How many words its sentence has.
+    number : int
+        Its place in the sentence, from 1.
+    form : str
+        The word, or its number if the words are not known.
+    entropy : float
+        That of its head, in nats: what one would learn, on average, by being told the head.
+    heads : tuple of int
+        The two likeliest, 0 for the root; one if there is no other node.
+    head_forms : tuple of str
+    probabilities : tuple of float
+    """
+
+    sent_id: str
+    length: int
+    number: int
+    form: str
+    entropy: float
+    heads: tuple[int, ...]
+    head_forms: tuple[str, ...]
+    probabilities: tuple[float, ...]
+
+
+class UncertainWords:
+    """Keeps the words with the largest entropies of all runs; a computation without rows."""
+
+    def __init__(self, setting: Setting, most: int) -> None:
+        self.setting = setting
+        self._kept: Largest[Word] = Largest(most)
+
+    def __call__(self, run: Sentences) -> Iterator[Rows]:
+        """Look at the words of a run."""
+        marginals = self.setting.distribution(run).arc_marginals(workers=self.setting.workers)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            entropies = np.where(marginals > 0, -marginals * np.log(marginals), 0.0).sum(axis=-2)
+        for i, length in enumerate(run.lengths.tolist()):
+            for number in range(1, length + 1):
+                # Of equals, the first in the corpus.
+                key = (float(entropies[i, number]), -(run.first + i), -number)
+                if not self._kept.takes(key):
+                    continue
+                names = [ROOT, *(run.tokens[i] or map(str, range(1, length + 1)))]
+                column = marginals[i, : length + 1, number]
+                heads = [h for h in np.argsort(-column, kind="stable").tolist() if h != number][:2]
+                word = Word(
+                    run.sent_ids[i],
+                    length,
+                    number,
+                    names[number],
+                    key[0],
+                    tuple(heads),
+                    tuple(names[head] for head in heads),
+                    tuple(column[heads].tolist()),
+                )
+                self._kept.add(key, word)
+        return iter(())
+
+    def words(self) -> list[Word]:
+        """List the words, the least certain first."""
+        return self._kept.items()
+
+
+def word_rows(words: list[Word]) -> Rows:
+    """Make a row of each word."""
+
+    def second(values: tuple[object, ...]) -> object:
+        return values[1] if len(values) > 1 else ""
+
+    table = [
+        [
+            *(word.number, word.form, word.entropy),
+            *(word.heads[0], word.head_forms[0], word.probabilities[0]),
+            *(second(word.heads), second(word.head_forms), second(word.probabilities)),
+        ]
+        for word in words
+    ]
+    cells = np.array(table, dtype=object).reshape(len(words), len(WORDS.columns))
+    return Rows(
+        [word.sent_id for word in words],
+        np.array([word.length for word in words], dtype=np.int32),
+        np.ones(len(words), dtype=np.int64),
+        dict(zip(WORDS.columns, cells.T, strict=True)),
+    )

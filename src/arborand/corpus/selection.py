@@ -12,7 +12,7 @@ import operator
 import re
 from dataclasses import dataclass, replace
 from itertools import groupby
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -46,6 +46,7 @@ _COMPARISONS: dict[str, Callable[[Any, float], NDArray[np.bool_]]] = {
     ">=": operator.ge,
     ">": operator.gt,
 }
+Item = TypeVar("Item")
 _CONDITION = re.compile(r"\s*(\w+)\s*(<=|>=|<|>|=)\s*(.*\S)\s*")
 
 
@@ -147,6 +148,27 @@ class Selection:
         return f"{taken:,} of {met:,} sentences{which}, {_FIRST[self.order][self.reverse]}"
 
 
+class Largest(Generic[Item]):
+    """Keeps the items with the largest keys, in bounded memory; no two keys are equal."""
+
+    def __init__(self, most: int | None) -> None:
+        self._most = most  # None: all of them
+        self._kept: list[tuple[tuple[float, ...], Item]] = []  # the smallest key is in front
+
+    def takes(self, key: tuple[float, ...]) -> bool:
+        """Tell whether an item with this key would be kept."""
+        return len(self._kept) != self._most or key > self._kept[0][0]
+
+    def add(self, key: tuple[float, ...], item: Item) -> None:
+        """Keep an item that `takes` lets through."""
+        is_full = len(self._kept) == self._most
+        (heapq.heapreplace if is_full else heapq.heappush)(self._kept, (key, item))
+
+    def items(self) -> list[Item]:
+        """List what was kept, the largest key first."""
+        return [item for _, item in sorted(self._kept, key=lambda kept: kept[0], reverse=True)]
+
+
 class Selected:
     """The sentences that a selection takes, as an iterator of runs; counted on the way.
 
@@ -212,7 +234,7 @@ class Selected:
 
     def _first(self, runs: Iterable[Sentences]) -> Iterator[Sentences]:
         """Take the first ones of the order, as runs of one; of equals, the first in the file."""
-        kept: list[tuple[float, int, Sentences]] = []
+        kept: Largest[Sentences] = Largest(self.selection.most)
         sign = -1 if self.selection.reverse else 1
         for run, ranks in self._meeting(runs):
             if ranks is None:
@@ -221,17 +243,13 @@ class Selected:
             for i, rank in enumerate(ranks.tolist()):
                 # What has no rank is last, whatever the direction.
                 key = (-math.inf if math.isnan(rank) else sign * rank, -sign * (run.first + i))
-                is_full = len(kept) == self.selection.most
-                if is_full and key < kept[0][:2]:
-                    continue
-                one = run.part(i, i + 1)
-                # A copy: a part would keep its whole run in memory.
-                item = (*key, replace(one, scores=one.scores.copy()))
-                (heapq.heapreplace if is_full else heapq.heappush)(kept, item)
-        kept.sort(key=lambda item: item[:2], reverse=True)
-        self.num_taken = len(kept)
-        for *_, one in kept:
-            yield one
+                if kept.takes(key):
+                    one = run.part(i, i + 1)
+                    # A copy: a part would keep its whole run in memory.
+                    kept.add(key, replace(one, scores=one.scores.copy()))
+        taken = kept.items()
+        self.num_taken = len(taken)
+        yield from taken
 
     def _meeting(
         self, runs: Iterable[Sentences]
