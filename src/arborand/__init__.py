@@ -19,9 +19,9 @@ from arborand.errors import (
     WalkTooLongError,
 )
 from arborand.labelled import LabelledTrees
-from arborand.padding import pad
 from arborand.projective import ProjectiveDependencyTrees, ProjectiveSpanningTrees
 from arborand.sparse_graphs import SparseSpanningTrees
+from arborand.validation import pad
 from arborand.without_replacement import Draw, Draws
 
 __all__ = [

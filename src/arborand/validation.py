@@ -19,7 +19,7 @@ from arborand import _core, recognition
 from arborand.errors import InvalidWeightsError, NoTreeError, SuspiciousWeightsWarning
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from numpy.typing import ArrayLike, NDArray
 
@@ -84,12 +84,10 @@ class Graphs:
         """Make room for a number per arc of every graph."""
         return make((len(self.batch), self.size, self.size))
 
-    def with_log_weights(
-        self, log_weights: NDArray[np.float64], kind: TreeKind | None = None
-    ) -> Graphs:
+    def with_log_weights(self, log_weights: NDArray[np.float64]) -> Graphs:
         """Give the same words other scores, which have trees."""
-        kind = self.kind if kind is None else kind
-        return Graphs(checked_batch(log_weights, self.lengths, kind), self.batch_shape, kind)
+        batch = checked_batch(log_weights, self.lengths, self.kind)
+        return Graphs(batch, self.batch_shape, self.kind)
 
     def take(self, chosen: NDArray[np.intp]) -> Graphs:
         """Copy some graphs, by their places in the flattened batch."""
@@ -222,8 +220,8 @@ class Given:
         return f"{self.name}{_brackets(index)} is {self.array[index]}"
 
 
-def real_array(values: ArrayLike, name: str) -> NDArray[Any]:
-    """Read something as an array of real numbers."""
+def real_array(values: ArrayLike, name: str, *, converts: bool = False) -> NDArray[Any]:
+    """Read something as an array of real numbers; those that NumPy does not have, if `converts`."""
     if type(values) is not np.ndarray:
         if isinstance(values, np.ma.MaskedArray):
             raise TypeError(
@@ -244,7 +242,10 @@ def real_array(values: ArrayLike, name: str) -> NDArray[Any]:
             "torch tensor pass tensor.detach().cpu().double()"
         ) from error
     if array.dtype.kind not in "biuf":
-        found = recognition.unknown_numbers(array) or (
+        found = recognition.unknown_numbers(array)
+        if found is not None and converts:
+            return array.astype(np.float64)
+        found = found or (
             f"must be an array of real numbers, but its dtype is {array.dtype}; "
             "pass nested lists or an array of floats, all rows of one length"
         )
@@ -393,6 +394,61 @@ def _no_tree(
     return NoTreeError(
         f"{given.name}{where} has no spanning tree: {message}{padding}", unreachable, batch_index
     )
+
+
+# ---- matrices of several sizes
+
+
+def pad(matrices: Iterable[ArrayLike]) -> tuple[NDArray[np.float64], NDArray[np.int32]]:
+    """Put matrices of different sizes into one array, for a batch.
+
+    Parameters
+    ----------
+    matrices : iterable of array_like, shape (n + 1, n + 1) each
+        Log-weights or weights.
+
+    Returns
+    -------
+    array : ndarray of float64, shape (number of matrices, m, m)
+        m is the size of the largest matrix; smaller ones are padded with -inf.
+    lengths : ndarray of int32, shape (number of matrices,)
+        The number of words of each matrix, without the root.
+
+    Raises
+    ------
+    InvalidWeightsError
+        If one of them is not a square matrix of at least 2 rows.
+    TypeError
+        If one of them is not an array of real numbers.
+
+    Examples
+    --------
+    >>> from arborand import DependencyTrees, pad
+    >>> array, lengths = pad([[[0, 1, 2], [0, 0, 3], [0, 4, 0]], [[0, 5], [0, 0]]])
+    >>> array.shape, lengths.tolist()
+    ((2, 3, 3), [2, 1])
+    >>> DependencyTrees(array, lengths=lengths)
+    DependencyTrees(batch of shape (2,), 1 to 2 words, 5 arcs)
+    """
+    if isinstance(matrices, memoryview):  # which cannot be iterated over
+        matrices = np.asarray(matrices)
+    checked = [_matrix(matrix, f"matrices[{i}]") for i, matrix in enumerate(matrices)]
+    sizes = [len(matrix) for matrix in checked]
+    most = max(sizes, default=2)
+    array = np.full((len(checked), most, most), -np.inf)
+    for target, matrix in zip(array, checked, strict=True):
+        target[: len(matrix), : len(matrix)] = matrix
+    return array, np.array(sizes, dtype=np.int32) - np.int32(1)
+
+
+def _matrix(values: ArrayLike, name: str) -> NDArray[np.float64]:
+    matrix = real_array(values, name, converts=True)
+    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or len(matrix) < 2:
+        raise InvalidWeightsError(
+            f"{name} has shape {matrix.shape}: expected (n + 1, n + 1) for a graph of n words, n "
+            "at least 1"
+        )
+    return matrix.astype(np.float64)
 
 
 # ---- sound, but probably not meant

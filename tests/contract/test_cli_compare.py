@@ -107,8 +107,8 @@ def test_totals_are_sums_and_say_who_is_right(arborand, parsers, expected):
 
 
 def test_the_calibration_error_is_that_of_the_table(arborand, parsers):
+    from arborand import pad
     from arborand.evaluation import evaluate
-    from arborand.padding import pad
 
     _, first, _, gold, folder = parsers
     padded, lengths = pad(first)

@@ -453,9 +453,21 @@ def test_nothing_can_be_padded():
         (np.zeros((2, 3, 3)), InvalidWeightsError, r"matrices\[1\] has shape \(2, 3, 3\)"),
         ("scores.npy", TypeError, r"matrices\[1\] is 'scores.npy', which is a name"),
         ([[1.0, 2.0], [3.0]], TypeError, r"matrices\[1\] cannot .*: all rows must have one length"),
-        ([["1", "2"], ["3", "4"]], TypeError, r"matrices\[1\] must be real numbers, .* <U1"),
-        ([[None, 1.0], [1.0, 1.0]], TypeError, r"matrices\[1\] must be real numbers, .* object"),
-        (np.ones((2, 2), complex), TypeError, r"matrices\[1\] must be real numbers, .* complex128"),
+        (
+            [["1", "2"], ["3", "4"]],
+            TypeError,
+            r"matrices\[1\] must be an array of real numbers, .* <U1",
+        ),
+        (
+            [[None, 1.0], [1.0, 1.0]],
+            TypeError,
+            r"matrices\[1\] must be an array of real numbers, .* object",
+        ),
+        (
+            np.ones((2, 2), complex),
+            TypeError,
+            r"matrices\[1\] must be an array of real numbers, .* complex128",
+        ),
         (np.ma.zeros((2, 2)), TypeError, r"matrices\[1\] is a masked array, whose mask would be"),
     ],
 )
