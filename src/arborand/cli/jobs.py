@@ -43,29 +43,28 @@ if TYPE_CHECKING:
     from arborand.formats.records import Layout
 
 
-def check_files(scores: str | Sequence[str], conllu: str | None, output: str | None = None) -> None:
+def check_files(scores: Sequence[str], conllu: str | None, output: str | None = None) -> None:
     """Refuse to read two files from one pipe, or to write where files are read or nothing can be.
 
     Raises
     ------
     typer.BadParameter, OutputError
     """
-    sources = [scores] if isinstance(scores, str) else list(scores)
-    for source in (*sources, conllu):
+    for source in (*scores, conllu):
         if source is not None and output is not None and _is_same_file(source, output):
             raise typer.BadParameter(
                 f"{output!r} is an input file: choose another name", param_hint="--output"
             )
-    if "-" in sources and len(sources) > 1:
+    if "-" in scores and len(scores) > 1:
         raise typer.BadParameter(
             "standard input ('-') cannot be combined with other files", param_hint="SCORES"
         )
-    if "-" in sources and conllu == "-":
+    if "-" in scores and conllu == "-":
         raise typer.BadParameter(
             "standard input can be the scores or the CoNLL-U file, not both", param_hint="--conllu"
         )
     if output is not None:
-        check_output(output, [] if isinstance(scores, str) else sources)  # or one file is read
+        check_output(output, scores)
         if not (is_folder(output) or is_stream(output) or is_remote(output)):
             check_target(Path(output))
 

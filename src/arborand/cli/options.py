@@ -65,7 +65,6 @@ def number_of_trees(text: str, panel: str, *decls: str) -> Any:
     return option(text, panel, *decls, min=1, max=_MOST_TREES)
 
 
-ONE_FILE = argument("SCORES", "A file of scores; '-' is standard input.")
 _SHARED = {
     "scores": argument(
         "SCORES", "Files, folders, patterns or URLs of scores; '-' is standard input."

@@ -109,7 +109,7 @@ def _files(source: str, output: str) -> list[tuple[Path, Path]]:
                 f"{source} is a file, and {output!r} a folder: name a file such as scores.npz",
                 param_hint="--output",
             )
-        check_files(source, None, output)
+        check_files([source], None, output)
         if Path(output).suffix.lower() not in _ENDINGS:
             raise typer.BadParameter(
                 f"{output!r} does not end with {', '.join(_ENDINGS)}", param_hint="--output"

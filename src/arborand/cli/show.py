@@ -44,7 +44,6 @@ class Shown(options.Selecting):
 
 
 @options.command(
-    scores=options.ONE_FILE,
     output=options.option(
         "A page (.html), or the diagram of one sentence (.svg, .png, .pdf); '-': standard output.",
         "Output",
@@ -68,7 +67,7 @@ class Shown(options.Selecting):
     seed=options.option("The same seed gives the same trees.", "Output", min=0),
 )
 def show(
-    scores: str,
+    scores: list[str],
     output: str,
     explore: bool = True,
     evaluate: bool = True,
@@ -118,7 +117,7 @@ def show(
         skipped.append([one.sent_ids[0], reason])
 
     with (
-        open_inputs([scores], reading.conllu) as inputs,
+        open_inputs(scores, reading.conllu) as inputs,
         open_corpus(inputs.parts, inputs.conllu) as corpus,
     ):
         total = inputs.num_sentences
@@ -228,15 +227,15 @@ def _column(annotation: Annotation | None, name: str) -> list[str] | None:
     return values if any(value != "_" for value in values) else None
 
 
-def _best_command(scores: str, reading: options.Reading) -> str | None:
+def _best_command(scores: list[str], reading: options.Reading) -> str | None:
     """Write the command that finds the best trees of the same scores."""
-    if scores == "-":
+    if "-" in scores:
         return None
     others = ["--projective"] if reading.projective else []
     others += ["--weights"] if reading.weights else []
     if reading.orientation != options.Reading.orientation:
         others += ["--orientation", reading.orientation]
-    return shlex.join(["arborand", "best", scores, "--trees", reading.trees, *others])
+    return shlex.join(["arborand", "best", *scores, "--trees", reading.trees, *others])
 
 
 def _evaluation(corpus: Corpus, total: int, reading: options.Reading) -> Summary | None:

@@ -77,7 +77,6 @@ def experiment(output: Path, quick: bool = False, seed: int = 0) -> None:
 
 
 @options.command(
-    scores=options.ONE_FILE,
     output=_FOLDER,
     sent_id=options.option("The sentence, of at most 12 words. Default: the first.", metavar="ID"),
     also=options.option(
@@ -90,7 +89,7 @@ def experiment(output: Path, quick: bool = False, seed: int = 0) -> None:
     ),
 )
 def illustrate(
-    scores: str,
+    scores: list[str],
     output: Path,
     sent_id: str | None = None,
     also: FigureKind | None = None,
@@ -120,7 +119,7 @@ def illustrate(
         check_figures()
     setting = Setting(trees, weights, 1)
     with (
-        open_inputs([scores], conllu) as inputs,
+        open_inputs(scores, conllu) as inputs,
         open_corpus(inputs.parts, inputs.conllu) as corpus,
     ):
         selection = Selection((sent_id,) if sent_id else (), most=1)
