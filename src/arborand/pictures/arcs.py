@@ -47,7 +47,7 @@ from arborand.pictures.markup import (
 from arborand.trees import check_trees
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Sequence
 
     from numpy.typing import ArrayLike, NDArray
 
@@ -178,15 +178,11 @@ def select_arcs(
     marginals: NDArray[np.float64] | None,
     compare_to: NDArray[np.intp] | None = None,
     threshold: float = 0.01,
-    also: Collection[tuple[int, int]] = (),
 ) -> list[Arc]:
     """List the arcs to draw, the faintest first, so that strong ones lie on top."""
     chosen: dict[tuple[int, int], Arc] = {}
     if marginals is not None:
         for head, dependent in np.argwhere(marginals >= max(threshold, 1e-300)).tolist():
-            probability = float(marginals[head, dependent])
-            chosen[head, dependent] = Arc(head, dependent, probability, "candidate")
-        for head, dependent in also:
             probability = float(marginals[head, dependent])
             chosen[head, dependent] = Arc(head, dependent, probability, "candidate")
     if tree is not None:

@@ -199,12 +199,8 @@ def conditioning_steps(
     """
     kind = DependencyTrees if single_root else SpanningTrees
     distribution = kind(log_weights)
-    if distribution.batch_shape:
-        raise ValueError(
-            f"log_weights is a batch of shape {distribution.batch_shape}: give one graph"
-        )
-    num_words = int(distribution.lengths)
-    names = check_labels(labels, num_words)
+    names = check_labels(labels, distribution)
+    num_words = len(names) - 1
     heads = distribution.sample(method="colbourn", rng=rng)
     log_prob = float(distribution.log_prob(heads))
     marginals = [distribution.arc_marginals()]

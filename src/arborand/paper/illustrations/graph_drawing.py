@@ -21,6 +21,8 @@ from arborand.pictures.markup import (
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from arborand.distributions import TreeDistribution
+
 MOST_WORDS = 12  # the n (n - 1) arcs of more words cannot be told apart
 _SIZE = 15
 _LABEL_SIZE = 12
@@ -62,8 +64,13 @@ class Place(NamedTuple):
     half_width: float
 
 
-def check_labels(labels: Sequence[str] | None, num_words: int) -> tuple[str, ...]:
-    """Return the names of all nodes, the root's first."""
+def check_labels(labels: Sequence[str] | None, distribution: TreeDistribution) -> tuple[str, ...]:
+    """Return the names of all nodes of a small graph, the root's first."""
+    if distribution.batch_shape:
+        raise ValueError(
+            f"log_weights is a batch of shape {distribution.batch_shape}: give one graph"
+        )
+    num_words = int(distribution.lengths)
     if num_words > MOST_WORDS:
         raise ValueError(
             f"log_weights has {num_words} words: illustrations show at most {MOST_WORDS}; use a "

@@ -258,12 +258,8 @@ def loop_erased_walk(
     (1, 0)
     """
     distribution = SpanningTrees(log_weights)
-    if distribution.batch_shape:
-        raise ValueError(
-            f"log_weights is a batch of shape {distribution.batch_shape}: give one graph"
-        )
-    num_words = int(distribution.lengths)
-    names = check_labels(labels, num_words)
+    names = check_labels(labels, distribution)
+    num_words = len(names) - 1
     columns = distribution.log_weights[:, 1:]
     transitions = np.zeros((num_words + 1, num_words + 1))
     transitions[:, 1:] = np.exp(columns - columns.max(axis=0))
