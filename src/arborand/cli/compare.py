@@ -11,7 +11,13 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from arborand.cli import options
-from arborand.cli.jobs import check_files, check_selection, choose_format, say_selected
+from arborand.cli.jobs import (
+    check_files,
+    check_selection,
+    choose_format,
+    say_selected,
+    write_lines,
+)
 from arborand.cli.tables import (
     SENTENCE,
     TEXT,
@@ -27,10 +33,9 @@ from arborand.corpus.computations import Setting, Work
 from arborand.corpus.contrast import CONTRAST, Contrast, FirstLines, Order, Second
 from arborand.corpus.execution import run_to_writer
 from arborand.corpus.shards import open_inputs, shard_sha256
-from arborand.corpus.storage import is_folder, open_output, write_output
+from arborand.corpus.storage import is_folder, write_output
 from arborand.corpus.stream import has_ids
 from arborand.formats.inputs import visible
-from arborand.formats.outputs import open_writer
 
 if TYPE_CHECKING:
     from arborand.corpus.contrast import Totals
@@ -148,11 +153,7 @@ def compare(
         text = json.dumps(result, ensure_ascii=False, allow_nan=False, indent=1)
         write_output(output, (text, "\n"))
     else:
-        with open_output(output) as target:
-            writer = open_writer(target, chosen, CONTRAST, lines.provenance, spool=None)
-            for one in lines.lines():
-                writer.write(one)
-            writer.close()
+        write_lines(output, chosen, CONTRAST, lines.provenance, lines.lines())
     if output is not None:
         say_written(output)
     if conllu is not None and not totals.first.num_words:

@@ -29,18 +29,18 @@ from arborand.corpus.stream import NoOutput
 from arborand.errors import OutputError
 from arborand.formats.decisions import read_decisions
 from arborand.formats.inputs import shown_name
-from arborand.formats.outputs import open_writer, output_format
+from arborand.formats.outputs import completed, open_writer, output_format
 from arborand.formats.records import WORDS
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from arborand.cli import options
     from arborand.corpus.job import Status
     from arborand.corpus.selection import Selection
     from arborand.corpus.shards import Inputs
     from arborand.corpus.stream import Skipped, Tally
-    from arborand.formats.records import Layout
+    from arborand.formats.records import Layout, Rows
 
 
 def check_files(scores: Sequence[str], conllu: str | None, output: str | None = None) -> None:
@@ -209,13 +209,22 @@ def list_words(scores: Sequence[str], run: options.Run, most: int) -> None:
     if run.output is None:
         print_words(found.words(), unwritten.provenance)
     else:
-        with open_output(run.output) as target:
-            writer = open_writer(target, format_, WORDS, unwritten.provenance, spool=None)
-            writer.write(word_rows(found.words()))
-            writer.close()
+        write_lines(run.output, format_, WORDS, unwritten.provenance, [word_rows(found.words())])
         say_written(run.output)
     say_selected(tally, inputs.num_sentences)
     list_skipped(tally.skipped)
+
+
+def write_lines(
+    output: str, format_: str, layout: Layout, provenance: dict[str, Any], lines: Iterable[Rows]
+) -> None:
+    """Write rows that were kept until the end of a corpus."""
+    with (
+        open_output(output) as target,
+        completed(open_writer(target, format_, layout, provenance, spool=None)) as writer,
+    ):
+        for rows in lines:
+            writer.write(rows)
 
 
 def write(

@@ -23,6 +23,7 @@ from arborand.corpus.shards import listing_digest, open_shard
 from arborand.errors import ArborandError, FormatError, SentenceError
 from arborand.formats.conllu import open_annotations
 from arborand.formats.inputs import InputFile
+from arborand.formats.outputs import completed
 from arborand.formats.records import TREES
 from arborand.formats.scores import open_scores
 from arborand.formats.trees import layout_of, open_trees
@@ -339,7 +340,7 @@ def write_rows(
     if work.layout is None or work.compute is None:
         _convert_trees(work, corpus, record, begin, tally, advance)
         return
-    with _completed(begin(work.layout, record)) as writer:
+    with completed(begin(work.layout, record)) as writer:
         runs = corpus.runs(num_trees=work.num_trees, scale=work.run_scale)
         if work.selection is not None:
             # Scores that are copied are measured as what most are: log-weights.
@@ -356,16 +357,6 @@ def write_rows(
             overlap=overlap,
             advance=advance,
         )
-
-
-@contextmanager
-def _completed(writer: Writer) -> Iterator[Writer]:
-    try:
-        yield writer
-        writer.close()
-    except BaseException:
-        writer.discard()
-        raise
 
 
 def _convert_trees(
@@ -392,7 +383,7 @@ def _convert_trees(
                             record["source"] = trees.provenance
                         keeps = "relations" in work.options
                         layout = replace(layout_of(trees), keeps_relations=keeps)
-                        writer = _completed(begin(layout, record))
+                        writer = completed(begin(layout, record))
                         writers.append(stack.enter_context(writer))
                     last: Annotation | None = None
                     for rows in trees.rows():

@@ -93,19 +93,16 @@ def _inspected(path: Path, name: str) -> InputFile:
         with path.open("rb") as file:
             start = file.read(CHUNK)
             file.seek(0)
-            digest = hashlib.file_digest(file, "sha256")
+            digest = sha256_of(file)
     except (OSError, ValueError) as error:  # ValueError: a name with a NUL in it
         reason = getattr(error, "strerror", None) or error
         raise FormatError(f"{name} cannot be read: {reason}") from error
-    return InputFile(path, name, kind_of(start, name), digest.hexdigest())
+    return InputFile(path, name, kind_of(start, name), digest)
 
 
 def sha256_of(file: IO[bytes]) -> str:
     """Read a file from here to its end, for its digest."""
-    digest = hashlib.sha256()
-    while chunk := file.read(CHUNK):
-        digest.update(chunk)
-    return digest.hexdigest()
+    return hashlib.file_digest(file, "sha256").hexdigest()  # type: ignore[arg-type]
 
 
 def kind_of(start: bytes, name: str) -> str:

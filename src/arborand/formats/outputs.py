@@ -9,7 +9,7 @@ import csv
 import io
 import json
 import math
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike, NDArray
 
-    from arborand.formats.records import Layout, Rows, Writer
+    from arborand.formats.records import Layout, Rows
 
 # ---- text, written as it comes
 
@@ -382,6 +382,17 @@ def open_writer(
         A folder for temporary files without a name, for formats that store column after column.
     """
     return _WRITERS[name](file, layout, provenance, spool)
+
+
+@contextmanager
+def completed(writer: Writer) -> Iterator[Writer]:
+    """Close a writer when the block ends well, and give up otherwise."""
+    try:
+        yield writer
+        writer.close()
+    except BaseException:
+        writer.discard()
+        raise
 
 
 def formats_of(layout: Layout) -> tuple[str, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from contextlib import suppress
 from dataclasses import replace
-from itertools import repeat
+from itertools import chain, repeat
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +13,7 @@ import numpy as np
 
 from arborand.errors import OutputError
 from arborand.formats.inputs import WORDS
-from arborand.formats.outputs import open_writer
+from arborand.formats.outputs import completed, open_writer
 from arborand.formats.records import Rows, check_label_names, scores_layout
 
 if TYPE_CHECKING:
@@ -113,23 +113,15 @@ def _write_rows(
     first = next(portions, None)
     dtype = np.dtype(np.float64) if first is None else first.values.dtype
     layout = replace(scores_layout(dtype), has_ids=has_ids)
-    writer = open_writer(
-        file, name, layout, {"command": "arborand.formats.write_scores"}, spool=spool
-    )
-    try:
-        rows = first
-        while rows is not None:
+    record = {"command": "arborand.formats.write_scores"}
+    with completed(open_writer(file, name, layout, record, spool=spool)) as writer:
+        for rows in () if first is None else chain([first], portions):
             if scores_layout(rows.values.dtype).dtype != layout.dtype:
                 raise ValueError(
                     f"matrices: those of sentence {rows.sent_ids[0]!r} and later ones are "
                     f"{rows.values.dtype}, and the first ones {dtype}: give all the same type"
                 )
             writer.write(rows)
-            rows = next(portions, None)
-        writer.close()
-    except BaseException:
-        writer.discard()
-        raise
 
 
 def _write_stack(file: Any, portions: Iterator[Rows]) -> None:

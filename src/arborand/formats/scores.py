@@ -179,7 +179,8 @@ class ArrayScores(ScoresFile):
             return ""
         stream = arrays.stream(named)
         if "label_names" in arrays.metadata:
-            self.label_names = check_label_names(_listed(arrays, "label_names"), name)
+            listed = _listed(arrays.metadata["label_names"], name, "label_names")
+            self.label_names = check_label_names(listed, name)
         else:
             arrays.require("label_names")
             names = arrays.vector("label_names", "strings")
@@ -232,7 +233,7 @@ class ArrayScores(ScoresFile):
 
     def _strings_of_metadata(self, key: str, count: int) -> list[str]:
         unit = f"{count} ids" if key == "sent_ids" else f"{count} words"
-        listed = _listed(self._arrays, key, count, unit)
+        listed = _listed(self._arrays.metadata[key], self.file.name, key, count, unit)
         return [sentence_id(value, self.file.name, i) for i, value in enumerate(listed)]
 
     def _ids(self, stream: ArrayStream | None, index: int, count: int) -> list[str]:
@@ -332,16 +333,16 @@ class ArrayScores(ScoresFile):
 _MOST_LABELS = 10_000
 
 
-def _listed(arrays: ArrayFile, key: str, count: int | None = None, of: str = "names") -> list[Any]:
+def _listed(
+    text: str | bytes, name: str, key: str, count: int | None = None, of: str = "names"
+) -> list[Any]:
     """Read a list of the metadata."""
     try:
-        listed = parse_json(arrays.metadata[key])
+        listed = parse_json(text)
         if not isinstance(listed, list) or len(listed) != (len(listed) if count is None else count):
             raise ValueError(f"it is not a list of {of}")
     except ValueError as error:
-        raise FormatError(
-            f"{arrays.name}: the metadata's {key} must be a JSON list: {error}"
-        ) from error
+        raise FormatError(f"{name}: the metadata's {key} must be a JSON list: {error}") from error
     return listed
 
 
@@ -400,12 +401,7 @@ class ParquetScores(ScoresFile):
                     f"{file.name} has {self._labels}, and no label_names in its metadata: a JSON "
                     "list of the names of the labels"
                 )
-            try:
-                names = parse_json(self._input.metadata[b"label_names"])
-            except ValueError as error:
-                raise FormatError(
-                    f"{file.name}: the metadata's label_names must be a JSON list: {error}"
-                ) from error
+            names = _listed(self._input.metadata[b"label_names"], file.name, "label_names")
             self.label_names = check_label_names(names, file.name)
 
     def _ids(self, batch: Any, index: int) -> list[str]:
