@@ -63,9 +63,9 @@ def check_files(scores: Sequence[str], conllu: str | None, output: str | None = 
         raise typer.BadParameter(
             "standard input can be the scores or the CoNLL-U file, not both", param_hint="--conllu"
         )
-    if output is not None:
+    if output is not None and not is_stream(output):
         check_output(output, scores)
-        if not (is_folder(output) or is_stream(output) or is_remote(output)):
+        if not (is_folder(output) or is_remote(output)):
             check_target(Path(output))
 
 
@@ -151,7 +151,7 @@ def check_selection(
 
 
 def say_selected(tally: Tally, total: int) -> None:
-    """Say which sentences were selected, of so many."""
+    """Say which sentences were selected, of how many."""
     text = None if tally.selected is None else tally.selected.described(total)
     if text is not None:
         note(text)
