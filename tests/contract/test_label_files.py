@@ -166,7 +166,7 @@ def test_runs_are_smaller_where_labels_take_room(tmp_path):
         ({"label_names": ["a", "a", "b", "c"]}, FormatError, "has 'a' twice"),
         ({"label_names": ["a", "b"]}, ValueError, r"label_scores\[0\] must be numbers of shape"),
         ({"sent_ids": ["a"]}, ValueError, "sent_ids ends after 1 sentences"),
-        ({"sent_ids": list("abcde")}, ValueError, "sent_ids goes on after the last"),
+        ({"sent_ids": list("abcde")}, ValueError, "sent_ids has entries after the last"),
         ({"sent_ids": [1, 2, 3, 4]}, TypeError, r"sent_ids\[0\] must be a string, not 1"),
         ({"words": [["a"]] * 4}, ValueError, r"words\[0\] must be 3 strings"),
         ({"matrices": [np.zeros((2, 3))]}, ValueError, r"matrices\[0\] has shape \(2, 3\)"),

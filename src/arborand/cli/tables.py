@@ -109,7 +109,7 @@ def shorten_end(text: str, width: int) -> str:
 def fitted(
     columns: Sequence[Column], lines: Sequence[Sequence[str]], width: int
 ) -> tuple[list[Column], list[list[str]]]:
-    """Choose the columns that fit into so many characters, and shorten ids and texts."""
+    """Choose the columns that fit into `width` characters, and shorten ids and texts."""
     natural = [
         max(cell_len(column.title), *(min(cell_len(line[i]), column.most) for line in lines))
         for i, column in enumerate(columns)

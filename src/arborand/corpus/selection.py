@@ -212,7 +212,7 @@ class Selected:
                 return
 
     def described(self, total: int) -> str | None:
-        """Say what was taken, of a corpus of so many sentences; None if that was asked for by name.
+        """Say what was taken of `total` sentences; None if they were asked for by name.
 
         Nor is anything said where all sentences come in their order.
         """
@@ -332,7 +332,7 @@ def select_rows(selection: Selection, portions: Iterable[Rows], layout: Layout) 
     for rows in portions:
         kept = []
         for i, sent_id in enumerate(rows.sent_ids):
-            if i or not rows.first_sample:  # else it goes on with the sentence before
+            if i or not rows.first_sample:  # else it continues the sentence before
                 is_kept = not selection.wanted or sent_id in left
                 values = {"length": rows.lengths[i : i + 1].astype(np.float64)}
                 tokens = rows.tokens[i : i + 1] or [None]

@@ -139,7 +139,7 @@ class AnnotationFile:
         self._has_ids = False
 
     def find(self, sent_id: str, index: int, num_words: int) -> Annotation:
-        """Find a sentence of so many words by its id, or by its place where scores have no ids."""
+        """Find a sentence of `num_words` words by its id, or by its place if scores have no ids."""
         block, start = self._block(sent_id, index)
         place = (start, start + sum(map(len, block)))
         annotation = replace(parse_block(block, self.file.name), place=place)

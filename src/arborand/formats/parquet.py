@@ -242,7 +242,7 @@ def read_row_groups(file: IO[bytes]) -> list[RowGroup]:
         chunks = [_chunk(_field(column, 3, dict)) for column in _field(group, 1, list)]
         for chunk in chunks:
             if chunk.start + chunk.packed_size > end:
-                raise ValueError(f"the column {chunk.path} goes on after the end of the file")
+                raise ValueError(f"the column {chunk.path} ends after the end of the file")
         groups.append(RowGroup(_field(group, 3, int), chunks))
     return groups
 

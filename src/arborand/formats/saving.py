@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
 _FORMATS = ("npz", "parquet", "safetensors", "npy")
-# So many sentences become rows at a time.
+# How many sentences become rows at a time.
 _AT_ONCE = 64
 
 
@@ -154,7 +154,7 @@ def _portions(
         found = {key: next(values, _END) for key, values in others.items()}
         short = next((key for key, value in found.items() if value is _END), None)
         if short is not None:
-            raise ValueError(f"{short} ends after {index} sentences, where matrices goes on")
+            raise ValueError(f"{short} ends after {index} sentences, but there are more matrices")
         sentence = _sentence(index, matrix, found, names, are_scores=are_scores)
         is_other = bool(waiting) and waiting[0][1].dtype != sentence[1].dtype
         if len(waiting) == _AT_ONCE or is_other:
@@ -163,7 +163,7 @@ def _portions(
         waiting.append(sentence)
     for key, values in others.items():
         if given[key] is not None and next(values, _END) is not _END:
-            raise ValueError(f"{key} goes on after the last of the matrices")
+            raise ValueError(f"{key} has entries after the last of the matrices")
     if waiting:
         yield _rows(waiting, names)
 

@@ -117,7 +117,6 @@ class _Parser:
         vocabulary = self._trainer.vocab["deprel"]
         from stanza.models.common.vocab import VOCAB_PREFIX
 
-        self._first_label = len(VOCAB_PREFIX)
         self.label_names = tuple(
             vocabulary.id2unit(i) for i in range(len(VOCAB_PREFIX), len(vocabulary))
         )
