@@ -11,8 +11,8 @@ import typer
 from arborand.cli import options
 from arborand.cli.jobs import check_files
 from arborand.cli.terminal import note, progress, say_written
-from arborand.corpus.storage import is_folder
-from arborand.errors import FormatError, OutputError
+from arborand.corpus.storage import is_folder, make_folder
+from arborand.errors import FormatError
 from arborand.formats.outputs import formats_of
 from arborand.formats.records import scores_layout
 from arborand.parsers import find_adapter
@@ -120,15 +120,11 @@ def _files(source: str, output: str) -> list[tuple[Path, Path]]:
             f"{source} is a folder: name a folder for the scores, such as scores/",
             param_hint="--output",
         )
-    folder = Path(output)
     found = sorted(Path(source).glob("*.conllu"))
     if not found:
         raise FormatError(f"{source} has no .conllu files")
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise OutputError(f"{output} cannot be written: {error.strerror}") from error
-    return [(path, folder / f"{path.stem}.npz") for path in found]
+    make_folder(Path(output))
+    return [(path, Path(output) / f"{path.stem}.npz") for path in found]
 
 
 def _num_sentences(path: Path) -> int:

@@ -179,7 +179,7 @@ def _made(job: Job, part: Part, advance: Callable[[int], object]) -> Done:
                 advance=advance,
             )
         except SentenceError as error:
-            raise _InShardError(part.shard.shown, error) from error
+            raise ArborandError(f"{part.shard.shown}: {error}") from error
         sha256 = "" if corpus.file is None else corpus.file.sha256
         check()
     marker = {
@@ -201,13 +201,6 @@ def _made(job: Job, part: Part, advance: Callable[[int], object]) -> Done:
     put(folder, marker_name(part.name), json.dumps(marker, indent=1).encode(), check)
     folder.remove(failure_name(part.name))
     return Done(part.name, marker)
-
-
-class _InShardError(ArborandError):
-    """An error in a sentence, with the name of its shard."""
-
-    def __init__(self, shard: str, error: SentenceError) -> None:
-        super().__init__(f"{shard}: {error}")
 
 
 class _Hashed:
@@ -241,8 +234,8 @@ def described(error: BaseException) -> str:
 
 
 def _hint(error: BaseException, skip: bool) -> str:
-    is_sentence = isinstance(error, (SentenceError, _InShardError))
-    return "" if skip or not is_sentence else SKIP_HINT
+    is_about_sentence = isinstance(error.__cause__, SentenceError)
+    return SKIP_HINT if is_about_sentence and not skip else ""
 
 
 # ---- all parts

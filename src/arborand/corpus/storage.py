@@ -489,6 +489,20 @@ def check_target(path: Path) -> None:
         raise OutputError(f"{path} is a folder, not a file")
 
 
+def make_folder(folder: Path) -> None:
+    """Make the folder, and find out whether files can be made in it: before the work, not after."""
+    if folder.parts[:1] and folder.parts[0].endswith(":"):  # what a path makes of s3://
+        raise OutputError(f"{folder} cannot be written: name a folder on this machine")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except FileExistsError:
+        raise OutputError(f"{folder} is a file: -o names a folder") from None
+    except OSError as error:
+        raise OutputError(f"{folder} cannot be written: {error.strerror}") from error
+
+
 @contextmanager
 def open_output(where: str) -> Iterator[IO[bytes]]:
     """Open standard output (``-``), a pipe, or a file that appears when it is complete."""

@@ -24,7 +24,7 @@ from arborand.errors import ArborandError, FormatError, SentenceError
 from arborand.formats.conllu import open_annotations
 from arborand.formats.inputs import InputFile
 from arborand.formats.outputs import completed
-from arborand.formats.records import TREES
+from arborand.formats.records import TREES, numbered
 from arborand.formats.scores import open_scores
 from arborand.formats.trees import layout_of, open_trees
 
@@ -104,7 +104,7 @@ def _runs_of(part: Part, scores: ScoresFile, num_trees: int, scale: int) -> Iter
         if before:
             ids = run.sent_ids
             if not scores.has_sent_ids:
-                ids = [str(before + run.first + i + 1) for i in range(len(run))]
+                ids = numbered(before + run.first, len(run))
             run = replace(run, first=before + run.first, sent_ids=ids)
         yield run
 
@@ -247,7 +247,7 @@ def process_runs(
         else:
             write = writer.write
         for run in runs:
-            for rows in _usable(run, compute, tally.skipped, num_trees, skip=skip):
+            for rows in usable_rows(run, compute, tally.skipped, num_trees, skip=skip):
                 tally.num_rows += int(rows.num_rows.sum())
                 write(rows)
             tally.num_sentences += len(run)
@@ -283,7 +283,7 @@ def _prefetched(reader: ThreadPoolExecutor, runs: Iterator[Sentences]) -> Iterat
         yield run
 
 
-def _usable(
+def usable_rows(
     run: Sentences,
     compute: Computation,
     skipped: list[Skipped],

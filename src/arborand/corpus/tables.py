@@ -10,16 +10,11 @@ import numpy as np
 
 from arborand.arguments import check_count, check_index
 from arborand.corpus.computations import make_work
-from arborand.errors import ArborandError, FormatError, SentenceError
+from arborand.corpus.stream import usable_rows
+from arborand.errors import FormatError, SentenceError
 from arborand.formats.inputs import required
 from arborand.formats.parquet import check_type
-from arborand.formats.records import (
-    Sentences,
-    matrix_sizes,
-    run_values,
-    sentence_id,
-    split_runs,
-)
+from arborand.formats.records import RUN_VALUES, Sentences, matrix_sizes, sentence_id, split_runs
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -93,8 +88,8 @@ class SampleTrees:
         """
         arrow = required("pyarrow", "drawing trees for tables")
         table = self._table(arrow, batch, indices)
-        drawn = [self._rows(arrow, run, rows) for run, rows in self._drawn(table)]
-        answer = arrow.concat_tables(drawn) if drawn else self._rows(arrow, None, None)
+        drawn = [self._rows(arrow, first, rows) for first, rows in self._drawn(table)]
+        answer = arrow.concat_tables(drawn) if drawn else self._rows(arrow, 0, None)
         if "sent_id" not in table.column_names:
             answer = answer.drop_columns(["sent_id"])
         if isinstance(batch, arrow.Table):
@@ -136,7 +131,7 @@ class SampleTrees:
         except arrow.ArrowException as error:  # columns of several lengths
             raise FormatError(f"the batch: {error}") from error
 
-    def _drawn(self, table: Any) -> Iterator[tuple[Sentences, Rows]]:
+    def _drawn(self, table: Any) -> Iterator[tuple[int, Rows]]:
         if not table.num_rows:
             return
         column = table["log_weights"].combine_chunks()
@@ -157,7 +152,7 @@ class SampleTrees:
         # A call into the core counts graphs from its first one: cut where a place is out of turn.
         cuts = [0, *(np.flatnonzero(np.diff(index) != 1) + 1).tolist(), len(index)]
         for first, last in itertools.pairwise(cuts):
-            for start, stop in split_runs(lengths[first:last], self._work.num_trees, run_values()):
+            for start, stop in split_runs(lengths[first:last], self._work.num_trees, RUN_VALUES):
                 part = slice(first + start, first + stop)
                 run = Sentences(
                     int(index[part.start]),
@@ -168,22 +163,17 @@ class SampleTrees:
                 )
                 yield from self._computed(run)
 
-    def _computed(self, run: Sentences) -> Iterator[tuple[Sentences, Rows]]:
-        if self._work.compute is None:
-            return
-        try:
-            for rows in self._work.compute(run):
-                yield run, rows
-        except ArborandError:
-            for one in run.one_by_one():  # which sentence is it?
-                try:
-                    list(self._work.compute(one))
-                except ArborandError as error:
-                    raise SentenceError(one.sent_ids[0], one.first, str(error)) from error
-            raise
+    def _computed(self, run: Sentences) -> Iterator[tuple[int, Rows]]:
+        """Draw the trees of a run; with the place of the first sentence of each portion."""
+        assert self._work.compute is not None
+        first = stop = run.first
+        for rows in usable_rows(run, self._work.compute, [], self._work.num_trees, skip=False):
+            if not rows.first_sample:
+                first, stop = stop, stop + len(rows.sent_ids)
+            yield first, rows
 
     @staticmethod
-    def _rows(arrow: Any, run: Sentences | None, rows: Rows | None) -> Any:
+    def _rows(arrow: Any, first: int, rows: Rows | None) -> Any:
         """Make a table of drawn trees."""
         schema = arrow.schema(
             [
@@ -194,16 +184,16 @@ class SampleTrees:
                 ("heads", arrow.list_(arrow.int32())),
             ]
         )
-        if run is None or rows is None:
+        if rows is None:
             return schema.empty_table()
-        which = np.repeat(np.arange(len(run)), rows.num_rows)
-        ends = np.concatenate([[0], np.cumsum(run.lengths[which])]).astype(np.int32)
+        which = np.repeat(np.arange(len(rows.sent_ids)), rows.num_rows)
+        ends = np.concatenate([[0], np.cumsum(rows.lengths[which])]).astype(np.int32)
         heads = arrow.ListArray.from_arrays(
             arrow.array(ends), arrow.array(rows.values, arrow.int32())
         )
         columns = [
-            arrow.array(run.sent_ids, arrow.string()).take(arrow.array(which)),
-            arrow.array(run.first + which),
+            arrow.array(rows.sent_ids, arrow.string()).take(arrow.array(which)),
+            arrow.array(first + which),
             arrow.array(rows.samples()),
             arrow.array(rows.columns["log_prob"]),
             heads,

@@ -231,8 +231,8 @@ def visible(text: str, *, keep: str = "") -> str:
     >>> print(visible("a\x1b[31mb"))
     a\x1b[31mb
     """
-    return _UNSAFE.sub(lambda found: found[0] if found[0] in keep else _escaped(found[0]), text)
 
+    def escaped(found: re.Match[str]) -> str:
+        return found[0] if found[0] in keep else found[0].encode("unicode_escape").decode()
 
-def _escaped(character: str) -> str:
-    return character.encode("unicode_escape").decode()
+    return _UNSAFE.sub(escaped, text)

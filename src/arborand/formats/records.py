@@ -171,8 +171,8 @@ class ScoresFile:
     label_names: tuple[str, ...] = ()
 
     def runs(self, first: int = 0, *, num_trees: int = 0, scale: int = 1) -> Iterator[Sentences]:
-        """Read the sentences from `first` on, in runs whose size is bounded."""
-        at_once = max(1, run_values(scale) // (1 + len(self.label_names)))
+        """Read the sentences from `first` on, in runs of bounded size: `scale` times the usual."""
+        at_once = max(1, scale * RUN_VALUES // (1 + len(self.label_names)))
         for run in self._runs(first, num_trees, at_once):
             if run.first >= first:
                 yield run
@@ -201,11 +201,6 @@ def check_label_names(values: Any, name: str) -> tuple[str, ...]:
 def numbered(index: int, count: int) -> list[str]:
     """Name sentences that have no id by their number."""
     return [str(i + 1) for i in range(index, index + count)]
-
-
-def run_values(scale: int = 1) -> int:
-    """Bound the size of a run; `scale` is the number of threads that share it."""
-    return RUN_VALUES * scale
 
 
 def matrix_sizes(lengths: NDArray[Any]) -> NDArray[np.int64]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -16,9 +15,9 @@ from arborand.cli.terminal import note, say_written
 from arborand.corpus.computations import Setting
 from arborand.corpus.selection import Selected, Selection
 from arborand.corpus.shards import open_inputs
-from arborand.corpus.storage import write_output
+from arborand.corpus.storage import make_folder, write_output
 from arborand.corpus.stream import open_corpus
-from arborand.errors import ArborandError, FormatError, OutputError, SentenceError
+from arborand.errors import ArborandError, FormatError, SentenceError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -58,7 +57,7 @@ def experiment(output: Path, quick: bool = False, seed: int = 0) -> None:
     except ModuleNotFoundError:
         note("the experiment's figure needs matplotlib: pip install 'arborand[cli,plot]'")
         raise typer.Exit(1) from None
-    _make_folder(output)
+    make_folder(output)
     plan = paper.QUICK if quick else paper.FULL
     rng = np.random.default_rng(seed)
     measured: tuple[list[paper.Measurement], list[paper.Measurement]] = ([], [])
@@ -139,7 +138,7 @@ def illustrate(
             )
         except (ArborandError, ValueError) as error:
             raise SentenceError(sentence.sent_ids[0], sentence.first, str(error)) from error
-    _make_folder(output)
+    make_folder(output)
     on_grid = grid_walk(5, 5, rng=seed or 0)
     files: dict[str, bytes] = {
         f"{name}.{suffix}": getattr(picture, suffix).encode()
@@ -170,17 +169,3 @@ def _walk(
             return picture
         picture = loop_erased_walk(log_weights, rng=attempt, labels=labels)
     return first
-
-
-def _make_folder(folder: Path) -> None:
-    """Make the folder, and find out whether files can be made in it: before the work, not after."""
-    if folder.parts[:1] and folder.parts[0].endswith(":"):  # what a path makes of s3://
-        raise OutputError(f"{folder} cannot be written: name a folder on this machine")
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=folder):
-            pass
-    except FileExistsError:
-        raise OutputError(f"{folder} is a file: -o names a folder") from None
-    except OSError as error:
-        raise OutputError(f"{folder} cannot be written: {error.strerror}") from error

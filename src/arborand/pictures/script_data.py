@@ -49,7 +49,10 @@ def sentence_data(sentence: Sentence, *, explore: bool) -> dict[str, Any]:
         "entropy": sentence.entropy,
         "entropies": [round(float(entropy), 4) for entropy in sentence.entropies],
         "trees": [
-            [float(f"{probability:.6g}"), _differences(heads, sentence.best)]
+            [
+                float(f"{probability:.6g}"),
+                [[j, int(heads[j])] for j in np.flatnonzero(heads != sentence.best).tolist()],
+            ]
             for heads, probability in zip(sentence.trees, sentence.probabilities, strict=True)
         ],
     }
@@ -86,10 +89,6 @@ def sentence_data(sentence: Sentence, *, explore: bool) -> dict[str, Any]:
             data["labelEntropy"] = float(of_labels.sum())
         data["scores"] = base64.b64encode(stored.tobytes()).decode()
     return data
-
-
-def _differences(heads: NDArray[np.intp], best: NDArray[np.intp]) -> list[list[int]]:
-    return [[j, int(heads[j])] for j in np.flatnonzero(heads != best).tolist()]
 
 
 def _why_not(scores: NDArray[np.float64], *, explore: bool) -> str | None:

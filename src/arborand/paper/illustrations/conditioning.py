@@ -78,7 +78,7 @@ class ConditioningPicture:
         for k in range(count):
             x, y = (k % across) * drawing.width, (k // across) * panel_height
             body = drawing.body(
-                self._lines(k), filled=self._settled(k), current=k + 1 if k + 1 < count else -1
+                self._lines(k), filled=range(1, k + 1), current=k + 1 if k + 1 < count else -1
             )
             panels.append(
                 f'<g transform="translate({x:.1f} {y:.1f})">{body}'
@@ -102,7 +102,7 @@ class ConditioningPicture:
             caption = self._caption(k)
             current = k + 1 if k + 1 < len(self.heads) else -1
             svg = drawing.svg(
-                self._lines(k), label=caption, filled=self._settled(k), current=current
+                self._lines(k), label=caption, filled=range(1, k + 1), current=current
             )
             steps.append(Step(svg, caption))
         return steps_page(
@@ -134,9 +134,6 @@ class ConditioningPicture:
                 hidden = probability < 0.01 and len(self.heads) > _CROWDED
                 lines.append(Line(head, dependent, "candidate", "" if hidden else chance))
         return lines
-
-    def _settled(self, k: int) -> list[int]:
-        return list(range(1, k + 1))
 
     def _brief_caption(self, k: int) -> str:
         letter = f"({chr(ord('a') + k)})"
