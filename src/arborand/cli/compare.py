@@ -116,11 +116,10 @@ def compare(
     named = options.Selecting(selecting.sent_id, selecting.filter_)
     selection = check_selection(named, conllu)
     most = selecting.max_sentences or (_LINES if output is None else None)
+    setting = Setting(trees, weights, workers, orientation=orientation)
     described: dict[str, Any] = {
         "": Path(second).name,
-        "trees": trees,
-        "weights": weights,
-        "orientation": orientation,
+        **setting.described,
         "sort": selecting.sort,
         "reverse": selecting.reverse,
         "max-sentences": selecting.max_sentences,
@@ -128,7 +127,6 @@ def compare(
     lines = FirstLines(selecting.sort, reverse=selecting.reverse, most=most)
     with open_inputs([first], conllu) as ours, open_inputs([second]) as theirs:
         by_id = all(map(has_ids, [*ours.shards, *theirs.shards]))
-        setting = Setting(trees, weights, workers, orientation=orientation)
         contrast = Contrast(setting, Second(theirs.shards, by_id=by_id))
         work = Work("compare", contrast, CONTRAST, described).selecting(selection)
         with progress("compare", ours.num_sentences) as advance:

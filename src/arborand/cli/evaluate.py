@@ -103,16 +103,8 @@ def evaluate(
         decisions=decided,
     )
     comparison = Comparison(setting)
-    described: dict[str, Any] = {
-        "trees": trees,
-        "projective": projective,
-        "weights": weights,
-        "orientation": orientation,
-    }
-    if decided is not None:
-        described |= {"decisions": decided.name, "decisions-sha256": decided.digest}
-        note_absent(scores, decisions)
-    work = Work("evaluate", comparison, EVALUATION, described).selecting(selection)
+    note_absent(scores, decisions)
+    work = Work("evaluate", comparison, EVALUATION, setting.described).selecting(selection)
     unwritten = NoOutput()
     with (
         open_inputs(scores, conllu, output) as inputs,

@@ -196,7 +196,7 @@ def list_words(scores: Sequence[str], run: options.Run, most: int) -> None:
     check_files(scores, run.conllu, run.output)
     format_ = choose_format(run.output, run, WORDS)
     found = UncertainWords(replace(run.setting, workers=run.workers), most)
-    described = {"words": True, "max-words": most, **run.described}
+    described = {"words": True, "max-words": most, **run.setting.described}
     work = Work("entropy", found, WORDS, described)
     work = work.selecting(check_selection(run, run.conllu))
     unwritten = NoOutput()

@@ -162,12 +162,6 @@ class Reading:
             self.trees, self.weights, 1, self.keep_heads, self.orientation, self.projective
         )
 
-    @property
-    def described(self) -> dict[str, Any]:
-        """The same, for the record of where an output comes from."""
-        names = ("keep_heads", "trees", "projective", "weights", "orientation")
-        return {name.replace("_", "-"): getattr(self, name) for name in names}
-
 
 @dataclass(frozen=True)
 class Selecting:

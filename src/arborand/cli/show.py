@@ -141,7 +141,7 @@ def show(
         described: dict[str, Any] = {
             "num-draws": num_draws,
             "seed": seed,
-            **reading.described,
+            **reading.setting.described,
             **selection.options,
         }
         record = corpus.record("show", described, seed, DEFAULT_WITHOUT_REPLACEMENT)

@@ -103,6 +103,22 @@ class Setting:
         is_plain = self.orientation == HEAD_DEPENDENT
         return is_plain and not (self.weights or self.keep_heads or self.decisions)
 
+    @property
+    def described(self) -> dict[str, Any]:
+        """The options that ask for it, for the record of where an output comes from."""
+        options: dict[str, Any] = {
+            "keep-heads": self.keep_heads,
+            "trees": self.trees,
+            "weights": self.weights,
+        }
+        if self.projective:
+            options["projective"] = True
+        if self.orientation != HEAD_DEPENDENT:
+            options["orientation"] = self.orientation
+        if self.decisions is not None:
+            options |= {"decisions": self.decisions.name, "decisions-sha256": self.decisions.digest}
+        return options
+
     def distribution(self, run: Sentences) -> TreeDistribution:
         """Make the distribution of a run: a batch."""
         maker = _CLASSES[self.kind]
@@ -591,13 +607,7 @@ def make_work(
         check_method(method, methods, kind=TreeKind[trees.upper()])
     decided = None if decisions is None else read_decisions(decisions)
     setting = Setting(trees, weights, 1, keep_heads, orientation, projective, decided)
-    common: dict[str, Any] = {"keep-heads": keep_heads, "trees": trees, "weights": weights}
-    if projective:
-        common["projective"] = True
-    if orientation != HEAD_DEPENDENT:
-        common["orientation"] = orientation
-    if decided is not None:
-        common |= {"decisions": decided.name, "decisions-sha256": decided.digest}
+    common = setting.described
     if command == "sample":
         described = {
             "num-trees": num_trees,

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 from arborand.corpus.job import TRIES, Done, Failed, record_failure, run_part
 from arborand.corpus.storage import remove_own_temporaries
 from arborand.errors import ArborandError
+from arborand.formats.inputs import required
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -307,12 +308,7 @@ def run_on_ray(job: Job, parts: Sequence[Part], tell: Tell, address: str | None)
         Of a cluster.  None: Ray is started on this machine, and stopped at the end.  A program that
         is connected to Ray already keeps its connection.
     """
-    try:
-        import ray
-    except ModuleNotFoundError as error:
-        raise ModuleNotFoundError(
-            "--engine ray needs ray: pip install 'arborand[cli,ray]'", name=error.name
-        ) from error
+    ray: Any = required("ray", "--engine ray", "cli,ray")
     is_ours = not ray.is_initialized()
     if is_ours:
         _connect(ray, address)

@@ -119,8 +119,8 @@ def kind_of(start: bytes, name: str) -> str:
     return kind
 
 
-def required(module: str, purpose: str) -> ModuleType:
-    """Import a module of the extra, or raise an error that says how to install it."""
+def required(module: str, purpose: str, extra: str = "cli") -> ModuleType:
+    """Import a module of an extra, or raise an error that says how to install it."""
     import importlib
 
     try:
@@ -128,7 +128,7 @@ def required(module: str, purpose: str) -> ModuleType:
     except ModuleNotFoundError as error:
         package = module.partition(".")[0]
         raise ModuleNotFoundError(
-            f"{purpose} needs {package}: pip install 'arborand[cli]'", name=error.name
+            f"{purpose} needs {package}: pip install 'arborand[{extra}]'", name=error.name
         ) from error
 
 

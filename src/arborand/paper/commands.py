@@ -18,6 +18,7 @@ from arborand.corpus.shards import open_inputs
 from arborand.corpus.storage import make_folder, write_output
 from arborand.corpus.stream import open_corpus
 from arborand.errors import ArborandError, FormatError, SentenceError
+from arborand.formats.inputs import required
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -52,11 +53,8 @@ def experiment(output: Path, quick: bool = False, seed: int = 0) -> None:
     """
     from arborand.paper import experiment as paper
 
-    try:
-        import matplotlib  # noqa: F401, found out before the work instead of after it
-    except ModuleNotFoundError:
-        note("the experiment's figure needs matplotlib: pip install 'arborand[cli,plot]'")
-        raise typer.Exit(1) from None
+    # Found out before the work instead of after it.
+    required("matplotlib", "the experiment's figure", "cli,plot")
     make_folder(output)
     plan = paper.QUICK if quick else paper.FULL
     rng = np.random.default_rng(seed)

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from arborand.errors import ArborandError, UntestedVersionWarning
+from arborand.formats.inputs import required
 from arborand.parsers.protocol import Scored
 
 if TYPE_CHECKING:
@@ -196,13 +197,7 @@ class _Parser:
 
 
 def _stanza() -> Any:
-    try:
-        import stanza
-    except ModuleNotFoundError as error:
-        raise ModuleNotFoundError(
-            "scores of stanza's parsers need stanza: pip install 'arborand[stanza]'",
-            name=error.name,
-        ) from error
+    stanza: Any = required("stanza", "--parser stanza", "stanza")
     logging.getLogger("stanza").setLevel(logging.WARNING)
     if not stanza.__version__.startswith(tuple(f"{version}." for version in TESTED)):
         warnings.warn(
