@@ -46,6 +46,7 @@ const numbers = (() => {
 
   // to[at ...] += factors[which] * from[begin ...], `count` numbers: nearly all time is spent here.
   const addMultiple = (to, at, factors, which, from, begin, count) => {
+    if (to.h) return addMultipleWithEntropy(to, at, factors, which, from, begin, count);
     const factorM = factors.m[which];
     if (factorM === 0) return;
     const factorE = factors.e[which];
@@ -78,23 +79,29 @@ const numbers = (() => {
     }
   };
 
-  const ONE = table(1, 1);
-  ONE.m[0] = 1;
-
-  // The sum is good until the next one is computed.
-  const TOTAL = table(1, 1);
+  // A number, with an entropy if `like` has some.
+  const numberLike = (like, m) => {
+    const number = like.h ? withEntropy(table(1, 1)) : table(1, 1);
+    number.m[0] = m;
+    return number;
+  };
   const sum = (from, begin, count) => {
-    TOTAL.m[0] = 0;
-    for (let i = 0; i < count; ++i) addMultiple(TOTAL, 0, ONE, 0, from, begin + i, 1);
-    return TOTAL;
+    const total = numberLike(from, 0), unit = numberLike(from, 1);
+    for (let i = 0; i < count; ++i) addMultiple(total, 0, unit, 0, from, begin + i, 1);
+    return total;
   };
 
   const divide = (numbers, begin, count, by) => {
-    for (let i = begin; i < begin + count; ++i)
+    for (let i = begin; i < begin + count; ++i) {
       if (numbers.m[i] > 0) put(numbers, i, numbers.m[i] / by.m[0], numbers.e[i] - by.e[0]);
+      if (numbers.h) numbers.h[i] -= by.h[0];
+    }
   };
 
-  const multiply = (product, m, e) => put(product, 0, product.m[0] * m, product.e[0] + e);
+  const multiply = (product, by) => {
+    put(product, 0, product.m[0] * by.m[0], product.e[0] + by.e[0]);
+    if (product.h) product.h[0] += by.h[0];
+  };
   const toDouble = (numbers, at) => numbers.m[at] * BASE ** numbers.e[at];
   const toLog = (numbers) =>
     Math.log(numbers.m[0]) + numbers.e[0] * LOG_LOW + numbers.e[0] * LOG_HIGH;
@@ -102,7 +109,8 @@ const numbers = (() => {
   // ---- with an entropy -------------------------------------------------------------------------
   // Each number x is a sum of products of weights; h[x] is the entropy of choosing among its terms.
   // It is 0 for a weight; products add it, quotients subtract it, and a sum adds the entropy of the
-  // choice between its two parts.  Scores, which may be huge, do not enter.
+  // choice between its two parts.  Scores, which may be huge, do not enter.  It takes three times as
+  // long.
   const withEntropy = (numbers) => ({ ...numbers, h: new Float64Array(numbers.m.length) });
 
   // to[at ...] += factors[which] * from[begin ...], as above.
@@ -146,8 +154,5 @@ const numbers = (() => {
     }
   };
 
-  return {
-    table, put, putExp, copy, addMultiple, ONE, sum, divide, multiply, toDouble, toLog, withEntropy,
-    addMultipleWithEntropy,
-  };
+  return { table, numberLike, put, putExp, copy, addMultiple, sum, divide, multiply, toDouble, toLog, withEntropy };
 })();

@@ -7,12 +7,12 @@
 // Z is right(0, n).  Every tree is counted once.  Where one arc leaves the root, gap(0, j) has only
 // the term of k = 0.  The probability of an arc is its share of Z: the adjoint of the same sums.
 const projective = (() => {
-  const { table, putExp, addMultiple, addMultipleWithEntropy, withEntropy, put, divide, toDouble } = numbers;
+  const { table, putExp, addMultiple, withEntropy, put, divide, toDouble } = numbers;
 
   const lastSplit = (single, i, j) => (single && i === 0 ? 0 : j - 1);
 
-  // The chart as tables of size * size, at i * size + j.  `add` and `make` choose the numbers.
-  const inward = ({ n, single, scores }, add, make) => {
+  // The chart as tables of size * size, at i * size + j.  `make` chooses the numbers.
+  const inward = ({ n, single, scores }, make) => {
     const size = n + 1, at = (i, j) => i * size + j;
     const weights = make(table(size, size));
     for (let arc = 0; arc < size * size; ++arc) putExp(weights, arc, scores[arc]);
@@ -24,11 +24,11 @@ const projective = (() => {
     for (let length = 1; length <= n; ++length)
       for (let i = 0, j = length; j <= n; ++i, ++j) {
         const here = at(i, j);
-        for (let k = i; k <= lastSplit(single, i, j); ++k) add(gap, here, right, at(i, k), left, at(k + 1, j), 1);
-        add(toRight, here, weights, at(i, j), gap, here, 1);
-        add(toLeft, here, weights, at(j, i), gap, here, 1);
-        for (let k = i + 1; k <= j; ++k) add(right, here, toRight, at(i, k), right, at(k, j), 1);
-        for (let k = i; k < j; ++k) add(left, here, left, at(i, k), toLeft, at(k, j), 1);
+        for (let k = i; k <= lastSplit(single, i, j); ++k) addMultiple(gap, here, right, at(i, k), left, at(k + 1, j), 1);
+        addMultiple(toRight, here, weights, at(i, j), gap, here, 1);
+        addMultiple(toLeft, here, weights, at(j, i), gap, here, 1);
+        for (let k = i + 1; k <= j; ++k) addMultiple(right, here, toRight, at(i, k), right, at(k, j), 1);
+        for (let k = i; k < j; ++k) addMultiple(left, here, left, at(i, k), toLeft, at(k, j), 1);
       }
     return { weights, gap, right, left, toRight, toLeft };
   };
@@ -75,12 +75,12 @@ const projective = (() => {
   };
 
   const sums = (graph) => {
-    const chart = inward(graph, addMultiple, (made) => made), z = table(1, 1);
+    const chart = inward(graph, (made) => made), z = table(1, 1);
     put(z, 0, chart.right.m[graph.n], chart.right.e[graph.n]);
     return {
       z,
       marginals: z.m[0] > 0 ? marginalsOf(graph, chart, z) : null,
-      carriedEntropy: () => Math.max(inward(graph, addMultipleWithEntropy, withEntropy).right.h[graph.n], 0),
+      carriedEntropy: () => Math.max(inward(graph, withEntropy).right.h[graph.n], 0),
     };
   };
 

@@ -5,8 +5,8 @@
 // -Infinity where there is no arc; node 0 is the root.  With `single`, exactly one arc leaves the
 // root; with `projective`, no arcs cross.
 const trees = (() => {
-  const { table, put, putExp, copy, addMultiple, ONE, sum, divide, multiply, toDouble, toLog } = numbers;
-  const { withEntropy, addMultipleWithEntropy } = numbers;
+  const { table, numberLike, put, putExp, copy, addMultiple, sum, divide, multiply } = numbers;
+  const { toDouble, toLog, withEntropy } = numbers;
 
   // ---- walks ---------------------------------------------------------------------------------
   // A walk goes from a word to one of its heads, with the arc's weight, until it is at the root.
@@ -16,11 +16,11 @@ const trees = (() => {
   // light, because the one root arc was taken on the way.
   //
   // Afterwards the columns from `count` on say where the walk from each word taken out arrives.
-  // Returns the product of the pivots, which is Z if no word stays.
+  // Returns the product of the pivots, which is Z if no word stays; with the entropy of the trees, if
+  // the numbers of `rows` have entropies.
   const takeOut = (rows, count) => {
     const width = rows.columns, heavy = width - 2, light = width - 1;
-    const product = table(1, 1);
-    product.m[0] = 1;
+    const product = numberLike(rows, 1);
     for (let k = 0; k < count; ++k) {
       const row = k * width;
       let pivot = sum(rows, row + k + 1, heavy - k);
@@ -30,8 +30,9 @@ const trees = (() => {
         pivot = sum(rows, row + light, 1);
         put(rows, row + heavy, 1, 0);
         put(rows, row + light, 0, 0);
+        if (rows.h) rows.h[row + heavy] = 0;
       }
-      multiply(product, pivot.m[0], pivot.e[0]);
+      multiply(product, pivot);
       for (let j = k + 1; j < count; ++j)
         addMultiple(rows, j * width + k + 1, rows, j * width + k, rows, row + k + 1, width - k - 1);
     }
@@ -133,35 +134,6 @@ const trees = (() => {
     return { entropy: Math.max(entropy, 0), total };
   };
   const MOST_TO_CANCEL = 1000; // nats: all but 13 digits are left
-
-  // From the elimination, three times as slow, where scores are so far apart that nothing else will
-  // do.
-  const entropyFromElimination = (walk, n) => {
-    const width = n + 2, heavy = n, light = n + 1;
-    const rows = withEntropy({ m: walk.m.slice(), e: walk.e.slice() }), one = withEntropy(ONE);
-    let entropy = 0;
-    for (let k = 0; k < n; ++k) {
-      const row = k * width, pivot = withEntropy(table(1, 1));
-      for (let i = row + k + 1; i <= row + heavy; ++i)
-        addMultipleWithEntropy(pivot, 0, one, 0, rows, i, 1);
-      if (pivot.m[0] === 0) {
-        addMultipleWithEntropy(pivot, 0, one, 0, rows, row + light, 1);
-        put(rows, row + heavy, 1, 0);
-        put(rows, row + light, 0, 0);
-        rows.h[row + heavy] = 0;
-      } else {
-        divide(rows, row + k + 1, width - k - 1, pivot);
-        for (let i = row + k + 1; i < row + width; ++i) rows.h[i] -= pivot.h[0];
-      }
-      entropy += pivot.h[0];
-      for (let j = k + 1; j < n; ++j) {
-        const to = j * width;
-        addMultipleWithEntropy(rows, to + k + 1, rows, to + k, rows, row + k + 1, width - k - 1);
-        rows.m[to + j] = 0; // a step from a word to itself leads nowhere
-      }
-    }
-    return Math.max(entropy, 0);
-  };
 
   // ---- is there a tree? ----------------------------------------------------------------------
   // Returns the words that are left out: none if there is a tree.  Where only one arc may leave the
@@ -286,10 +258,11 @@ const trees = (() => {
       for (let i = 1; i < size; ++i) putExp(walk, row + i - 1, scores[i * size + j]);
       putExp(walk, row + n + (single ? 1 : 0), scores[j]);
     }
+    const copied = () => ({ m: walk.m.slice(), e: walk.e.slice(), columns: n + 2 });
     return {
-      z: takeOut({ m: walk.m.slice(), e: walk.e.slice(), columns: n + 2 }, n),
+      z: takeOut(copied(), n),
       marginals: marginalsOf(walk, n),
-      carriedEntropy: () => entropyFromElimination(walk, n),
+      carriedEntropy: () => Math.max(takeOut(withEntropy(copied()), n).h[0], 0),
     };
   };
 
@@ -304,11 +277,10 @@ const trees = (() => {
     if (z.m[0] === 0) return { leftOut: [] };
     const heads = bestTree(graph);
     // The best tree's share of Z, factor by factor: no large logarithms to subtract.
-    const best = table(1, 1), weight = table(1, 1);
-    best.m[0] = 1;
+    const best = numberLike(z, 1), weight = table(1, 1);
     for (let j = 1; j < size; ++j) {
       putExp(weight, 0, scores[heads[j] * size + j]);
-      multiply(best, weight.m[0], weight.e[0]);
+      multiply(best, weight);
     }
     divide(best, 0, 1, z);
     const logBest = Math.min(toLog(best), 0), bestProbability = Math.min(toDouble(best, 0), 1);
