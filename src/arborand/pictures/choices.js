@@ -233,10 +233,8 @@ const choices = (() => {
         others.delete(dependent);
         answer = this.#solve(others, this.#forbiddenWithout(dependent));
       }
-      return this.#nodes()
-        .filter((head) => this.probability(head, dependent, this.whole) > 0 || this.isForbidden(head, dependent))
-        .map((head) => ({ head, p: this.probability(head, dependent, answer) }))
-        .sort((a, b) => b.p - a.p);
+      return this.likeliestHeads(dependent, Infinity, answer).filter(({ head }) =>
+        this.probability(head, dependent, this.whole) > 0 || this.isForbidden(head, dependent));
     }
     // The likeliest heads of a word given all choices.
     likeliestHeads(dependent, count, answer = this.now) {

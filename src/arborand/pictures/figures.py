@@ -237,6 +237,7 @@ def _draw_shape(
     axes: Any, element: ElementTree.Element, style: _Style, width: float, height: float
 ) -> None:
     from matplotlib.patches import PathPatch
+    from matplotlib.path import Path as Outline
 
     name = element.tag.removeprefix(_SVG)
     if name == "rect":
@@ -244,25 +245,19 @@ def _draw_shape(
         right = x + (width if element.get("width") == "100%" else _number(element, "width"))
         bottom = y + (height if element.get("height") == "100%" else _number(element, "height"))
         r = min(_number(element, "rx"), (right - x) / 2, (bottom - y) / 2)
-        commands = (
+        path = _path(
             f"M{x + r} {y}L{right - r} {y}Q{right} {y} {right} {y + r}"
             f"L{right} {bottom - r}Q{right} {bottom} {right - r} {bottom}"
-            f"L{x + r} {bottom}Q{x} {bottom} {x} {bottom - r}L{x} {y + r}Q{x} {y} {x + r} {y}z"
+            f"L{x + r} {bottom}Q{x} {bottom} {x} {bottom - r}L{x} {y + r}Q{x} {y} {x + r} {y}z",
+            style,
         )
     elif name == "circle":
-        x, y, r = (_number(element, key) for key in ("cx", "cy", "r"))
-        k = 0.5523 * r  # a quarter of a circle as a Bezier curve
-        commands = (
-            f"M{x + r} {y}C{x + r} {y + k} {x + k} {y + r} {x} {y + r}"
-            f"C{x - k} {y + r} {x - r} {y + k} {x - r} {y}"
-            f"C{x - r} {y - k} {x - k} {y - r} {x} {y - r}"
-            f"C{x + k} {y - r} {x + r} {y - k} {x + r} {y}z"
-        )
+        x, y = _number(element, "cx") + style.x, _number(element, "cy") + style.y
+        path = Outline.circle((x, y), _number(element, "r"))
     elif name == "polyline":
-        commands = "M" + "L".join(element.get("points", "").split())
+        path = _path("M" + "L".join(element.get("points", "").split()), style)
     else:
-        commands = element.get("d", "")
-    path = _path(commands, style.x, style.y)
+        path = _path(element.get("d", ""), style)
     fill_opacity = style.opacity * float(element.get("fill-opacity", 1.0))
     if style.fill != "none":
         axes.add_patch(PathPatch(path, fc=style.fill, ec="none", alpha=fill_opacity))
@@ -278,7 +273,7 @@ def _number(element: ElementTree.Element, name: str) -> float:
     return 0.0 if text.endswith("%") else float(text)
 
 
-def _path(commands: str, dx: float, dy: float) -> Any:
+def _path(commands: str, style: _Style) -> Any:
     from matplotlib.path import Path as Outline
 
     points: list[tuple[float, float]] = []
@@ -286,7 +281,7 @@ def _path(commands: str, dx: float, dy: float) -> Any:
     kinds = {"M": Outline.MOVETO, "L": Outline.LINETO, "C": Outline.CURVE4, "Q": Outline.CURVE3}
     for command, added in _steps(commands):
         code = Outline.CLOSEPOLY if command == "z" else kinds[command]
-        points += [(x + dx, y + dy) for x, y in added]
+        points += [(x + style.x, y + style.y) for x, y in added]
         codes += [code] * len(added)
     return Outline(points, codes)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import html
 import math
+from itertools import islice
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -216,9 +217,7 @@ def _batch_table(distribution: TreeDistribution) -> str:
     if not len(shown) or int(shown.max()) > _MOST_WORDS_COMPUTED:
         return ""
     rows: list[tuple[str, ...]] = []
-    for index in np.ndindex(*distribution.batch_shape):
-        if len(rows) == len(shown):
-            break
+    for index in islice(np.ndindex(*distribution.batch_shape), len(shown)):
         one = distribution[index]
         name = ", ".join(map(str, index))
         entropy = float(one.entropy())

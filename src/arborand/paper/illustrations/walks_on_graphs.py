@@ -81,14 +81,12 @@ class WalkPicture:
             start = quoted(self.labels[walk.path[0]])
             number = len(walk.cycles)
             erased = "no cycle" if not number else "1 cycle" if number == 1 else f"{number} cycles"
-            row, row_width, row_height = self._row(walk, len(walk.path))
-            parts.append(_heading(y, f"Walk from {start}, {erased} erased") + _moved(row, y))
-            y += row_height + _HEADING_ROOM
-            width = max(width, row_width)
+            shown = {f"Walk from {start}, {erased} erased": walk}
             if walk.cycles:
-                rest = Walk(walk.remaining, (), ())
-                row, row_width, row_height = self._row(rest, len(rest.path))
-                parts.append(_heading(y, "What remains") + _moved(row, y))
+                shown["What remains"] = Walk(walk.remaining, (), ())
+            for heading, one in shown.items():
+                row, row_width, row_height = self._row(one, len(one.path))
+                parts.append(_heading(y, heading) + _moved(row, y))
                 y += row_height + _HEADING_ROOM
                 width = max(width, row_width)
             y += 10
@@ -140,9 +138,9 @@ class WalkPicture:
                 )
                 if length == 2:
                     caption = f"A walk begins at {name(walk.path[0])}. {caption}"
-                closing = [cycle for cycle in walk.cycles if cycle[1] == length - 1]
-                if closing:
-                    loop = walk.loop(closing[0])
+                closed = [walk.loop(cycle) for cycle in walk.cycles if cycle[1] == length - 1]
+                loop = closed[0] if closed else []
+                if loop:
                     caption += (
                         f" It has been at {name(there)} before: the cycle "
                         f"{' → '.join(map(name, loop))} is erased."
@@ -150,7 +148,16 @@ class WalkPicture:
                 elif length == len(walk.path):
                     joined = " → ".join(map(name, walk.remaining))
                     caption += f" There it meets the tree: {joined} joins it."
-                steps.append(self._step(drawing, walk, length, members, caption))
+                lines = self._tree_lines(members)
+                lines += [
+                    Line(walk.path[a], walk.path[b], "walked")
+                    for a, b in pairwise(walk.kept(length))
+                ]
+                lines += [Line(a, b, "erased") for a, b in pairwise(loop)]
+                row, width, height = self._row(walk, length)
+                strip = svg_picture("strip", caption, width, height, row)
+                graph = drawing.svg(lines, label=caption, filled=members, current=there)
+                steps.append(Step(strip + graph, caption))
         caption = (
             "All words are in the tree. A tree comes about with probability "
             "proportional to the product of its weights; this one with "
@@ -159,22 +166,6 @@ class WalkPicture:
         everyone = self._members(len(self.walks))
         last = drawing.svg(self._tree_lines(everyone), label=caption, filled=everyone)
         return [*steps, Step(last, caption)]
-
-    def _step(
-        self, drawing: GraphDrawing, walk: Walk, length: int, members: set[int], caption: str
-    ) -> Step:
-        lines = self._tree_lines(members)
-        closing = [cycle for cycle in walk.cycles if cycle[1] == length - 1]
-        positions = walk.kept(length)
-        lines += [Line(walk.path[a], walk.path[b], "walked") for a, b in pairwise(positions)]
-        if closing:
-            loop = walk.loop(closing[0])
-            lines += [Line(a, b, "erased") for a, b in pairwise(loop)]
-        row, width, height = self._row(walk, length)
-        strip = svg_picture("strip", caption, width, height, row)
-        current = walk.path[length - 1]
-        graph = drawing.svg(lines, label=caption, filled=members, current=current)
-        return Step(strip + graph, caption)
 
     def _members(self, index: int) -> set[int]:
         """Return the nodes of the tree before a walk."""
