@@ -46,36 +46,39 @@ const numbers = (() => {
 
   // to[at ...] += factors[which] * from[begin ...], `count` numbers: nearly all time is spent here.
   const addMultiple = (to, at, factors, which, from, begin, count) => {
-    if (to.h) return addMultipleWithEntropy(to, at, factors, which, from, begin, count);
     const factorM = factors.m[which];
     if (factorM === 0) return;
     const factorE = factors.e[which];
-    const toM = to.m, toE = to.e, fromM = from.m, fromE = from.e;
+    const toM = to.m, toE = to.e, toH = to.h, fromM = from.m, fromE = from.e;
     for (let i = 0; i < count; ++i) {
       let m = factorM * fromM[begin + i];
       if (m === 0) continue;
-      let e = factorE + fromE[begin + i];
+      let e = factorE + fromE[begin + i], h = toH ? factors.h[which] + from.h[begin + i] : 0;
       if (m >= BASE) {
         m *= INVERSE;
         e += 1;
       }
-      const old = toM[at + i];
+      let old = toM[at + i];
       if (old !== 0) {
         const apart = e - toE[at + i];
         if (apart < -1) continue;
-        if (apart === 0) m += old;
-        else if (apart === 1) m += old * INVERSE;
-        else if (apart === -1) {
-          m = old + m * INVERSE;
-          e += 1;
-        }
-        if (m >= BASE) {
-          m *= INVERSE;
-          e += 1;
+        if (apart < 2) {
+          if (apart === 1) old *= INVERSE;
+          else if (apart === -1) {
+            m *= INVERSE;
+            e += 1;
+          }
+          if (toH) h = entropyOfSum(m, h, old, toH[at + i]);
+          m += old;
+          if (m >= BASE) {
+            m *= INVERSE;
+            e += 1;
+          }
         }
       }
       toM[at + i] = m;
       toE[at + i] = e;
+      if (toH) toH[at + i] = h;
     }
   };
 
@@ -113,45 +116,10 @@ const numbers = (() => {
   // long.
   const withEntropy = (numbers) => ({ ...numbers, h: new Float64Array(numbers.m.length) });
 
-  // to[at ...] += factors[which] * from[begin ...], as above.
-  const addMultipleWithEntropy = (to, at, factors, which, from, begin, count) => {
-    const factorM = factors.m[which];
-    if (factorM === 0) return;
-    const factorE = factors.e[which], factorH = factors.h[which];
-    const toM = to.m, toE = to.e, toH = to.h, fromM = from.m, fromE = from.e, fromH = from.h;
-    for (let i = 0; i < count; ++i) {
-      let m = factorM * fromM[begin + i];
-      if (m === 0) continue;
-      let e = factorE + fromE[begin + i], h = factorH + fromH[begin + i];
-      if (m >= BASE) {
-        m *= INVERSE;
-        e += 1;
-      }
-      let old = toM[at + i];
-      if (old !== 0) {
-        const apart = e - toE[at + i];
-        if (apart < -1) continue;
-        if (apart < 2) {
-          if (apart === 1) old *= INVERSE;
-          else if (apart === -1) {
-            m *= INVERSE;
-            e += 1;
-          }
-          const total = m + old, share = m / total, rest = old / total;
-          h = share * h + rest * toH[at + i];
-          if (share > 1e-18 && rest > 1e-18)
-            h -= share * Math.log(share) + rest * Math.log(rest);
-          m = total;
-          if (m >= BASE) {
-            m *= INVERSE;
-            e += 1;
-          }
-        }
-      }
-      toM[at + i] = m;
-      toE[at + i] = e;
-      toH[at + i] = h;
-    }
+  const entropyOfSum = (m, h, old, oldH) => {
+    const share = m / (m + old), rest = old / (m + old), mean = share * h + rest * oldH;
+    if (share <= 1e-18 || rest <= 1e-18) return mean;
+    return mean - share * Math.log(share) - rest * Math.log(rest);
   };
 
   return { table, numberLike, put, putExp, copy, addMultiple, sum, divide, multiply, toDouble, toLog, withEntropy };
