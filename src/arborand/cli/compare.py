@@ -70,12 +70,9 @@ class Compared(options.Selecting):
         "Which sentences",
         min=1,
     ),
-    output=options.option(
+    output=options.output(
         "A file, whose ending tells the format, or '-' for standard output. A .json file also has "
-        "the totals.",
-        "Output",
-        "-o",
-        metavar="OUT",
+        "the totals."
     ),
     format_=options.formats(CONTRAST),
     workers=options.option("Threads.", "Running", min=1),

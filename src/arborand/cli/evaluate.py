@@ -39,12 +39,7 @@ _CALIBRATION = "Calibration: of the arcs in each probability range, how many are
         "Scores",
         metavar="GOLD",
     ),
-    output=options.option(
-        "A file, whose ending tells the format; '-' for standard output.",
-        "Output",
-        "-o",
-        metavar="OUT",
-    ),
+    output=options.output("A file, whose ending tells the format; '-' for standard output."),
     format_=options.formats(EVALUATION),
     workers=options.option("Threads.", "Running", min=1),
     plot=options.option("Also draw the calibration: .svg, .png or .pdf.", "Output", metavar="FILE"),

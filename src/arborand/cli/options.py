@@ -60,6 +60,11 @@ def option(text: str, panel: str | None = None, *decls: str, **settings: Any) ->
     return typer.Option(..., *decls, help=text, rich_help_panel=panel, **settings)
 
 
+def output(text: str) -> Any:
+    """Describe the option for where an output goes."""
+    return option(text, _OUTPUT, "-o", metavar="OUT")
+
+
 def number_of_trees(text: str, panel: str, *decls: str) -> Any:
     """Describe an option that is a number of trees."""
     return option(text, panel, *decls, min=1, max=_MOST_TREES)
@@ -107,12 +112,9 @@ _SHARED = {
     "without_replacement": option("Distinct trees, as many as a sentence has.", _TREES),
     "method": option(METHOD_HELP, _TREES, metavar="NAME"),
     "seed": option("The same seed gives the same trees.", _TREES, min=0),
-    "output": option(
+    "output": output(
         "A file, whose ending tells the format, a folder (OUT/) of parts, or '-' for standard "
-        "output. By default, a table.",
-        _OUTPUT,
-        "-o",
-        metavar="OUT",
+        "output. By default, a table."
     ),
     "workers": option(
         "Processes for the parts of a folder, else threads.", _RUNNING, min=1, max=_MOST_WORKERS

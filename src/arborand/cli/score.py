@@ -26,12 +26,9 @@ _ENDINGS = tuple(f".{name}" for name in formats_of(scores_layout(np.dtype("f4"))
 
 @options.command(
     source=options.argument("FILE", "Sentences in CoNLL-U: a file, or a folder of .conllu files."),
-    output=options.option(
+    output=options.output(
         "A file of scores (.npz, .parquet, .safetensors), or a folder (OUT/) for a folder; files "
-        "that already exist are skipped.",
-        "Output",
-        "-o",
-        metavar="OUT",
+        "that already exist are skipped."
     ),
     labels=options.option(
         "Whether label scores are written: one number per arc and label.",

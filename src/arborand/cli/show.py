@@ -44,11 +44,8 @@ class Shown(options.Selecting):
 
 
 @options.command(
-    output=options.option(
-        "A page (.html), or the diagram of one sentence (.svg, .png, .pdf); '-': standard output.",
-        "Output",
-        "-o",
-        metavar="OUT",
+    output=options.output(
+        "A page (.html), or the diagram of one sentence (.svg, .png, .pdf); '-': standard output."
     ),
     explore=options.option(
         "Whether readers of the page may fix and forbid heads. It then contains the scores.",
