@@ -389,9 +389,7 @@ def open_inputs(
                 raise FormatError(
                     f"{conllu} matches {1 + len(others)} files: put all words into one file"
                 )
-            if not words.sha256:
-                with open_shard(words, digest=True) as file:
-                    words = replace(words, sha256=file.sha256)
+            words = replace(words, sha256=shard_sha256(words))
         yield Inputs(shards, words, layout)
 
 

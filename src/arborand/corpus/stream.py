@@ -82,12 +82,42 @@ class Corpus:
         seed: int | None = None,
         method: str | None = None,
     ) -> dict[str, Any]:
-        """Make the provenance of an output."""
+        """Make the provenance of an output, which is written into the output itself.
+
+        Version, command, seed, method and the digests of what was read: enough to make the same
+        output again.  It has neither times nor folders, so the same run gives the same bytes,
+        wherever and whenever.
+
+        Parameters
+        ----------
+        command : str
+            The name of the command.
+        options : dict
+            The options that influence the output; those that are None or False are left out.  One
+            without a name is an argument.
+        seed, method
+            None where nothing is drawn.
+        """
         shards = [part.shard for part in self.parts]
         name = Path(shards[0].folder).name or "."
-        read = self.file or InputFile(Path(), name, "", listing_digest(shards))
-        inputs = {"input": read} if self.words is None else {"input": read, "conllu": self.words}
-        record = provenance(command, options, inputs=inputs, seed=seed, method=method)
+        files = {"input": self.file or InputFile(Path(), name, "", listing_digest(shards))}
+        words = ["arborand", command, files["input"].name]
+        for name, value in options.items():
+            if value is True:
+                words.append(f"--{name}")
+            elif value is not None and value is not False:
+                for one in value if isinstance(value, list) else [value]:
+                    words += [f"--{name}", shlex.quote(str(one))] if name else [str(one)]
+        if self.words is not None:
+            files["conllu"] = self.words
+            words += ["--conllu", self.words.name]
+        record: dict[str, Any] = {"version": __version__, "command": " ".join(words)}
+        if seed is not None:
+            record["seed"] = seed
+        if method is not None:
+            record["method"] = method
+        for role, file in files.items():
+            record[role] = {"name": file.name, "sha256": file.sha256}
         if self.file is None:  # the digest is that of the listing
             record["input"]["files"] = len(shards)
         return record
@@ -418,59 +448,7 @@ def _annotated_rows(
     return replace(rows, tokens=tokens, annotations=found), last
 
 
-# ---- provenance: where an output comes from, written into the output itself
-#
-# Version, command, seed, method and the digests of what was read: enough to make the same output
-# again.  It has neither times nor folders, so the same run gives the same bytes, wherever and
-# whenever.
-
-
-def provenance(
-    command: str,
-    options: dict[str, Any],
-    *,
-    inputs: dict[str, InputFile],
-    seed: int | None = None,
-    method: str | None = None,
-) -> dict[str, Any]:
-    """Make the record of where an output comes from.
-
-    Parameters
-    ----------
-    command : str
-        The name of the command.
-    options : dict
-        The options that influence the output; those that are None or False are left out.  One
-        without a name is an argument.
-    inputs : dict from role to file
-    seed, method
-        None where nothing is drawn.
-    """
-    words = ["arborand", command]
-    words += [file.name for role, file in inputs.items() if role == "input"]
-    for name, value in options.items():
-        if value is True:
-            words.append(f"--{name}")
-        elif value is not None and value is not False:
-            for one in value if isinstance(value, list) else [value]:
-                words += [f"--{name}", shlex.quote(str(one))] if name else [str(one)]
-    words += [
-        word
-        for role, file in inputs.items()
-        if role != "input"
-        for word in (f"--{role}", file.name)
-    ]
-    record: dict[str, Any] = {"version": __version__, "command": " ".join(words)}
-    if seed is not None:
-        record["seed"] = seed
-    if method is not None:
-        record["method"] = method
-    for role, file in inputs.items():
-        record[role] = {"name": file.name, "sha256": file.sha256}
-    return record
-
-
 def as_comment(record: dict[str, Any]) -> str:
-    """Write a record as a comment of HTML or XML, which two hyphens would end."""
+    """Write provenance as a comment of HTML or XML, which two hyphens would end."""
     text = json.dumps(record, sort_keys=True).replace("-", "\\u002d")
     return f"\n<!-- arborand {text} -->\n"
