@@ -21,7 +21,6 @@ from arborand import (
     ProjectiveSpanningTrees,
     SpanningTrees,
     SparseSpanningTrees,
-    sampling,
 )
 from arborand.methods import WITH_REPLACEMENT, WITHOUT_REPLACEMENT
 from arborand.sparse_graphs.drawing import Budgets
@@ -100,14 +99,12 @@ def draws_of(distribution, single_root):
 def projective_answers(distribution):
     """List what a distribution over projective trees knows and draws."""
     draws = distribution.sample_without_replacement(NUM_DRAWS, rng=SEED)
-    from_chart, _ = sampling.sample(distribution._graphs, NUM_DRAWS, key=(SEED, 1), step_budget=0)
     known = {
         "log_partition": distribution.log_partition(),
         "entropy": distribution.entropy(),
         "root_marginals": distribution.root_marginals(),
         "arc_marginals": distribution.arc_marginals()[:, :3],
         "draws": distribution.sample(NUM_DRAWS, rng=SEED),
-        "draws from the chart": from_chart,
         "without replacement": draws.heads,
         "log_remaining": draws.log_remaining,
         "best_trees": distribution.best_trees(NUM_DRAWS).heads,

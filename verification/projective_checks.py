@@ -1,9 +1,4 @@
-"""The register's part for projective trees: drawn from a chart, and by rejection of crossing arcs.
-
-By default a graph is drawn from in one of the two ways, whichever is cheaper; most graphs of the
-catalogue are so small that most of their trees are projective, so that trees with crossing arcs are
-rejected. A step budget of 0 leaves the chart alone.
-"""
+"""The register's part for projective trees."""
 
 from __future__ import annotations
 
@@ -15,8 +10,6 @@ from verification.library import ordered_sampler, sampler
 from verification.library_checks import KINDS, NUM_DRAWS, NUM_REPEATS
 from verification.trials import ordered_trial, trial
 
-_WAYS = {"as it pays": None, "from the chart": 0}
-
 
 def _graphs_of(*, single_root: bool) -> list[Graph]:
     trees = dependency_trees if single_root else spanning_trees
@@ -25,9 +18,9 @@ def _graphs_of(*, single_root: bool) -> list[Graph]:
 
 LAWS = tuple(
     Check(
-        f"sample, projective {KINDS[single_root]}, {target.name}, {way}",
+        f"sample, projective {KINDS[single_root]}, {target.name}",
         trial(
-            sampler(None, single_root=single_root, projective=True, step_budget=budget),
+            sampler(None, single_root=single_root, projective=True),
             target.name,
             single_root=single_root,
             projective=True,
@@ -35,16 +28,15 @@ LAWS = tuple(
         ),
     )
     for single_root in (False, True)
-    for way, budget in _WAYS.items()
     for target in _graphs_of(single_root=single_root)
 )
 """The law of a draw."""
 
 INDEPENDENCE = tuple(
     Check(
-        f"sample, projective {KINDS[single_root]}, skewed_3, neighbouring draws, {way}",
+        f"sample, projective {KINDS[single_root]}, skewed_3, neighbouring draws",
         trial(
-            sampler(None, single_root=single_root, projective=True, step_budget=budget),
+            sampler(None, single_root=single_root, projective=True),
             "skewed_3",
             single_root=single_root,
             projective=True,
@@ -53,7 +45,6 @@ INDEPENDENCE = tuple(
         ),
     )
     for single_root in (False, True)
-    for way, budget in _WAYS.items()
 )
 """Draws that follow each other are independent."""
 

@@ -1,16 +1,17 @@
-"""The twin of draws of projective trees: the chart, and a tree by 2 n choices from its top.
+"""The twin of draws of projective trees: the chart, and deviations from its likeliest derivation.
 
 ``right[i][j]`` adds up what may hang from i to its right, if that is all of i + 1 .. j; ``left``
 likewise what hangs from j; ``gap`` what lies between the ends of an arc. ``arc_right`` and
 ``arc_left`` are the gap times the weight of the arc i -> j, or j -> i.
 
-Only the chart is here: where the library draws trees of the wider kind until one is projective, it
-draws as :mod:`verification.twin_popping` does.
+A tree is 2 n choices, from the top of the chart. A draw finds out which of them deviate from the
+likeliest ones, and derives anew what is below these.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterator
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -22,6 +23,24 @@ from verification.twin_numbers import Arithmetic, Key, Numbers, Stream
 
 UNIT = 2.0**62
 """Shares of a choice are rounded down to multiples of 2^-62."""
+
+ONE = 1 << 63
+"""Chances to deviate are integers, in units of 2^-63."""
+
+AHEAD = 1.000001
+"""By this the likeliest choice is likelier than those before it."""
+
+Span = tuple[str, int, int]
+"""An entry of the chart: its table, and the first and last node."""
+
+
+class Choice(NamedTuple):
+    """A choice of the likeliest derivation, and its chance to deviate, added up in its segment."""
+
+    span: Span
+    likeliest: int
+    before: int
+    by: int
 
 
 class Chart:
@@ -53,54 +72,107 @@ class Chart:
                     left[k] = left[k] + self.arc_left[i, k]
                     left[rest] = left[rest] + self.arc_left[k, rest] * left[k]
 
+    def terms(self, span: Span) -> tuple[list[Any], Any]:
+        """Give the terms of an entry, and their sum."""
+        part, i, j = span
+        if part == "gap":
+            count = 1 if i == 0 and self.single_root else j - i
+            return self.split_terms(i, j)[:count], self.gap[i, j]
+        if part == "right":
+            terms = [self.arc_right[i, k] * self.right[k, j] for k in range(i + 1, j + 1)]
+            return terms, self.right[i, j]
+        return [self.left[i, k] * self.arc_left[k, j] for k in range(i, j)], self.left[i, j]
+
+    def draw_all(self, streams: Iterator[Stream]) -> list[HeadsArray]:
+        """Draw a tree from each stream."""
+        likeliest = LikeliestDerivation(self)
+        return [likeliest.draw(stream) for stream in streams]
+
+    def split_terms(self, i: int, j: int) -> list[Any]:
+        """Add up what lies between i and j, by where that which hangs from i ends."""
+        return [self.right[i, k] * self.left[k + 1, j] for k in range(i, j)]
+
+
+class LikeliestDerivation:
+    """The likeliest choice at every entry on the way, and draws that deviate from it."""
+
+    def __init__(self, chart: Chart) -> None:
+        self.chart = chart
+        self.heads = np.full(chart.num_words + 1, -1, dtype=np.int32)
+        self.choices: list[Choice] = []
+        self.segment_of: list[int] = []
+        waiting: list[Span] = [("right", 0, chart.num_words)]
+        by = segment = 0
+        while waiting:
+            span = waiting.pop()
+            likeliest, chance = _likeliest(*chart.terms(span))
+            before, by = by, by + ((ONE - by) * chance >> 63)
+            if by > ONE // 2 and before > 0:
+                segment += 1
+                before, by = 0, chance
+            self.choices.append(Choice(span, likeliest, before, by))
+            self.segment_of.append(segment)
+            waiting += _follow(span, likeliest, self.heads)
+        self.places = {c.span: t for t, c in enumerate(self.choices) if c.span[0] != "gap"}
+
     def draw(self, stream: Stream) -> HeadsArray:
         """Draw a tree."""
-        heads = np.full(self.num_words + 1, -1, dtype=np.int32)
-        waiting: list[tuple[str, int, int]] = [("right", 0, self.num_words)]
+        heads = self.heads.copy()
+        waiting = [self.choices[0].span]
         while waiting:
-            part, i, j = waiting.pop()
-            if part == "gap":
-                count = 1 if i == 0 and self.single_root else j - i
-                terms = [self.right[i, k] * self.left[k + 1, j] for k in range(i, i + count)]
-                k = i + self.choose_split(terms, self.gap[i, j], stream)
-                waiting += [("left", k + 1, j)] * (k + 1 < j) + [("right", i, k)] * (i < k)
-            elif part == "right":
-                terms = [self.term(i, k, j) for k in range(i + 1, j + 1)]
-                k = i + 1 + _choose(terms, self.right[i, j], stream)
-                heads[k] = i
-                waiting += [("right", k, j)] * (k < j) + [("gap", i, k)]
-            else:
-                terms = [self.left[i, k] * self.arc_left[k, j] for k in range(i, j)]
-                k = i + _choose(terms, self.left[i, j], stream)
-                heads[k] = j
-                waiting += [("left", i, k)] * (i < k) + [("gap", k, j)]
+            span = waiting.pop()
+            if span not in self.places:
+                terms, total = self.chart.terms(span)
+                chosen = _choose(terms, total, stream) if len(terms) > 1 else 0
+                waiting += _follow(span, chosen, heads)
+                continue
+            place = self.places[span]
+            end = place + _num_choices(span)
+            while (place := self.find_deviation(place, end, stream)) < end:
+                choice = self.choices[place]
+                terms, _ = self.chart.terms(choice.span)
+                others = [term for k, term in enumerate(terms) if k != choice.likeliest]
+                chosen = _choose(others, sum(others[1:], others[0]), stream)
+                waiting += _follow(choice.span, chosen + (chosen >= choice.likeliest), heads)
+                place += _num_choices(choice.span)
         return heads
 
-    def term(self, i: int, k: int, j: int) -> Any:
-        """Add up what has k as the farthest dependent of i, up to j."""
-        return self.arc_right[i, k] * self.right[k, j]
-
-    def choose_split(self, terms: list[Any], total: Any, stream: Stream) -> int:
-        """Draw where what hangs from the left end of an arc ends."""
-        return _choose(terms, total, stream)
+    def find_deviation(self, first: int, end: int, stream: Stream) -> int:
+        """Find the first of the choices that deviates, segment by segment; `end` if none does."""
+        while first < end:
+            stop = first
+            while stop < end and self.segment_of[stop] == self.segment_of[first]:
+                stop += 1
+            before = self.choices[first].before
+            if self.choices[stop - 1].by > before:
+                target = before + ((ONE - before) * stream.next() >> 64)
+                for place in range(first, stop):
+                    if target < self.choices[place].by:
+                        return place
+            first = stop
+        return end
 
 
 class SplitsEvenly(Chart):
     """A fault: what lies between the ends of an arc is split anywhere."""
 
-    def choose_split(self, terms: list[Any], total: Any, stream: Stream) -> int:
-        """Draw one of the splits that are possible, whatever hangs on either side."""
-        possible = [index for index, term in enumerate(terms) if term]
-        return possible[stream.next() * len(possible) >> 64]
+    def split_terms(self, i: int, j: int) -> list[Any]:
+        """Give all splits that are possible the same part, whatever hangs on either side."""
+        terms = super().split_terms(i, j)
+        possible = [term for term in terms if term]
+        return [self.gap[i, j] / len(possible) if term else term for term in terms]
 
 
 class ForgetsTheRest(Chart):
     """A fault: the farthest dependent is drawn without what hangs from it on the far side."""
 
-    def term(self, i: int, k: int, j: int) -> Any:
+    def terms(self, span: Span) -> tuple[list[Any], Any]:
         """Leave out how many ways there are to go on from k to j."""
-        term = self.arc_right[i, k] * self.right[k, j]
-        return min(self.arc_right[i, k], self.right[i, j]) if term else term
+        part, i, j = span
+        if part != "right":
+            return super().terms(span)
+        terms = [self.arc_right[i, k] for k in range(i + 1, j + 1)]
+        return terms, sum(terms[1:], terms[0])
 
 
 def twin_sampler(kind: type[Chart] = Chart, *, single_root: bool) -> Sampler:
@@ -114,14 +186,47 @@ def twin_sampler(kind: type[Chart] = Chart, *, single_root: bool) -> Sampler:
     return sample_by_twin
 
 
+def _num_choices(span: Span) -> int:
+    """Count the choices that an entry leads to, its own included."""
+    part, i, j = span
+    return 2 * (j - i) - (part == "gap")
+
+
+def _follow(span: Span, chosen: int, heads: HeadsArray) -> list[Span]:
+    """Make a choice: set the head that it decides, and list the entries that it leads to."""
+    part, i, j = span
+    k = i + chosen
+    if part == "gap":
+        return [("left", k + 1, j)] * (k + 1 < j) + [("right", i, k)] * (i < k)
+    if part == "left":
+        heads[k] = j
+        return [("left", i, k)] * (i < k) + [("gap", k, j)]
+    k += 1
+    heads[k] = i
+    return [("right", k, j)] * (k < j) + [("gap", i, k)]
+
+
+def _shares(terms: list[Any], total: Any) -> list[float]:
+    """Give the parts of terms in a total, in units of 2^-62."""
+    if isinstance(total, float) and total >= 2.0**-900:
+        return [term * (UNIT / total) for term in terms]
+    return [float(term / total) * UNIT if term else 0.0 for term in terms]
+
+
+def _likeliest(terms: list[Any], total: Any) -> tuple[int, int]:
+    """Find the likeliest choice, and the chance of all others together."""
+    best, *rest = _shares(terms, total)
+    likeliest, others = 0, 0.0
+    for k, share in enumerate(rest, start=1):
+        if share > AHEAD * best:
+            likeliest, best, share = k, share, best
+        others += share
+    return likeliest, int(2.0 * others)
+
+
 def _choose(terms: list[Any], total: Any, stream: Stream) -> int:
     """Draw in proportion to terms; what rounding leaves over goes to the heaviest."""
-    if len(terms) == 1:
-        return 0
-    if isinstance(total, float) and total >= 2.0**-900:
-        shares = [int(term * (UNIT / total)) for term in terms]
-    else:
-        shares = [int(float(term / total) * UNIT) if term else 0 for term in terms]
+    shares = [int(share) for share in _shares(terms, total)]
     target = stream.next() >> 2
     for index, share in enumerate(shares):
         if target < share:
@@ -140,7 +245,7 @@ def sample(
     first_draw: int = 0,
     kind: type[Chart] = Chart,
 ) -> HeadsArray:
-    """Draw with replacement from one graph, from the chart.
+    """Draw with replacement from one graph.
 
     Parameters
     ----------
@@ -166,6 +271,6 @@ def sample(
     def draw(walk: Numbers, numbers: Arithmetic) -> HeadsArray:
         chart = kind(walk, numbers, single_root=single_root)
         streams = (Stream(key, first_graph, first_draw + draw) for draw in range(num_draws))
-        return np.stack([chart.draw(stream) for stream in streams])
+        return np.stack(chart.draw_all(streams))
 
     return in_double_or_unbounded(log_weights, draw, single_root=single_root)

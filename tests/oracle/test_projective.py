@@ -243,9 +243,7 @@ def test_draws_are_trees_of_the_kind_in_every_number_type(kind, scores):
     graphs = kind(scores)._graphs
     trees = set(map(tuple, trees_of(kind, scores)))
     for trusts_double in (True, False):
-        heads, counts = sampling.sample(
-            graphs, 30, key=stream_key(1), trusts_double=trusts_double, step_budget=0
-        )
+        heads, counts = sampling.sample(graphs, 30, key=stream_key(1), trusts_double=trusts_double)
         assert {tuple(tree) for tree in heads.tolist()} <= trees
         assert counts.ancestral == 30
         assert counts.beyond_double in ((0, 30) if trusts_double else (30,))

@@ -41,6 +41,7 @@ SPARSE_DRAWS = (
     "nothing_but_their_number or the_same_step",
 )
 PROJECTIVE = ("tests/contract/test_projective.py", "-k")
+PROJECTIVE_TWIN = ("tests/reference/test_projective_twin.py",)
 PROJECTIVE_ORACLE = ("tests/oracle/test_projective.py", "-m", "not slow", "-k")
 JOBS = ("tests/contract/test_corpus_jobs.py", "-k")
 FAULTS = ("tests/contract/test_corpus_faults.py", "-k")
@@ -799,11 +800,18 @@ PROJECTIVE_TREES = (
         (*PROJECTIVE_ORACLE, "the_best_tree"),
     ),
     Mutant(
-        "a projective tree vouches for all that follow it",
-        "src/core/sampling/projective_sampler.hpp",
-        "return one != nullptr && std::memcmp(one, other, bytes) == 0;",
-        "return one != nullptr && bytes > 0 && one != other;",
-        (*PROJECTIVE, "drawn_by_walks"),
+        "what is below a choice that deviates is looked at again",
+        "src/core/projective/deviations.hpp",
+        "find_deviation(place + num_choices(choice.span), end, stream)",
+        "find_deviation(place + 1, end, stream)",
+        PROJECTIVE_TWIN,
+    ),
+    Mutant(
+        "the likeliest choice is among those of a deviation",
+        "src/core/projective/choices.hpp",
+        "if (k == without) continue;",
+        "",
+        PROJECTIVE_TWIN,
     ),
 )
 

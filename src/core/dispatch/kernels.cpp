@@ -228,8 +228,8 @@ Status draw(const Prepared& memory, const StreamKey& key, const DrawRange& range
             SampleCounts& counts) {
     const FloatingPointGuard guard;
     if (memory.is_projective) {
-        return ProjectiveSampler::in(memory).draw(memory, key, range, heads, stride, work,
-                                                  interrupt, counts);
+        return ProjectiveSampler::in(memory).draw(key, range, heads, stride, work, interrupt,
+                                                  counts);
     }
     return draw_trees(Sampler::in(memory), key, range, heads, stride, work, interrupt, counts);
 }

@@ -34,45 +34,67 @@ struct Terms {
 
 // A tree is this many choices.
 inline Index num_choices(Index num_words) { return 2 * num_words; }
+// Those that an entry leads to, its own included: two per word that gets its head.
+inline Index num_choices(const Span& span) {
+    return 2 * (span.last - span.first) - (span.part == Part::gap);
+}
 
-// Calls choose(terms) for all choices in order, and writes the heads.  `waiting` has room for
-// num_choices(n) + 1 spans.
+template <class Number>
+Terms<Number> terms_of(const Chart<Number>& chart, const Span& span) {
+    const Index i = span.first, j = span.last, stride = chart.stride, row = i * stride;
+    switch (span.part) {
+        case Part::right:
+            return {span,
+                    chart.right[row + j],
+                    chart.arc_right + row + i + 1,
+                    chart.right + row + stride + j,
+                    stride,
+                    j - i};
+        case Part::left:
+            return {
+                span, chart.left[row + j], chart.left + row + i, chart.arc_left + row + j, stride,
+                j - i};
+        default:
+            return {span,
+                    chart.gap[i * chart.gap_stride + j],
+                    chart.right + row + i,
+                    chart.left + row + stride + j,
+                    stride,
+                    chart.is_only_root(i) ? 1 : j - i};
+    }
+}
+
+// Make a choice: write the head that it decides, if it does, and list the entries that it leads to.
+// Returns how many they are.
+inline Index follow(const Span& span, Index chosen, std::int32_t* heads, Span* entries) {
+    const std::int32_t i = span.first, j = span.last;
+    const auto k = static_cast<std::int32_t>(i + chosen + (span.part == Part::right));
+    Index count = 0;
+    if (span.part == Part::gap) {
+        if (k + 1 < j) entries[count++] = {Part::left, k + 1, j};
+        if (i < k) entries[count++] = {Part::right, i, k};
+    } else if (span.part == Part::right) {
+        heads[k] = i;
+        if (k < j) entries[count++] = {Part::right, k, j};
+        entries[count++] = {Part::gap, i, k};
+    } else {
+        heads[k] = j;
+        if (i < k) entries[count++] = {Part::left, i, k};
+        entries[count++] = {Part::gap, k, j};
+    }
+    return count;
+}
+
+// Calls choose(terms) for all choices in order, and writes the heads.  The choices below an entry
+// come right after its own.  `waiting` has room for num_choices(n) + 1 spans.
 template <class Number, class Choose>
 void derive(const Chart<Number>& chart, Span* waiting, std::int32_t* heads, Choose&& choose) {
-    const Index stride = chart.stride;
     Index depth = 0;
     heads[0] = -1;
     waiting[depth++] = {Part::right, 0, static_cast<std::int32_t>(chart.n)};
     while (depth > 0) {
         const Span span = waiting[--depth];
-        const std::int32_t i = span.first, j = span.last;
-        const Index row = i * stride;
-        const auto chosen = [&](const Number& total, const Number* near, const Number* far,
-                                Index count) {
-            return static_cast<std::int32_t>(
-                choose(Terms<Number>{span, total, near, far, stride, count}));
-        };
-        if (span.part == Part::gap) {
-            const Index count = chart.is_only_root(i) ? 1 : j - i;
-            const std::int32_t k =
-                i + chosen(chart.gap[i * chart.gap_stride + j], chart.right + row + i,
-                           chart.left + row + stride + j, count);
-            if (k + 1 < j) waiting[depth++] = {Part::left, k + 1, j};
-            if (i < k) waiting[depth++] = {Part::right, i, k};
-        } else if (span.part == Part::right) {
-            const std::int32_t k = i + 1 +
-                                   chosen(chart.right[row + j], chart.arc_right + row + i + 1,
-                                          chart.right + row + stride + j, j - i);
-            heads[k] = i;
-            if (k < j) waiting[depth++] = {Part::right, k, j};
-            waiting[depth++] = {Part::gap, i, k};
-        } else {
-            const std::int32_t k = i + chosen(chart.left[row + j], chart.left + row + i,
-                                              chart.arc_left + row + j, j - i);
-            heads[k] = j;
-            if (i < k) waiting[depth++] = {Part::left, i, k};
-            waiting[depth++] = {Part::gap, k, j};
-        }
+        depth += follow(span, choose(terms_of(chart, span)), heads, waiting + depth);
     }
 }
 

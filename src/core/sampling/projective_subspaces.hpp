@@ -37,8 +37,8 @@ class ProjectiveChoices {
                            std::int32_t* heads, Index stride, Scratch& work,
                            const Interrupt& interrupt) {
         SampleCounts counts;
-        return ProjectiveSampler::in(memory).draw(memory, key, range, heads, stride, work,
-                                                  interrupt, counts);
+        return ProjectiveSampler::in(memory).draw(key, range, heads, stride, work, interrupt,
+                                                  counts);
     }
 
     // Make the chart: in double if no number at all is too small for it.

@@ -131,46 +131,35 @@ inline Status draw_tree(const Sampler& sampler, Stream& stream, std::int32_t* he
     return draw_ancestral(sampler, stream, heads, child, work, interrupt, counts);
 }
 
-// Whether a tree is the one that was asked for, after so many tries: any is.
-struct AcceptAll {
-    bool operator()(Stream&, std::int32_t*, int) const { return true; }
-};
-
-template <class Nodes, class Accept>
+template <class Nodes>
 inline Status draw_trees(const Sampler& sampler, const StreamKey& key, const DrawRange& range,
                          std::int32_t* heads, Index stride, char* room, Scratch& work,
-                         const Interrupt& interrupt, SampleCounts& counts, const Accept& accept) {
+                         const Interrupt& interrupt, SampleCounts& counts) {
     const Index num_nodes = sampler.graph.num_words + 1;
     for (Index i = 0; i < range.count; ++i) {
         // Asking costs as much as a small tree: not every time.
         if ((num_nodes >= 128 || i % 64 == 63) && interrupt.requested()) return Status::interrupted;
         Stream stream(key, range.graph, range.first + static_cast<std::uint64_t>(i));
-        std::int32_t* tree = heads + i * stride;
-        int tries = 0;
-        do {
-            const Status status =
-                draw_tree<Nodes>(sampler, stream, tree, room, work, interrupt, counts);
-            if (status != Status::ok) return status;
-        } while (!accept(stream, tree, ++tries));
+        const Status status =
+            draw_tree<Nodes>(sampler, stream, heads + i * stride, room, work, interrupt, counts);
+        if (status != Status::ok) return status;
     }
     return Status::ok;
 }
 
-template <class Accept = AcceptAll>
 inline Status draw_trees(const Sampler& sampler, const StreamKey& key, const DrawRange& range,
                          std::int32_t* heads, Index stride, Scratch& work,
-                         const Interrupt& interrupt, SampleCounts& counts,
-                         const Accept& accept = {}) {
+                         const Interrupt& interrupt, SampleCounts& counts) {
     const Index num_nodes = sampler.graph.num_words + 1;
     if (num_nodes <= MissingBits::most_nodes) {
         alignas(std::int64_t) char room[Popping::room(MissingBits::most_nodes)];
         return draw_trees<MissingBits>(sampler, key, range, heads, stride, room, work, interrupt,
-                                       counts, accept);
+                                       counts);
     }
     char* room = static_cast<char*>(std::malloc(room_of_walk(sampler)));
     if (room == nullptr) return Status::no_memory;
-    const Status status = draw_trees<MissingBytes>(sampler, key, range, heads, stride, room, work,
-                                                   interrupt, counts, accept);
+    const Status status =
+        draw_trees<MissingBytes>(sampler, key, range, heads, stride, room, work, interrupt, counts);
     std::free(room);
     return status;
 }

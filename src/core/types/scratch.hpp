@@ -45,8 +45,7 @@ class Scratch {
 struct Prepared {
     Scratch tables;  // starts with the sampler
     Scratch steps;   // only used where cycles are popped
-    // Only used for projective trees: their sampler, and its chart.
-    Scratch projective, chart;
+    Scratch chart;   // only used for projective trees
     bool is_projective = false;
 };
 
