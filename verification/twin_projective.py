@@ -144,7 +144,8 @@ class LikeliestDerivation:
             while stop < end and self.segment_of[stop] == self.segment_of[first]:
                 stop += 1
             before = self.choices[first].before
-            if self.choices[stop - 1].by > before:
+            begins = first == 0 or self.segment_of[first - 1] != self.segment_of[first]
+            if begins or self.choices[stop - 1].by > before:
                 target = before + ((ONE - before) * stream.next() >> 64)
                 for place in range(first, stop):
                     if target < self.choices[place].by:

@@ -314,14 +314,14 @@ DENSE = (
     ),
     Mutant(
         "a segment has one deviation at most",
-        "src/core/sampling/popping.hpp",
-        "                target = by + high_half(beyond);\n",
-        "                target = by_end + high_half(beyond);\n",
+        "src/core/randomness/rare_events.hpp",
+        "target = before + high_half(beyond);",
+        "target = (begins ? 0 : by_[stop - 1]) + high_half(beyond);",
         (*TWIN, "-k", "popping"),
     ),
     Mutant(
         "chances of deviations add up as if others had not deviated before",
-        "src/core/sampling/popping.hpp",
+        "src/core/randomness/rare_events.hpp",
         "static_cast<UInt128>(one - before) * chance",
         "static_cast<UInt128>(one) * chance",
         (*TWIN, "-k", "popping"),
@@ -802,8 +802,8 @@ PROJECTIVE_TREES = (
     Mutant(
         "what is below a choice that deviates is looked at again",
         "src/core/projective/deviations.hpp",
-        "find_deviation(place + num_choices(choice.span), end, stream)",
-        "find_deviation(place + 1, end, stream)",
+        "deviations_.next(place + num_choices(choice.span), end, stream)",
+        "deviations_.next(place + 1, end, stream)",
         PROJECTIVE_TWIN,
     ),
     Mutant(

@@ -13,10 +13,10 @@
 #include <cstring>
 
 #include "memory/arena.hpp"
-#include "numbers/bits.hpp"
 #include "projective/choices.hpp"
 #include "projective/derivation.hpp"
 #include "randomness/philox.hpp"
+#include "randomness/rare_events.hpp"
 
 namespace arborand {
 namespace ARBORAND_ISA {
@@ -24,7 +24,7 @@ namespace ARBORAND_ISA {
 class LikeliestDerivation {
   public:
     static std::size_t workspace(Index n) {
-        return Arena::rounded<Choice>(num_choices(n)) +
+        return Arena::rounded<Choice>(num_choices(n)) + RareEvents::workspace(num_choices(n)) +
                Arena::rounded<std::int32_t>((n + 1) * (n + 1)) +
                Arena::rounded<std::int32_t>(n + 1);
     }
@@ -36,30 +36,19 @@ class LikeliestDerivation {
         choices_ = arena.take<Choice>(num_choices(chart.n));
         places_ = arena.take<std::int32_t>(num_nodes_ * num_nodes_);
         heads_ = arena.take<std::int32_t>(num_nodes_);
+        deviations_.begin(num_choices(chart.n), arena);
         for (Index x = 0; x < num_nodes_ * num_nodes_; ++x) places_[x] = -1;
-        Index place = 0, segment = 0;
         derive(chart, waiting, heads_, [&](const Terms<Number>& terms) {
+            const Index place = deviations_.count();
             Choice& choice = choices_[place];
             choice.span = terms.span;
-            const std::uint64_t chance = find_likeliest(terms, choice.likeliest);
+            deviations_.add(find_likeliest(terms, choice.likeliest));
             if (terms.span.part != Part::gap) {
                 places_[index_of(terms.span)] = static_cast<std::int32_t>(place);
             }
-            // A segment goes on while a deviation in it is unlikely, as in sampling/popping.hpp.
-            const std::uint64_t before = place > segment ? choices_[place - 1].by : 0;
-            const UInt128 here = static_cast<UInt128>(one - before) * chance;
-            choice.before = before;
-            choice.by = before + static_cast<std::uint64_t>(here >> 63);
-            if (choice.by > one / 2 && before > 0) {
-                end_segment(segment, place);
-                segment = place;
-                choice.before = 0;
-                choice.by = chance;
-            }
-            ++place;
             return static_cast<Index>(choice.likeliest);
         });
-        end_segment(segment, place);
+        deviations_.end_segment();
     }
 
     template <class Number>
@@ -78,30 +67,24 @@ class LikeliestDerivation {
             }
             // The heads that the entry decides are still the likeliest.
             const Index end = first + num_choices(span);
-            Index place = find_deviation(first, end, stream);
+            Index place = deviations_.next(first, end, stream);
             while (place < end) {
                 const Choice& choice = choices_[place];
                 const Index chosen =
                     draw_other_choice(terms_of(chart, choice.span), choice.likeliest, stream);
                 depth += follow(choice.span, chosen, heads, waiting + depth);
-                place = find_deviation(place + num_choices(choice.span), end, stream);
+                place = deviations_.next(place + num_choices(choice.span), end, stream);
             }
         }
     }
 
   private:
-    static constexpr std::uint64_t one = std::uint64_t{1} << 63;
-
     struct Choice {
         Span span;
         std::int32_t likeliest;
-        // The chance that a choice of its segment deviates up to the one before, or up to this one,
-        // in units of 2^-63.
-        std::uint64_t before, by;
-        std::int32_t segment_end;
     };
 
-    // Returns the chance of all other choices together.
+    // Returns the chance of all other choices together, in units of 2^-63.
     template <class Number>
     static std::uint64_t find_likeliest(const Terms<Number>& terms, std::int32_t& likeliest) {
         // By this one must be likelier than those before it: number types round chances that are
@@ -122,30 +105,6 @@ class LikeliestDerivation {
         });
     }
 
-    void end_segment(Index first, Index end) {
-        for (Index t = first; t < end; ++t) {
-            choices_[t].segment_end = static_cast<std::int32_t>(end);
-        }
-    }
-
-    // The first of the choices first .. end - 1 that deviates; `end` if none does.
-    Index find_deviation(Index first, Index end, Stream& stream) const {
-        while (first < end) {
-            const Choice& choice = choices_[first];
-            const Index stop = choice.segment_end < end ? choice.segment_end : end;
-            if (choices_[stop - 1].by > choice.before) {
-                const UInt128 beyond = static_cast<UInt128>(one - choice.before) * stream.next();
-                const std::uint64_t target = choice.before + high_half(beyond);
-                if (target < choices_[stop - 1].by) {
-                    while (target >= choices_[first].by) ++first;
-                    return first;
-                }
-            }
-            first = stop;
-        }
-        return end;
-    }
-
     // Of right(i, j) the place [i][j], of left(i, j) the place [j][i].
     Index index_of(const Span& span) const {
         return span.part == Part::right ? span.first * num_nodes_ + span.last
@@ -155,6 +114,7 @@ class LikeliestDerivation {
     Index num_nodes_;
     Choice* choices_;       // in the order of `derive`
     std::int32_t* places_;  // of entries among them; -1: none
+    RareEvents deviations_;
     std::int32_t* heads_;
 };
 

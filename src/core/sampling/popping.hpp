@@ -20,6 +20,7 @@
 #include "numbers/sums.hpp"
 #include "randomness/alias_table.hpp"
 #include "randomness/philox.hpp"
+#include "randomness/rare_events.hpp"
 #include "sampling/wilson.hpp"
 #include "types/scratch.hpp"
 #include "walk/rows.hpp"
@@ -64,11 +65,9 @@ struct StepChances {
 // Integer chances are in units of 2^-63, rounded down, as in alias tables.
 class HeaviestSteps {
   public:
-    Index num_segments = 0;              // 0: draws do not pop
+    RareEvents deviations;               // of all nodes; none: draws do not pop
     std::int32_t* heads = nullptr;       // [node]: where the heaviest step leads; -1 for the root
     std::uint64_t* deviation = nullptr;  // [node]: the chance of another step
-    std::uint64_t* deviation_by = nullptr;  // [node]: that of any in its segment, up to this node
-    std::int32_t* ends = nullptr;           // [segment]: the node after its last one
     // [node][head]: the chance that a step which deviates leads to this head or one before it.
     std::uint64_t* others_by = nullptr;
     // The likeliest child of the root, whose own step is then not needed; 0 if the child is not
@@ -82,8 +81,6 @@ class HeaviestSteps {
     // that one does.  Null: there is no such table.
     const Slot** exits = nullptr;
 
-    static constexpr std::uint64_t one = std::uint64_t{1} << 63;
-
     // Whether the heaviest steps are a tree once a node hangs from the root; 0: if none does.
     // The node breaks the cycle that it is on.
     bool are_tree(Index child) const {
@@ -95,20 +92,19 @@ class HeaviestSteps {
     bool find(const Steps& steps, Scratch& memory, double* weights, AliasWorkspace workspace) {
         const Index num_nodes = steps.num_words + 1;
         Arena arena(memory);
-        if (!arena.reserve(4 * Arena::rounded<std::int32_t>(num_nodes) +
-                           2 * Arena::rounded<std::uint64_t>(num_nodes) +
-                           Arena::rounded<StepChances>(num_nodes) +
-                           Arena::rounded<const Slot*>(num_nodes) +
-                           Arena::rounded<Slot>(num_nodes) +
-                           Arena::rounded<std::uint64_t>(num_nodes * num_nodes))) {
+        if (!arena.reserve(
+                3 * Arena::rounded<std::int32_t>(num_nodes) +
+                Arena::rounded<std::uint64_t>(num_nodes) + RareEvents::workspace(num_nodes) +
+                Arena::rounded<StepChances>(num_nodes) + Arena::rounded<const Slot*>(num_nodes) +
+                Arena::rounded<Slot>(num_nodes) +
+                Arena::rounded<std::uint64_t>(num_nodes * num_nodes))) {
             return false;
         }
         heads = arena.take<std::int32_t>(num_nodes);
-        ends = arena.take<std::int32_t>(num_nodes);
         cycles = arena.take<std::int32_t>(num_nodes);
         cycle = arena.take<std::int32_t>(num_nodes);
         deviation = arena.take<std::uint64_t>(num_nodes);
-        deviation_by = arena.take<std::uint64_t>(num_nodes);
+        deviations.begin(num_nodes, arena);
         chances_ = arena.take<StepChances>(num_nodes);
         exits = arena.take<const Slot*>(num_nodes);
         slots_ = arena.take<Slot>(num_nodes);
@@ -161,7 +157,11 @@ class HeaviestSteps {
         for (Index j = 1; j < num_nodes && child_chance != nullptr; ++j) {
             if (child_chance[j] > ahead * child_chance[likeliest_child]) likeliest_child = j;
         }
-        find_segments(num_nodes);
+        deviations.add(0);  // of the root
+        for (Index j = 1; j < num_nodes; ++j) {
+            deviations.add(j == likeliest_child ? 0 : deviation[j]);
+        }
+        deviations.end_segment();
     }
 
     // The logarithm of the chance to leave all cycles that are popped at once, on their first lap.
@@ -185,7 +185,7 @@ class HeaviestSteps {
     static constexpr double least_leaving = 1e-280;
 
     static std::uint64_t to_integer(double chance) {
-        return static_cast<std::uint64_t>(chance * static_cast<double>(one));
+        return static_cast<std::uint64_t>(chance * static_cast<double>(RareEvents::one));
     }
 
     // Writes the weights of the steps other than the heaviest, and returns their sum.
@@ -223,23 +223,6 @@ class HeaviestSteps {
         if (child_chance != nullptr)
             for_each_on(first, [&](Index j) { broken += child_chance[j]; });
         return broken < 1.0 ? 1.0 - broken : 0.0;
-    }
-
-    // A segment goes on while a deviation in it is unlikely.  So what is rounded in units of 2^-63
-    // of its start is at most twice as much in units of its end.
-    void find_segments(Index num_nodes) {
-        std::uint64_t before = 0;
-        for (Index j = 1; j < num_nodes; ++j) {
-            const std::uint64_t chance = j == likeliest_child ? 0 : deviation[j];
-            const UInt128 here = static_cast<UInt128>(one - before) * chance;
-            std::uint64_t by = before + static_cast<std::uint64_t>(here >> 63);
-            if (by > one / 2 && before > 0) {
-                ends[num_segments++] = static_cast<std::int32_t>(j);
-                by = chance;
-            }
-            deviation_by[j] = before = by;
-        }
-        ends[num_segments++] = static_cast<std::int32_t>(num_nodes);
     }
 
     // `seen` has room for all nodes.
@@ -339,22 +322,12 @@ class Popping {
             heads_[likeliest] = step_again(likeliest);
             will_follow(likeliest);
         }
-        Index node = 1;
-        for (Index segment = 0; segment < heaviest_.num_segments; ++segment) {
-            const Index end = heaviest_.ends[segment];
-            const std::uint64_t by_end = heaviest_.deviation_by[end - 1];
-            std::uint64_t target = stream_.next() >> 1;
-            while (target < by_end) {
-                while (target >= heaviest_.deviation_by[node]) ++node;
-                heads_[node] = deviating_step(node);
-                will_follow(node);
-                const std::uint64_t by = heaviest_.deviation_by[node];
-                if (by == by_end) break;
-                const UInt128 beyond =
-                    static_cast<UInt128>(HeaviestSteps::one - by) * stream_.next();
-                target = by + high_half(beyond);
-            }
-            node = end;
+        const RareEvents& deviations = heaviest_.deviations;
+        Index node = deviations.next(0, num_nodes_, stream_);
+        while (node < num_nodes_) {
+            heads_[node] = deviating_step(node);
+            will_follow(node);
+            node = deviations.next(node + 1, num_nodes_, stream_);
         }
         if (child > 0) heads_[child] = 0;
     }

@@ -52,7 +52,7 @@ struct Sampler {
     static Status prepare(const Graph& graph, Method method, const DrawRule& rule, Prepared& memory,
                           Scratch& work, const Interrupt& interrupt);
 
-    bool pops() const { return heaviest_steps.num_segments > 0; }
+    bool pops() const { return heaviest_steps.deviations.count() > 0; }
 
     // Whether the rows lack nothing that counts beside all trees together.
     bool is_complete_beside_all() const {
