@@ -133,7 +133,7 @@ def in_portions(
 
 def side_by_side(
     sequences: list[Iterator[tuple[NDArray[np.int32], NDArray[np.float64]]]],
-    size: int,
+    size: int | tuple[int, ...],
     num_numbers: int,
 ) -> Iterator[tuple[NDArray[np.int32], NDArray[np.float64]]]:
     """Yield heads (graphs, size) and numbers (graphs, num_numbers) until no graph has a tree."""

@@ -7,17 +7,22 @@ has no gradient (draws, best trees) is asked of :class:`arborand.LabelledTrees`.
 
 from __future__ import annotations
 
-from typing import Any, Self
-
-import numpy as np
+import math
+from typing import TYPE_CHECKING, Any, Self
 
 import arborand
-from arborand.errors import InvalidWeightsError
+from arborand.arguments import check_choice
+from arborand.errors import InvalidTreeError
+from arborand.labelled import LabelledShape, check_comparable, check_names, check_shape
+from arborand.validation import DEPENDENT_HEAD, ORIENTATIONS
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 _INFINITY = float("inf")
 
 
-class LabelFormulas:
+class LabelFormulas(LabelledShape):
     """Labelled trees over the distributions of a front.
 
     Attributes
@@ -30,106 +35,76 @@ class LabelFormulas:
     """
 
     _xp: Any  # the module of the front's functions on arrays
+    _front: Any  # operations of the front
     trees: Any
     labels: tuple[str, ...] | None
     _log_chances: Any  # log P(label | arc), [..., head, dependent, label]
     _shift: Any  # what log Z of the trees lacks
     _joint: Any  # the scores, if arcs and labels were scored together, or None
 
-    # ---- what a front provides
-
-    @staticmethod
-    def _constant(array: Any) -> Any:
-        raise NotImplementedError
-
-    @staticmethod
-    def _integers(array: Any) -> Any:
-        raise NotImplementedError
-
-    @staticmethod
-    def _divergence(trees: Any, other: Any) -> Any:
-        raise NotImplementedError
+    # What a front adds.
+    _range: Any  # counts from 0
+    _divergence: Any  # of the trees without labels
+    _find: Any  # asks a method of `arborand.LabelledTrees` for heads and labels
 
     # ---- how it is made
 
-    def _from_scores(self, scores: Any, kind: Any, lengths: Any, **options: Any) -> None:
+    def _from_scores(
+        self,
+        scores: Any,
+        kind: Any,
+        labels: Sequence[str] | None,
+        lengths: Any,
+        orientation: str,
+        workers: int,
+    ) -> None:
         """Sum over labels, relative to the best score of each word."""
-        xp = self._xp
-        self._check_shape(scores, "log_weights", None)
-        is_read = self._is_read(scores, lengths)
+        front, xp = self._front, self._xp
+        check_choice(orientation, "orientation", ORIENTATIONS)
+        check_shape(tuple(scores.shape), "log_weights")
+        if orientation == DEPENDENT_HEAD:
+            scores = scores.swapaxes(-2, -3)
+        flat = kind(xp.zeros_like(scores[..., 0]), lengths=lengths, workers=workers)
+        is_read = front.is_arc(flat.log_weights, flat.lengths)
         scores = xp.where(is_read[..., None], scores, -_INFINITY)
-        top, relative = self._relative(scores)
-        is_arc = top != -_INFINITY
-        best = xp.amax(top, -2)
+        best = xp.amax(front.stop_gradient(scores), (-1, -3))
         best = xp.where(best == -_INFINITY, 0.0, best)
-        log_sum = xp.log(xp.exp(relative).sum(-1))
-        arcs = xp.where(is_arc, top - best[..., None, :] + log_sum, -_INFINITY)
-        chances = xp.where(is_arc[..., None], relative - log_sum[..., None], -_INFINITY)
-        self._put(kind(arcs, lengths=lengths, **options), chances, best.sum(-1), scores)
+        arcs, chances = self._normalised(scores - best[..., None, :, None])
+        trees = flat._like(arcs, flat._lengths)
+        self._put(trees, check_names(labels, scores.shape[-1]), chances, best.sum(-1), scores)
 
-    def _from_trees(self, trees: Any, scores: Any) -> None:
+    def _from_trees(self, trees: Any, scores: Any, labels: Sequence[str] | None) -> Self:
         """Normalise the label scores of each arc."""
-        xp = self._xp
-        self._check_shape(scores, "label_log_weights", tuple(trees.log_weights.shape))
-        is_arc = self._is_read(scores, trees.lengths) & (trees.log_weights != -_INFINITY)
-        scores = xp.where(is_arc[..., None], scores, -_INFINITY)
-        top, relative = self._relative(scores)
-        log_sum = xp.log(xp.exp(relative).sum(-1))
-        is_arc = top != -_INFINITY
-        chances = xp.where(is_arc[..., None], relative - log_sum[..., None], -_INFINITY)
-        self._put(trees, chances, 0.0, None)
-
-    def _put(self, trees: Any, log_chances: Any, shift: Any, joint: Any) -> None:
-        self.__dict__.update(trees=trees, _log_chances=log_chances, _shift=shift, _joint=joint)
-
-    def _relative(self, scores: Any) -> tuple[Any, Any]:
-        """Return the best score of each arc, a constant, and the others relative to it."""
-        xp = self._xp
-        top = self._constant(xp.amax(scores, -1))
-        is_arc = top != -_INFINITY
-        # What is not chosen must not be infinite either, or its gradient is not a number.
-        safe = xp.where(is_arc[..., None], scores, 0.0)
-        return top, safe - xp.where(is_arc, top, 0.0)[..., None]
-
-    def _is_read(self, scores: Any, lengths: Any) -> Any:
-        """Mark the arcs between nodes of each graph."""
-        size = scores.shape[-2]
-        node = self._xp.arange(size)
-        last = size - 1 if lengths is None else self._integers(lengths)[..., None, None]
-        return (
-            (node[:, None] != node)
-            & (node > 0)
-            & (node <= last)
-            & (node[:, None] <= last)
-            & self._xp.ones(tuple(scores.shape[:-1]), dtype=bool)
+        arcs = tuple(trees.log_weights.shape)
+        check_shape(tuple(scores.shape), "label_log_weights", arcs)
+        is_arc = self._front.is_arc(trees.log_weights, trees.lengths)
+        scores = self._xp.where(is_arc[..., None], scores, -_INFINITY)
+        log_sums, chances = self._normalised(scores)
+        nothing = self._front.checked(
+            self._xp.zeros_like(log_sums),
+            is_arc & ~(abs(log_sums) < _INFINITY),
+            "the highest of label_log_weights{} is not finite, and the trees have the arc: give it "
+            "a label of finite score, and -inf to labels it cannot have",
         )
+        chances = chances + nothing[..., None]  # so that the check is made
+        return self._put(trees, check_names(labels, scores.shape[-1]), chances, 0.0, None)
 
-    @staticmethod
-    def _check_shape(scores: Any, name: str, arcs: tuple[int, ...] | None) -> None:
-        shape = tuple(scores.shape)
-        is_square = len(shape) >= 3 and shape[-2] == shape[-3] >= 2 and shape[-1] >= 1
-        if not is_square or (arcs is not None and shape[:-1] != arcs):
-            wanted = "(*batch_shape, m, m, L)" if arcs is None else f"{(*arcs, 'L')}"
-            raise InvalidWeightsError(f"{name} has shape {shape}: expected {wanted}, L labels")
+    def _put(self, trees: Any, labels: Any, log_chances: Any, shift: Any, joint: Any) -> Self:
+        own = {"trees": trees, "labels": labels, "_shift": shift, "_joint": joint}
+        self.__dict__.update(own, _log_chances=log_chances)
+        return self
 
-    @property
-    def num_labels(self) -> int:
-        """The number of labels."""
-        return int(self._log_chances.shape[-1])
-
-    @property
-    def lengths(self) -> Any:
-        """The number of words of each graph, in the shape of the batch."""
-        return self.trees.lengths
-
-    @property
-    def batch_shape(self) -> tuple[int, ...]:
-        """The shape of the batch: ``()`` for a single graph."""
-        return tuple(self.trees.batch_shape)
-
-    def __repr__(self) -> str:
-        kind, _, rest = repr(self.trees).partition("(")
-        return f"{type(self).__name__}({kind}, {rest[:-1]}, {self.num_labels} labels)"
+    def _normalised(self, scores: Any) -> tuple[Any, Any]:
+        """Sum over the labels of each arc: logarithms of the sums, and of the labels' shares."""
+        xp = self._xp
+        top = self._front.stop_gradient(xp.amax(scores, -1))
+        is_arc = top != -_INFINITY
+        top = xp.where(is_arc, top, 0.0)
+        # What is not chosen must not be infinite either, or its gradient is not a number.
+        relative = xp.where(is_arc[..., None], scores, 0.0) - top[..., None]
+        log_sum = xp.log(xp.exp(relative).sum(-1))
+        chances = xp.where(is_arc[..., None], relative - log_sum[..., None], -_INFINITY)
+        return xp.where(is_arc, top + log_sum, -_INFINITY), chances
 
     # ---- what it knows
 
@@ -155,48 +130,54 @@ class LabelFormulas:
 
     def entropy(self) -> Any:
         """Compute the entropy, in nats: that of the trees, plus the mean of that of labels."""
-        terms = self._xp.exp(self._log_chances) * self._finite(self._log_chances)
-        return self.trees.entropy() - self.trees.expectation(terms.sum(-1))
+        return self.trees.entropy() - self.expectation(self._log_chances)
 
     def log_prob(self, heads: Any, labels: Any) -> Any:
-        """Compute the log-probability of labelled trees: -inf outside the support."""
+        """Compute the log-probability of labelled trees.
+
+        It is -inf outside the support, and for a row of -1, which stands for no tree: these add
+        nothing to any gradient.
+        """
         xp = self._xp
-        of_trees = self.trees.log_prob(heads)
-        size = self._log_chances.shape[-2]
-        table = self._log_chances.reshape(-1, size, size, self.num_labels)
-        trees, given = (
-            self._integers(one).reshape(-1, len(table), size) for one in (heads, labels)
-        )
-        is_word = trees >= 0
-        graph = xp.arange(len(table))[:, None]
-        arcs = (graph, xp.where(is_word, trees, 0), xp.arange(size), xp.where(is_word, given, 0))
-        of_labels = xp.where(is_word, table[arcs], 0.0).sum(-1)
-        return of_trees + of_labels.reshape(of_trees.shape)
+        tree, given = xp.asarray(heads), xp.asarray(labels)
+        of_trees = self.trees.log_prob(tree)
+        if tuple(given.shape) != tuple(tree.shape):
+            raise InvalidTreeError(
+                f"labels has shape {tuple(given.shape)}: expected that of heads, "
+                f"{tuple(tree.shape)}"
+            )
+        num_graphs, size = math.prod(self.batch_shape), tree.shape[-1]
+        graph = self._range(num_graphs).reshape(*self.batch_shape, 1)
+        table = self._log_chances.reshape(num_graphs, size, size, self.num_labels)
+        label = xp.where((given >= 0) & (given < self.num_labels), given, 0)
+        of_words = table[
+            graph, tree, self._range(size), label
+        ]  # the root's head counts from the end
+        of_words = self._check_labels(of_words, given, tree >= 0, 0)
+        log_prob = of_trees + xp.where(tree >= 0, of_words, 0.0).sum(-1)
+        return xp.where(log_prob == -_INFINITY, -_INFINITY, log_prob)
 
     def expectation(self, arc_values: Any) -> Any:
         """Compute the mean of a sum over labelled arcs."""
-        return self.trees.expectation(self._means(arc_values))
+        return self.trees.expectation(self._mean(arc_values))
 
     def variance(self, arc_values: Any) -> Any:
         """Compute the variance of a sum over labelled arcs."""
-        return self.covariance(arc_values, arc_values)
+        covariance = self.covariance(arc_values, arc_values)
+        return self._xp.where(covariance < 0, 0.0, covariance)
 
     def covariance(self, arc_values: Any, other: Any) -> Any:
         """Compute the covariance of two sums over labelled arcs."""
-        means = [self._means(one) for one in (arc_values, other)]
-        first, second = (
-            self._read(one) - mean[..., None]
-            for one, mean in zip((arc_values, other), means, strict=True)
-        )
-        within = (self._xp.exp(self._log_chances) * first * second).sum(-1)
+        values = [self._read(one) for one in (arc_values, other)]
+        means = [self._mean(one) for one in values]
+        first, second = (v - mean[..., None] for v, mean in zip(values, means, strict=True))
+        within = self._mean(first * second)
         return self.trees.covariance(*means) + self.trees.expectation(within)
 
     def kl_divergence(self, other: Self) -> Any:
         """Compute the Kullback-Leibler divergence from another distribution, in nats."""
-        p = self._xp.exp(self._log_chances)
-        distance = self._finite(self._log_chances) - self._xp.where(p > 0, other._log_chances, 0.0)
-        between = self._divergence(self.trees, other.trees)
-        return between + self.trees.expectation((p * distance).sum(-1))
+        check_comparable(self, other)
+        return self._divergence(other) + self.expectation(self._log_chances - other._log_chances)
 
     def cross_entropy(self, other: Self) -> Any:
         """Compute the mean of minus the other's log-probability, in nats."""
@@ -207,51 +188,101 @@ class LabelFormulas:
 
         The arguments are those of :meth:`arborand.LabelledTrees.condition`.
         """
+        weighted, chances, arcs = self._weighted(heads, labels, allowed)
+        trees = weighted.condition(**arcs)
+        is_left = (trees.log_weights != -_INFINITY)[..., None]
+        chances = self._xp.where(is_left, chances, -_INFINITY)
+        joint = self._joint
+        if joint is not None:
+            joint = self._xp.where(chances != -_INFINITY, joint, -_INFINITY)
+        made = object.__new__(type(self))
+        return made._put(trees, self.labels, chances, self._shift, joint)
+
+    def log_evidence(self, *, heads: Any = None, labels: Any = None, allowed: Any = None) -> Any:
+        """Compute the log-probability of a `condition`.
+
+        It is -inf where no labelled tree meets the condition, which then adds nothing to any
+        gradient.
+        """
+        weighted, _, arcs = self._weighted(heads, labels, allowed)
+        of_arcs = weighted.log_evidence(**arcs)
+        of_labels = weighted.log_partition() - self.trees.log_partition()
+        return self._xp.where(of_arcs == -_INFINITY, of_arcs, of_labels + of_arcs)
+
+    # ---- what it finds: heads and labels, without derivatives
+
+    def best_tree(self) -> Any:
+        """Find the best labelled tree: heads and labels."""
+        return self._find("best_tree")
+
+    def minimum_risk_tree(self) -> Any:
+        """Find the labelled tree with the largest expected number of correct labelled arcs."""
+        return self._find("minimum_risk_tree")
+
+    # ---- how it is done
+
+    def _read(self, values: Any) -> Any:
+        """Let values through where an arc has the label: 0 times anything would spread NaN."""
+        return self._xp.where(self._xp.exp(self._log_chances) > 0, values, 0.0)
+
+    def _mean(self, values: Any) -> Any:
+        """Compute the mean over the labels of each arc."""
+        return (self._xp.exp(self._log_chances) * self._read(values)).sum(-1)
+
+    def _check_labels(self, numbers: Any, labels: Any, is_word: Any, least: int) -> Any:
+        """Let numbers through if labels are those of words, and -1 elsewhere."""
+        last = self.num_labels - 1
+        is_wrong = self._xp.where(is_word, (labels < least) | (labels > last), labels != -1)
+        return self._front.checked(
+            numbers,
+            is_wrong,
+            f"labels{{}} is not a label: those of words are {least} to {last}, and those of the "
+            "root and padding -1",
+        )
+
+    def _weighted(self, heads: Any, labels: Any, allowed: Any) -> tuple[Any, Any, dict[str, Any]]:
+        """Weight the trees by the probability that their labels meet a condition.
+
+        Returns their distribution, in which an arc without any label that is left keeps its weight;
+        what is left of the labels; and the condition on arcs that remains.
+        """
         xp = self._xp
         left = self._log_chances != -_INFINITY
         if allowed is not None:
             left = left & (allowed if len(allowed.shape) == len(left.shape) else allowed[..., None])
         if labels is not None:
-            given = self._integers(labels)[..., None, :, None]
-            left = left & ((given < 0) | (given == xp.arange(self.num_labels)))
-        chances = xp.where(left, self._log_chances, -_INFINITY)
-        top, relative = self._relative(chances)
-        is_arc = top != -_INFINITY
-        share = xp.where(is_arc, top, 0.0) + xp.log(xp.exp(relative).sum(-1))
-        arcs = self.trees.log_weights + xp.where(is_arc, share, 0.0)
-        conditions = {"allowed": is_arc} if heads is None else {"allowed": is_arc, "heads": heads}
-        lengths = self.trees._lengths
-        trees = self.trees._like(arcs, lengths).condition(**conditions)
-        left = left & (trees.log_weights != -_INFINITY)[..., None]
-        chances = xp.where(left, chances - share[..., None], -_INFINITY)
-        made = object.__new__(type(self))
-        joint = None if self._joint is None else xp.where(left, self._joint, -_INFINITY)
-        made.__dict__["labels"] = self.labels
-        made._put(trees, chances, self._shift, joint)
-        return made
+            given = xp.asarray(labels)
+            is_kept = (given[..., None] < 0) | (given[..., None] == self._range(self.num_labels))
+            left = left & is_kept[..., None, :, :]
+        share, chances = self._normalised(xp.where(left, self._log_chances, -_INFINITY))
+        if labels is not None:
+            node = self._range(given.shape[-1])
+            is_word = (node > 0) & (node <= self.lengths[..., None])
+            share = self._check_labels(share, given, is_word, -1)
+        is_left = share != -_INFINITY
+        arcs = self.trees.log_weights + xp.where(is_left, share, 0.0)
+        weighted = self.trees._like(arcs, self.trees._lengths)
+        known = {} if heads is None else {"heads": heads}
+        return weighted, chances, {"allowed": is_left, **known}
 
-    def log_evidence(self, *, heads: Any = None, labels: Any = None, allowed: Any = None) -> Any:
-        """Compute the log-probability of a `condition` that some labelled tree meets."""
-        met = self.condition(heads=heads, labels=labels, allowed=allowed)
-        return met.trees.log_partition() - self.trees.log_partition()
+    @property
+    def _base(self) -> Any:
+        return self.trees
 
-    # ---- how it is done
+    @property
+    def _shape(self) -> tuple[int, ...]:  # type: ignore[override]
+        return tuple(self._log_chances.shape)
 
-    def _finite(self, log_chances: Any) -> Any:
-        return self._xp.where(log_chances == -_INFINITY, 0.0, log_chances)
+    @property
+    def _given(self) -> tuple[Any, ...]:
+        """What `_on_host` takes."""
+        if self._joint is not None:
+            return self._joint, self.lengths
+        return self._log_chances, self.lengths, self.trees.log_weights
 
-    def _read(self, values: Any) -> Any:
-        return self._xp.where(self._log_chances == -_INFINITY, 0.0, values)
-
-    def _means(self, values: Any) -> Any:
-        return (self._xp.exp(self._log_chances) * self._read(values)).sum(-1)
-
-    def _on_host(
-        self, arcs: Any, lengths: Any, log_chances: Any, joint: Any
-    ) -> arborand.LabelledTrees:
-        """Make the same distribution of arrays; `joint` has the order of best trees."""
+    def _on_host(self, scores: Any, lengths: Any, *arcs: Any) -> arborand.LabelledTrees:
+        """Make the same distribution of NumPy's arrays; joint scores keep the order of trees."""
         kind = getattr(arborand, type(self.trees).__name__)
-        if joint is not None:
-            return arborand.LabelledTrees(joint, kind=kind, lengths=lengths)
-        trees = kind(np.asarray(arcs), lengths=lengths)
-        return arborand.LabelledTrees.from_trees(trees, log_chances)
+        if not arcs:
+            return arborand.LabelledTrees(scores, kind=kind, lengths=lengths)
+        return arborand.LabelledTrees.from_trees(kind(*arcs, lengths=lengths), scores)

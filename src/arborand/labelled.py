@@ -43,8 +43,38 @@ _LOWEST = -np.finfo(np.float64).max
 _AT_ONCE = 2**15
 
 
+class LabelledShape:
+    """The words and the number of labels of labelled trees, also of those of the fronts."""
+
+    _base: Any  # a distribution over trees of the same words
+    _shape: tuple[int, ...]  # of the scores
+
+    @property
+    def num_labels(self) -> int:
+        """The number of labels."""
+        return self._shape[-1]
+
+    @property
+    def lengths(self) -> Any:
+        """The number of words of each graph, in the shape of the batch."""
+        return self._base.lengths
+
+    @property
+    def batch_shape(self) -> tuple[int, ...]:
+        """The shape of the batch: ``()`` for a single graph."""
+        return self._shape[:-3]
+
+    def __len__(self) -> int:
+        return len(self._base)
+
+    def __repr__(self) -> str:
+        kind, _, rest = repr(self._base).partition("(")
+        plural = "s" if self.num_labels > 1 else ""
+        return f"{type(self).__name__}({kind}, {rest[:-1]}, {self.num_labels} label{plural})"
+
+
 @explain_arguments
-class LabelledTrees:
+class LabelledTrees(LabelledShape):
     """The distribution over the trees of a graph whose arcs have labels.
 
     The probability of a labelled tree is in proportion to the product of the weights of its
@@ -136,12 +166,8 @@ class LabelledTrees:
             raise TypeError(
                 f"trees must be a distribution such as DependencyTrees, not {type(trees).__name__}"
             )
-        scores, best, top = _check_scores(label_log_weights, "label_log_weights")
-        if scores.shape[:-1] != trees.log_weights.shape:
-            raise InvalidWeightsError(
-                f"label_log_weights has shape {scores.shape}: expected the shape of the trees' "
-                f"log-weights, {trees.log_weights.shape}, and an axis for the labels"
-            )
+        arcs = trees.log_weights.shape
+        scores, best, top = _check_scores(label_log_weights, "label_log_weights", arcs)
         bad = (trees.log_weights > -np.inf) & ~np.isfinite(top)
         if bad.any():
             index = np.argwhere(bad)[0].tolist()
@@ -164,7 +190,9 @@ class LabelledTrees:
 
         That is the one of the trees with their best labels, or of the trees whose law is kept.
         """
-        self._base, self._names, self._keeps_trees = base, names, keeps_trees
+        self._base: TreeDistribution = base
+        self._names, self._keeps_trees = names, keeps_trees
+        self._shape = (*base.batch_shape, *scores.shape[-3:])
         self._scores = scores.reshape(math.prod(base.batch_shape), *scores.shape[-3:])
         best = scores.argmax(axis=-1) if best is None else best
         self._best: NDArray[Any] = best.reshape(self._scores.shape[:-1])
@@ -197,34 +225,11 @@ class LabelledTrees:
         """The names of the labels, if they have names."""
         return self._names
 
-    @property
-    def num_labels(self) -> int:
-        """The number of labels."""
-        return int(self._scores.shape[-1])
-
-    @property
-    def lengths(self) -> NDArray[np.int32]:
-        """The number of words of each graph, in the shape of the batch."""
-        return self._base.lengths
-
-    @property
-    def batch_shape(self) -> tuple[int, ...]:
-        """The shape of the batch: ``()`` for a single graph."""
-        return self._base.batch_shape
-
-    def __len__(self) -> int:
-        return len(self._base)
-
     def __getitem__(self, index: Any) -> Self:
         """Take graphs out of a batch, with NumPy's indexing of the batch axes."""
         base = self._base[index]
         chosen = np.arange(len(self._scores)).reshape(self.batch_shape)[index]
         return self._with(np.array(self._scores[chosen]), base)
-
-    def __repr__(self) -> str:
-        kind, _, rest = repr(self._base).partition("(")
-        plural = "s" if self.num_labels > 1 else ""
-        return f"{type(self).__name__}({kind}, {rest[:-1]}, {self.num_labels} label{plural})"
 
     def __reduce__(self) -> tuple[Any, ...]:
         made = LabelledTrees.__new__, (type(self),)
@@ -262,11 +267,9 @@ class LabelledTrees:
         >>> d.label_marginals()[1, 2].round(4).tolist()
         [0.1667, 0.5]
         """
-        of_best = self._flat(self.trees.arc_marginals(workers=workers)) / (1.0 + self._rest)
         answer = np.empty(self._scores.shape)
-        for block in _blocks(self._scores.shape):
-            weights = self._relative(block)
-            np.multiply(np.exp(weights, out=weights), of_best[block, ..., None], out=answer[block])
+        self._rest = self._add_up_rest(answer)
+        answer *= self._best_marginals(workers)[..., None]
         return self._shaped(answer)
 
     def arc_marginals(self, *, workers: int = 1) -> NDArray[np.float64]:
@@ -297,7 +300,9 @@ class LabelledTrees:
         >>> float(np.exp(LabelledTrees(np.zeros((3, 3, 5))).entropy()).round(6))
         50.0
         """
-        of_labels = self._over_labels(lambda p, log_p: -_product(p, log_p).sum(axis=-1))
+        of_labels = self._over_labels(
+            lambda p, log_p: -(p * np.maximum(log_p, _LOWEST)).sum(axis=-1)
+        )
         return self.trees.entropy(workers=workers) + self._mean(of_labels, workers)
 
     def log_prob(self, heads: ArrayLike, labels: ArrayLike) -> NDArray[np.float64]:
@@ -322,16 +327,12 @@ class LabelledTrees:
         of_trees = np.asarray(self.trees.log_prob(heads))
         tree: NDArray[Any] = np.asarray(heads).astype(np.intp)
         given = self._check_labels(labels, tree.shape)
-        num_graphs, size, _ = self._best.shape
-        shape = (of_trees.size // max(1, num_graphs), num_graphs, size)
-        tree, given = (array.reshape(shape) for array in (tree, given))
-        graph, dependent = np.ogrid[:num_graphs, :size]
-        arc = (graph, tree, dependent)
+        graph = np.arange(len(self._scores)).reshape(*self.batch_shape, 1)
+        arc = (graph, tree, np.arange(tree.shape[-1]))
         with np.errstate(over="ignore"):
             relative = np.subtract(self._scores[(*arc, given)], self._top[arc], dtype=np.float64)
         of_words = relative - np.log1p(self._rest[arc])
-        of_labels = np.where(tree < 0, 0.0, of_words).sum(axis=-1)
-        answer: NDArray[np.float64] = of_trees + of_labels.reshape(of_trees.shape)
+        answer: NDArray[np.float64] = of_trees + np.where(tree < 0, 0.0, of_words).sum(axis=-1)
         return answer[()]
 
     def expectation(self, arc_values: ArrayLike, *, workers: int = 1) -> NDArray[np.float64]:
@@ -400,13 +401,7 @@ class LabelledTrees:
         >>> float(d.kl_divergence(d))
         0.0
         """
-        if not isinstance(other, LabelledTrees):
-            raise TypeError(f"other must be LabelledTrees, not {type(other).__name__}")
-        if other.labels != self.labels or other._scores.shape != self._scores.shape:
-            raise ValueError(
-                "other differs from this distribution in its labels or its shape, "
-                f"{other.log_weights.shape} instead of {self.log_weights.shape}"
-            )
+        check_comparable(self, other)
         of_trees = self.trees.kl_divergence(other.trees, workers=workers)
 
         def divergences(p: Any, log_p: Any, block: Any) -> Any:
@@ -466,10 +461,11 @@ class LabelledTrees:
         """
         left = self._what_is_left(labels, allowed)
         arcs = self._base.condition(heads=heads, allowed=self._shaped(left.any(axis=-1)))
-        left &= (self._flat(arcs.log_weights) > -np.inf)[..., None]
+        is_arc = self._flat(arcs.log_weights) > -np.inf
+        left &= is_arc[..., None]
         scores = np.where(left, self._scores, self._scores.dtype.type(-np.inf))
-        base = self._weighted_by(left) if self._keeps_trees else self._kind(scores.max(axis=-1))
-        return self._with(scores, base)
+        tops = self._weighted_by(left) if self._keeps_trees else scores.max(axis=-1)
+        return self._with(scores, self._kind(np.where(is_arc, tops, -np.inf)))
 
     def log_evidence(
         self,
@@ -488,17 +484,11 @@ class LabelledTrees:
         0.5
         """
         left = self._what_is_left(labels, allowed)
-        of_arcs = self.trees.log_evidence(
-            heads=heads, allowed=self._shaped(left.any(axis=-1)), workers=workers
-        )
-        impossible = np.asarray(of_arcs) == -np.inf
-        left |= impossible.reshape(-1, 1, 1, 1) & (self._scores > -np.inf)
-        if heads is not None:
-            heads = np.where(impossible[..., None], -1, heads)
-        given = self.trees.condition(heads=heads, allowed=self._shaped(left.any(axis=-1)))
-        left &= (self._flat(given.log_weights) > -np.inf)[..., None]
-        of_both = self._weighted_by(left).log_partition(workers=workers)
-        return of_arcs + np.minimum(of_both - given.log_partition(workers=workers), 0.0)
+        weighted = self._kind(self._weighted_by(left))
+        of_labels = weighted.log_partition(workers=workers) - self.trees.log_partition()
+        is_left = self._shaped(left.any(axis=-1))
+        of_arcs = weighted.log_evidence(heads=heads, allowed=is_left, workers=workers)
+        return np.minimum(of_labels, 0.0) + of_arcs
 
     # ---- what it draws
 
@@ -634,9 +624,8 @@ class LabelledTrees:
         >>> heads.tolist(), labels.tolist()
         ([-1, 0, 1], [-1, 0, 0])
         """
-        best = self._flat(self.trees.arc_marginals(workers=workers)) / (1.0 + self._rest)
         is_arc = self._flat(self._base.log_weights) > -np.inf
-        marginals = self._kind(np.where(is_arc, best, -np.inf))
+        marginals = self._kind(np.where(is_arc, self._best_marginals(workers), -np.inf))
         return self._with_best_labels(marginals.best_tree(workers=workers))
 
     # ---- the labels of arcs, with one axis for the batch
@@ -656,14 +645,23 @@ class LabelledTrees:
     @cached_property
     def _rest(self) -> NDArray[np.float64]:
         """The weight of all labels of an arc but the best, relative to the best."""
-        answer = np.zeros(self._best.shape)
+        return self._add_up_rest()
+
+    def _add_up_rest(self, kept: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
+        """Find `_rest`, and keep the weights that it adds up, if there is an array for them."""
+        rest = np.empty(self._best.shape)
         for block in _blocks(self._scores.shape):
             weights = self._relative(block)
             np.exp(weights, out=weights)
-            best = np.arange(0, weights.size, self.num_labels) + self._best[block].ravel()
-            weights.reshape(-1)[best] = 0.0
-            np.einsum("...l->...", weights, out=answer[block])
-        return answer
+            if kept is not None:
+                kept[block] = weights
+            weights.put(_places(self._best[block], self.num_labels), 0.0)
+            np.einsum("...l->...", weights, out=rest[block])
+        return rest
+
+    def _best_marginals(self, workers: int) -> NDArray[np.float64]:
+        """Compute the probability of every arc with its best label."""
+        return self._flat(self.trees.arc_marginals(workers=workers)) / (1.0 + self._rest)
 
     @cached_property
     def _word_best(self) -> NDArray[np.float64]:
@@ -693,7 +691,7 @@ class LabelledTrees:
     @cached_property
     def _top(self) -> NDArray[np.float64]:
         """The best score of each arc's labels; 0 where there is no arc."""
-        top = _take(self._scores, self._best).astype(np.float64)
+        top = self._scores.take(_places(self._best, self.num_labels)).astype(np.float64)
         return np.where(top > -np.inf, top, 0.0)
 
     def _relative(self, arcs: Any) -> NDArray[np.float64]:
@@ -725,8 +723,11 @@ class LabelledTrees:
     def _mean(self, values: NDArray[np.float64], workers: int) -> NDArray[np.float64]:
         return self.trees.expectation(self._shaped(values), workers=workers)
 
-    def _weighted_by(self, left: NDArray[np.bool_]) -> TreeDistribution:
-        """Weight the trees by the probability that all their labels are among those left."""
+    def _weighted_by(self, left: NDArray[np.bool_]) -> NDArray[np.float64]:
+        """Multiply the weights of arcs by the probability that their label is among those left.
+
+        An arc for which no label is left keeps its weight.
+        """
 
         def log_share(p: Any, log_p: Any, kept: Any) -> Any:
             lost = np.where(kept, 0.0, p).sum(axis=-1)
@@ -734,9 +735,10 @@ class LabelledTrees:
             top = np.maximum(log_kept.max(axis=-1), _LOWEST)
             with np.errstate(divide="ignore"):
                 log_sum = top + np.log(np.exp(log_kept - top[..., None]).sum(axis=-1))
-                return np.where(lost < 0.5, np.log1p(-np.minimum(lost, 0.5)), log_sum)
+            share = np.where(lost < 0.5, np.log1p(-np.minimum(lost, 0.5)), log_sum)
+            return np.where(kept.any(axis=-1), share, 0.0)
 
-        return self._kind(self._flat(self.trees.log_weights) + self._over_labels(log_share, left))
+        return self._flat(self.trees.log_weights) + self._over_labels(log_share, left)
 
     # ---- what is given with labels
 
@@ -746,7 +748,7 @@ class LabelledTrees:
         """Mark the labelled arcs that two conditions leave."""
         left: NDArray[np.bool_] = self._scores > -np.inf
         if allowed is not None:
-            mask, shape = np.asarray(allowed), (*self.batch_shape, *self._scores.shape[1:])
+            mask, shape = np.asarray(allowed), self._shape
             if mask.dtype != np.bool_:
                 raise TypeError(f"allowed must be an array of bool, but its dtype is {mask.dtype}")
             if mask.shape not in (shape, shape[:-1]):
@@ -783,7 +785,7 @@ class LabelledTrees:
 
     def _check_values(self, values: ArrayLike, name: str) -> NDArray[np.float64]:
         """Let values of labelled arcs through, 0 where there is none."""
-        array, shape = real_array(values, name), (*self.batch_shape, *self._scores.shape[1:])
+        array, shape = real_array(values, name), self._shape
         if array.shape != shape:
             raise ValueError(
                 f"{name} has shape {array.shape}: expected {shape}, a value for each labelled arc"
@@ -838,10 +840,8 @@ class LabelledTrees:
 
     def _side_by_side(self, sequences: list[RowsOfTrees], num_numbers: int) -> Iterator[Any]:
         """Yield heads, labels and numbers in the shape of the batch; -1 and -inf after the last."""
-        size = self._scores.shape[1]
-        for rows, numbers in side_by_side(sequences, 2 * size, num_numbers):
-            heads, labels = np.split(self._shaped(rows), 2, axis=-1)
-            yield heads, labels, self._shaped(numbers)
+        for rows, numbers in side_by_side(sequences, (2, self._scores.shape[1]), num_numbers):
+            yield *np.moveaxis(self._shaped(rows), -2, 0), self._shaped(numbers)
 
     def _first(
         self, k: int, sequences: list[RowsOfTrees], num_numbers: int, on_exhausted: str
@@ -851,16 +851,16 @@ class LabelledTrees:
         check_choice(on_exhausted, "on_exhausted", ("return", "raise"))
         found = [list(itertools.islice(sequence, k)) for sequence in sequences]
         most, size = max(map(len, found), default=0), self._scores.shape[1]
-        rows = np.full((most, len(found), 2 * size), -1, np.int32)
+        rows = np.full((most, len(found), 2, size), -1, np.int32)
         numbers = np.full((most, len(found), num_numbers), -np.inf)
         for graph, trees in enumerate(found):
             for place, one in enumerate(trees):
                 rows[place, graph], numbers[place, graph] = one
-        num_found = np.array([len(trees) for trees in found], np.int64)
-        exhausted = find_exhausted(k, num_found, self.batch_shape, on_exhausted)
-        heads, labels = np.split(rows.reshape(most, *self.batch_shape, 2 * size), 2, axis=-1)
-        counts = (array.reshape(self.batch_shape)[()] for array in (num_found, exhausted))
-        return heads, labels, numbers.reshape(most, *self.batch_shape, num_numbers), *counts
+        heads, labels = np.moveaxis(rows.reshape(most, *self.batch_shape, 2, size), -2, 0)
+        numbers = numbers.reshape(most, *self.batch_shape, num_numbers)
+        num_found = np.count_nonzero(heads[..., 1] >= 0, axis=0).astype(np.int64)
+        exhausted = find_exhausted(k, num_found.ravel(), self.batch_shape, on_exhausted)
+        return heads, labels, numbers, num_found[()], exhausted.reshape(self.batch_shape)[()]
 
     def _log_prob_of_best(
         self, heads: NDArray[np.int32], labels: NDArray[np.int32]
@@ -868,29 +868,24 @@ class LabelledTrees:
         """Compute log-probabilities, -inf where a graph had no more."""
         missing = heads[..., 1] < 0
         best = self.best_tree()  # may take the place: any tree will do
-        trees = [
-            np.where(missing[..., None], one, given)
-            for one, given in zip(best, (heads, labels), strict=True)
-        ]
+        pairs = zip(best, (heads, labels), strict=True)
+        trees = (np.where(missing[..., None], *pair) for pair in pairs)
         return np.where(missing, -np.inf, self.log_prob(*trees))[()]
 
 
-def _check_scores(values: ArrayLike, name: str) -> tuple[Any, NDArray[np.intp], Any]:
+def _check_scores(
+    values: ArrayLike, name: str, arcs: tuple[int, ...] | None = None
+) -> tuple[Any, NDArray[np.intp], Any]:
     """Copy the scores of labelled arcs, and find each arc's best label with its score.
 
     NaN is best.  Whether the best scores are sound is checked with the trees.
     """
     array = real_array(values, name)
     dtype = array.dtype if array.dtype in (np.float32, np.float64) else np.float64
-    *_, heads, dependents, labels = (0, 0, 0, *array.shape)
-    if array.ndim < 3 or heads != dependents or heads < 2 or labels < 1:
-        raise InvalidWeightsError(
-            f"{name} has shape {array.shape}: expected (n + 1, n + 1, L) for a graph of n words "
-            "and L labels, at least one of each, or (..., m, m, L) for a padded batch"
-        )
+    check_shape(array.shape, name, arcs)
     scores = np.array(array, dtype=dtype, order="C")
     best = scores.argmax(axis=-1)
-    return scores, best, _take(scores, best)
+    return scores, best, scores.take(_places(best, scores.shape[-1]))
 
 
 def _blocks(shape: tuple[int, ...]) -> Iterator[slice]:
@@ -898,6 +893,21 @@ def _blocks(shape: tuple[int, ...]) -> Iterator[slice]:
     step = max(1, _AT_ONCE // math.prod(shape[1:]))
     for start in range(0, shape[0], step):
         yield slice(start, start + step)
+
+
+def check_shape(shape: tuple[int, ...], name: str, arcs: tuple[int, ...] | None = None) -> None:
+    """Let the shape of scores of labelled arcs through, and of those of given arcs."""
+    *_, heads, dependents, labels = (0, 0, 0, *shape)
+    if len(shape) < 3 or heads != dependents or heads < 2 or labels < 1:
+        raise InvalidWeightsError(
+            f"{name} has shape {shape}: expected (n + 1, n + 1, L) for a graph of n words "
+            "and L labels, at least one of each, or (..., m, m, L) for a padded batch"
+        )
+    if arcs is not None and shape[:-1] != arcs:
+        raise InvalidWeightsError(
+            f"{name} has shape {shape}: expected the shape of the trees' log-weights, {arcs}, and "
+            "an axis for the labels"
+        )
 
 
 def check_names(labels: Sequence[str] | None, num_labels: int) -> tuple[str, ...] | None:
@@ -917,13 +927,17 @@ def check_names(labels: Sequence[str] | None, num_labels: int) -> tuple[str, ...
     return tuple(map(str, names))
 
 
-def _take(scores: NDArray[np.floating], labels: NDArray[np.intp]) -> NDArray[np.floating]:
-    """Take the score of one label of each arc."""
-    places = np.arange(0, scores.size, scores.shape[-1]) + labels.ravel()
-    taken: NDArray[np.floating] = scores.reshape(-1)[places].reshape(labels.shape)
-    return taken
+def check_comparable(own: Any, other: Any) -> None:
+    """Let another distribution of labelled trees through, over the same words and labels."""
+    if not isinstance(other, type(own)):
+        raise TypeError(f"other must be LabelledTrees, not {type(other).__name__}")
+    if other.labels != own.labels or other._shape != own._shape:
+        raise ValueError(
+            "other differs from this distribution in its labels or its shape, "
+            f"{other._shape} instead of {own._shape}"
+        )
 
 
-def _product(p: NDArray[np.float64], log_p: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Multiply, where 0 times minus infinity is 0."""
-    return np.where(p > 0, p * np.maximum(log_p, _LOWEST), 0.0)
+def _places(chosen: NDArray[np.intp], num_labels: int) -> NDArray[np.intp]:
+    """Return the flat index of one label of each arc: NumPy is slow along an axis."""
+    return np.arange(0, chosen.size * num_labels, num_labels).reshape(chosen.shape) + chosen

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     # From the heads of words, (..., n), to the log-probabilities of their labels, (..., n, L).
     Rows = Callable[[NDArray[np.int32]], NDArray[np.float64]]
-    # Heads and labels in one row, padded, and numbers of the labelled tree.
+    # Heads and labels, padded, in an array of shape (2, m), and numbers of the labelled tree.
     RowsOfTrees = Iterator[tuple[NDArray[np.int32], NDArray[np.float64]]]
 
 # Streams of their own, so that the trees are those drawn without labels: the second word of
@@ -82,7 +82,7 @@ def draw_distinct(
 ) -> RowsOfTrees:
     """Draw distinct labelled trees of one graph, to the last one, from its distinct trees.
 
-    Yields heads and labels in one row, and the three numbers of `Draws`.  What is left is a union
+    Yields heads and labels, and the three numbers of `Draws`.  What is left is a union
     of disjoint parts: the labelled trees whose tree was not drawn yet, and, for each tree drawn,
     sets of those whose first labels are given and whose next one is among some that were not drawn
     there.  Masses of parts are sums and products, never differences.
@@ -131,9 +131,9 @@ def draw_distinct(
 
 
 def _row(heads: NDArray[np.int32] | tuple[int, ...], labels: Sequence[int]) -> NDArray[np.int32]:
-    """Put heads and labels in one row, both padded by -1."""
+    """Put labels below heads, both padded by -1."""
     padding = (-1,) * (len(heads) - 1 - len(labels))
-    return np.array((*heads, -1, *labels, *padding), np.int32)
+    return np.array((heads, (-1, *labels, *padding)), np.int32)
 
 
 def best_labellings(
@@ -142,8 +142,7 @@ def best_labellings(
     """List the labelled trees of one graph by exact score, then heads, then labels.
 
     `trees` come in the order of their best labelling.  The labellings of each are listed lazily,
-    and the lists are merged: a tree is fetched only if its best labelling may come next.  Yields
-    heads and labels in one row.
+    and the lists are merged: a tree is fetched only if its best labelling may come next.
     """
     arc_labels = _exact_losses(scores)
     remaining = map(tuple, (tree.tolist() for tree in trees))

@@ -1,5 +1,7 @@
 """Labelled trees of the fronts: values are those of arborand, gradients those of differences."""
 
+import itertools
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -9,6 +11,7 @@ import torch
 import arborand
 import arborand.jax
 import arborand.torch
+from tests.kinds import trees_of
 
 jax.config.update("jax_enable_x64", True)
 
@@ -20,6 +23,10 @@ class Torch:
     module = arborand.torch
     array = staticmethod(lambda values: torch.tensor(np.asarray(values)))
     to_numpy = staticmethod(lambda value: value.detach().numpy())
+    where = staticmethod(torch.where)
+    log_sum_exp = staticmethod(lambda values: values.logsumexp(-1))
+    is_tree = staticmethod(lambda rows: rows.mask)
+    integers = np.int64
 
     @staticmethod
     def gradient(function, scores):
@@ -39,6 +46,12 @@ class Jax:
     module = arborand.jax
     array = staticmethod(jnp.asarray)
     to_numpy = staticmethod(np.asarray)
+    where = staticmethod(jnp.where)
+    log_sum_exp = staticmethod(lambda values: jax.nn.logsumexp(values, -1))
+    is_tree = staticmethod(
+        lambda rows: rows.is_drawn if hasattr(rows, "is_drawn") else rows.is_found
+    )
+    integers = np.int32
 
     @staticmethod
     def gradient(function, scores):
@@ -50,7 +63,15 @@ class Jax:
 
 
 FRONTS = pytest.mark.parametrize("front", [Torch, Jax], ids=lambda front: front.name)
-KINDS = pytest.mark.parametrize("kind", ["SpanningTrees", "DependencyTrees"])
+KINDS = pytest.mark.parametrize(
+    "kind",
+    [
+        "SpanningTrees",
+        "DependencyTrees",
+        "ProjectiveSpanningTrees",
+        "ProjectiveDependencyTrees",
+    ],
+)
 LENGTHS = [4, 2, 3]
 
 
@@ -154,10 +175,6 @@ def test_trees_that_are_drawn_and_found(front, kind, maker):
     for name in ("best_tree", "minimum_risk_tree"):
         for found, expected in zip(getattr(theirs, name)(), getattr(ours, name)(), strict=True):
             np.testing.assert_array_equal(front.to_numpy(found), expected)
-    best = ours.best_trees(6)
-    heads, labels = theirs.best_trees(6)
-    np.testing.assert_array_equal(front.to_numpy(heads), best.heads)
-    np.testing.assert_array_equal(front.to_numpy(labels), best.labels)
     heads, labels = front.draw(theirs, "sample", (2000,))
     alone = front.draw(theirs.trees, "sample", (2000,))
     np.testing.assert_array_equal(front.to_numpy(heads), front.to_numpy(alone))
@@ -168,14 +185,176 @@ def test_trees_that_are_drawn_and_found(front, kind, maker):
         drawn = (heads[:, graph, word] == head) & (labels[:, graph, word] == label)
         p = expected[graph, head, word, label]
         assert abs(drawn.mean() - p) <= 6 * (p * (1 - p) / 2000) ** 0.5
-    heads, labels = front.draw(theirs, "sample_without_replacement", 20)
-    for graph in range(3):
-        pairs = np.concatenate(
-            [front.to_numpy(heads)[:, graph], front.to_numpy(labels)[:, graph]], axis=-1
+
+
+@FRONTS
+@KINDS
+@pytest.mark.parametrize("maker", [both, from_trees])
+def test_rows_of_trees(front, kind, maker):
+    ours, theirs = maker(front, kind)
+    expected, found = ours.best_trees(30), theirs.best_trees(30)
+    drawn = front.draw(theirs, "sample_without_replacement", 30)
+    count = [int(one) for one in expected.num_found]
+    assert min(count) < max(count) == 30  # the graph of two words has fewer
+    is_tree = np.arange(30)[:, None] < count
+    for rows, num_rows, mask in (
+        (found, found.num_found, front.is_tree(found)),
+        (drawn, drawn.num_drawn, front.is_tree(drawn)),
+    ):
+        heads, labels = front.to_numpy(rows.heads), front.to_numpy(rows.labels)
+        assert (heads.dtype, labels.dtype) == (front.integers, front.integers)
+        np.testing.assert_array_equal(front.to_numpy(num_rows), count)
+        np.testing.assert_array_equal(front.to_numpy(rows.exhausted), np.array(count) < 30)
+        np.testing.assert_array_equal(front.to_numpy(mask), is_tree)
+        assert (heads[~is_tree] == -1).all()
+        assert (labels[~is_tree] == -1).all()
+        trees = [
+            np.where(is_tree[..., None], *pair)
+            for pair in zip((heads, labels), (expected.heads[0], expected.labels[0]), strict=True)
+        ]
+        log_prob = np.where(is_tree, ours.log_prob(*trees), -np.inf)
+        same(front, rows.log_prob, log_prob)
+        same(front, theirs.log_prob(rows.heads, rows.labels), log_prob)
+        for graph in range(3):
+            pairs = np.concatenate([heads[:, graph], labels[:, graph]], axis=-1)
+            assert len(np.unique(pairs[: count[graph]], axis=0)) == count[graph]
+    np.testing.assert_array_equal(front.to_numpy(found.heads), expected.heads)
+    np.testing.assert_array_equal(front.to_numpy(found.labels), expected.labels)
+    # What remains before a draw is what was not drawn; perturbed log-probabilities decrease.
+    before = np.exp(front.to_numpy(drawn.log_prob)).cumsum(axis=0)[:-1]
+    remaining, perturbed = map(front.to_numpy, (drawn.log_remaining, drawn.perturbed_log_prob))
+    np.testing.assert_allclose(
+        np.exp(remaining), np.where(is_tree, [np.ones(3), *(1 - before)], 0), atol=1e-11
+    )
+    assert (perturbed[1:] < perturbed[:-1])[is_tree[1:]].all()
+    np.testing.assert_array_equal(perturbed == -np.inf, ~is_tree)
+
+
+@FRONTS
+def test_jax_has_as_many_rows_as_asked_for_and_torch_as_there_are(front):
+    d = front.module.LabelledTrees(front.array(np.zeros((3, 3, 2))))
+    for rows in (d.best_trees(10), front.draw(d, "sample_without_replacement", 10)):
+        assert bool(rows.exhausted)
+        heads, labels, log_prob = map(front.to_numpy, (rows.heads, rows.labels, rows.log_prob))
+        assert len(heads) == len(labels) == len(log_prob) == (10 if front is Jax else 8)
+        np.testing.assert_allclose(log_prob[:8], -np.log(8), rtol=1e-12)
+        assert (heads[8:] == -1).all()
+        assert (labels[8:] == -1).all()
+        assert (log_prob[8:] == -np.inf).all()
+
+
+class Law:
+    """Every labelled tree of each graph, with its probability as a function of the scores."""
+
+    def __init__(self, kind, scores):
+        self.scores, self.listed = scores, []
+        for graph, num_words in enumerate(LENGTHS):
+            size = num_words + 1
+            of_graph = scores[graph, :size, :size]
+            arcs = np.where(np.eye(size, dtype=bool), -np.inf, of_graph.max(axis=-1))
+            arcs[:, 0] = -np.inf
+            for heads in trees_of(getattr(arborand, kind), arcs):
+                rows = [np.flatnonzero(of_graph[heads[j], j] > -np.inf) for j in range(1, size)]
+                for labels in itertools.product(*rows):
+                    self.listed.append((graph, heads, (-1, *labels)))
+
+    def log_sum(self, is_met=lambda *_: True):
+        """Add up the weights of what meets a condition: logarithms, and their gradients."""
+        values, gradient = np.full(len(LENGTHS), -np.inf), np.zeros(self.scores.shape)
+        weights = []
+        for graph, heads, labels in self.listed:
+            arcs = graph, heads[1:], range(1, len(heads)), labels[1:]
+            met = is_met(graph, heads, labels)
+            weights.append((self.scores[arcs].sum() if met else -np.inf, arcs))
+            values[graph] = np.logaddexp(values[graph], weights[-1][0])
+        for log_weight, arcs in weights:
+            if log_weight > -np.inf:
+                gradient[arcs] += np.exp(log_weight - values[arcs[0]])
+        return values, gradient
+
+
+@FRONTS
+@KINDS
+@pytest.mark.parametrize("separate", [False, True])
+def test_evidence_by_enumeration(front, kind, separate):
+    # Graph 0 cannot meet the condition on heads, graph 1 not the one on labels; graph 2 meets all.
+    scores = scores_of()
+    scores[1, :, 1, 2] = -np.inf
+    heads, labels = np.full((2, 3, 5), -1)
+    heads[0, [1, 2]] = 2, 1
+    labels[1, 1], labels[2, [1, 3]] = 2, (1, 0)
+    allowed = np.ones(scores.shape, bool)
+    allowed[2, :, 2, 1] = allowed[2, 0, 3] = False
+    given = [front.array(one) for one in (heads, labels, allowed)]
+    lengths = front.array(LENGTHS)
+
+    def evidence(x):
+        if separate:
+            kept = np.isfinite(scores)
+            x = front.where(front.array(kept), x, -np.inf)
+            of_arcs = front.log_sum_exp(front.where(front.array(kept), x, -1e9))
+            trees = getattr(front.module, kind)(
+                front.where(front.array(kept.any(-1)), of_arcs, -np.inf), lengths=lengths
+            )
+            d = front.module.LabelledTrees.from_trees(trees, x)
+        else:
+            d = front.module.LabelledTrees(x, kind=getattr(front.module, kind), lengths=lengths)
+        return d.log_evidence(heads=given[0], labels=given[1], allowed=given[2])
+
+    def is_met(graph, tree, chosen):
+        return all(
+            heads[graph, j] in (-1, tree[j])
+            and labels[graph, j] in (-1, chosen[j])
+            and allowed[graph, tree[j], j, chosen[j]]
+            for j in range(1, len(tree))
         )
-        pairs = pairs[pairs[:, 1] >= 0]
-        assert len(pairs) >= 15
-        assert len(np.unique(pairs, axis=0)) == len(pairs)
+
+    law = Law(kind, scores)
+    (values, gradient), (met, met_gradient) = law.log_sum(), law.log_sum(is_met)
+    same(front, evidence(front.array(scores)), met - values)
+    assert met[0] == met[1] == -np.inf < met[2]
+    # What is impossible adds nothing to the gradient.
+    expected = np.where((met > -np.inf)[:, None, None, None], met_gradient - gradient, 0.0)
+    found = front.gradient(
+        lambda x: front.where(front.array(met > -np.inf), evidence(x), 0.0), scores
+    )
+    np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
+    plain = front.gradient(evidence, scores)
+    np.testing.assert_array_equal(plain[:2], 0)
+
+
+@FRONTS
+@KINDS
+def test_impossible_trees_add_nothing_to_gradients(front, kind):
+    scores, lengths = scores_of(), front.array(LENGTHS)
+    ours, _ = both(front, kind)
+    best = ours.best_tree()
+    rows = [np.stack([one, one, np.full_like(one, -1)]) for one in best]
+    rows[0][1, 0, 1:], rows[1][1, 0, 1:] = [2, 0, 2, 3], [0, 1, 1, 1]  # 2 -> 1 has no label 0
+    assert ours.log_prob(rows[0][1], rows[1][1])[0] == -np.inf
+    tree = [front.array(one) for one in rows]
+
+    def log_prob(x):
+        d = front.module.LabelledTrees(x, kind=getattr(front.module, kind), lengths=lengths)
+        return d.log_prob(*tree)
+
+    found = front.to_numpy(log_prob(front.array(scores)))
+    np.testing.assert_allclose(found[0], ours.log_prob(*best), rtol=1e-11)
+    assert found[1, 0] == -np.inf
+    assert (found[2] == -np.inf).all()
+    chosen = np.zeros((3, 3))
+    chosen[1, 0] = chosen[2] = 1.0
+    gradient = front.gradient(lambda x: log_prob(x) * front.array(chosen), scores)
+    np.testing.assert_array_equal(gradient, 0)
+    # With possible ones beside them, theirs remains: the indicator less the marginals.
+    gradient = front.gradient(log_prob, scores)
+    indicator = np.zeros(scores.shape)
+    for graph, word in np.argwhere(best[0] >= 0):
+        indicator[graph, best[0][graph, word], word, best[1][graph, word]] = 1
+    times = np.array([1, 2, 2])[:, None, None, None]
+    np.testing.assert_allclose(
+        gradient, times * (indicator - ours.label_marginals()), rtol=1e-9, atol=1e-12
+    )
 
 
 @FRONTS
@@ -208,8 +387,6 @@ def test_gradients(front, kind):
     is_read = ours.log_weights > -np.inf
     rng = np.random.default_rng(4)
     for name in questions:
-        if name == "log_evidence" and front is Jax:
-            continue  # asks of values, while a function is differentiated, are for plain arrays
         function = asked(name)
         gradient = front.gradient(function, scores)
         assert np.isfinite(gradient).all(), name
@@ -253,13 +430,43 @@ def test_float32_scores_give_float32_answers(front):
     same(front, theirs.label_marginals(), ours.label_marginals(), rtol=2e-5)
 
 
+@FRONTS
+def test_short_floats_are_summed_in_float32(front):
+    scores = np.random.default_rng(0).normal(size=(4, 4, 50)).astype(np.float16)
+    theirs = front.module.LabelledTrees(front.array(scores))
+    expected = arborand.LabelledTrees(scores.astype(np.float64))
+    assert front.to_numpy(theirs.entropy()).dtype == np.float32
+    same(front, theirs.label_marginals(), expected.label_marginals(), rtol=2e-5)
+
+
+def test_jax_distinct_draws_have_gradients():
+    scores = jnp.asarray(np.random.default_rng(0).normal(size=(3, 3, 2)))
+
+    def log_prob_of_drawn(x):
+        draws = arborand.jax.LabelledTrees(x).sample_without_replacement(jax.random.key(0), 3)
+        best = arborand.jax.LabelledTrees(x).best_trees(2)
+        return draws.log_prob.sum() + best.log_prob.sum()
+
+    def of_the_same(x):
+        d, fixed = arborand.jax.LabelledTrees(x), arborand.jax.LabelledTrees(scores)
+        draws = fixed.sample_without_replacement(jax.random.key(0), 3)
+        best = fixed.best_trees(2)
+        of_draws = d.log_prob(draws.heads, draws.labels)
+        return of_draws.sum() + d.log_prob(best.heads, best.labels).sum()
+
+    found = jax.jit(jax.grad(log_prob_of_drawn))(scores)
+    np.testing.assert_allclose(found, jax.grad(of_the_same)(scores), rtol=1e-12, atol=1e-14)
+    assert np.abs(found).max() > 0.1
+
+
 def test_jax_compiles_and_maps():
     scores = jnp.asarray(np.random.default_rng(0).normal(size=(3, 4, 4, 2)))
 
     @jax.jit
     def questions(given):
         d = arborand.jax.LabelledTrees(given)
-        return d.entropy(), d.best_tree(), d.sample(jax.random.key(1), (2,))
+        drawn = d.sample_without_replacement(jax.random.key(2), 40)
+        return d.entropy(), d.best_tree(), d.sample(jax.random.key(1), (2,)), drawn, d.best_trees(3)
 
     together = jax.vmap(questions)(scores)
     for i in range(3):
@@ -283,5 +490,45 @@ def test_errors(front):
         maker.from_trees(arborand.DependencyTrees(np.zeros((3, 3))), zeros)
     with pytest.raises(ValueError, match="orientation is 'x'"):
         maker(zeros, orientation="x")
-    with pytest.raises(arborand.InvalidWeightsError, match=r"\(4, 4, 2\): expected \(3, 3, 'L'\)"):
+    with pytest.raises(
+        arborand.InvalidWeightsError, match=r"\(4, 4, 2\): expected .*, \(3, 3\), and"
+    ):
         maker.from_trees(maker(zeros).trees, front.array(np.zeros((4, 4, 2))))
+    scores = np.zeros((3, 3, 2))
+    scores[2, 1] = -np.inf
+    with pytest.raises(ValueError, match=r"highest of label_log_weights\[2, 1\] is not finite"):
+        maker.from_trees(maker(zeros).trees, front.array(scores))
+
+
+@FRONTS
+def test_labels_that_do_not_exist_are_refused(front):
+    d = front.module.LabelledTrees(front.array(np.zeros((3, 3, 2))))
+    heads, open_heads = front.array([-1, 0, 1]), front.array([-1, -1, -1])
+    for labels in ([-1, 0, 2], [-1, 0, -1], [-1, 0, -9], [0, 0, 0]):
+        with pytest.raises(ValueError, match=r"labels\[\d\] is not a label: .* are 0 to 1"):
+            d.log_prob(heads, front.array(labels))
+    for labels in ([-1, 0, 2], [-1, 0, -2], [0, 0, 0]):
+        with pytest.raises(ValueError, match=r"labels\[\d\] is not a label: .* are -1 to 1"):
+            d.log_evidence(heads=open_heads, labels=front.array(labels))
+    with pytest.raises(arborand.InvalidTreeError, match=r"shape \(2,\): expected that of heads"):
+        d.log_prob(heads, front.array([-1, 0]))
+
+
+@FRONTS
+def test_other_labels_cannot_be_compared(front):
+    d = front.module.LabelledTrees(front.array(np.zeros((3, 3, 2))), labels=["a", "b"])
+    for other in (
+        front.module.LabelledTrees(front.array(np.zeros((3, 3, 2))), labels=["b", "a"]),
+        front.module.LabelledTrees(front.array(np.zeros((3, 3, 1)))),
+    ):
+        with pytest.raises(ValueError, match="other differs from this distribution"):
+            d.kl_divergence(other)
+    with pytest.raises(TypeError, match="other must be LabelledTrees, not DependencyTrees"):
+        d.cross_entropy(d.trees)
+
+
+@FRONTS
+def test_a_condition_that_nothing_meets_leaves_no_tree(front):
+    d = front.module.LabelledTrees(front.array(np.zeros((3, 3, 2))))
+    with pytest.raises(arborand.NoTreeError, match="no tree is left"):
+        d.condition(heads=front.array([-1, 2, 1]))

@@ -48,9 +48,18 @@ class Draws:
         Without one.
     num_drawn : Array of int32, shape batch_shape
         How many rows count.
+    labels : Array of int32, in the shape of `heads`, or None
+        The label of each word's arc, of `LabelledTrees`.
     """
 
-    _arrays: ClassVar = ("heads", "log_prob", "log_remaining", "perturbed_log_prob", "num_drawn")
+    _arrays: ClassVar = (
+        "heads",
+        "log_prob",
+        "log_remaining",
+        "perturbed_log_prob",
+        "num_drawn",
+        "labels",
+    )
     _static: ClassVar = ()
 
     heads: Array
@@ -58,6 +67,7 @@ class Draws:
     log_remaining: Array
     perturbed_log_prob: Array
     num_drawn: Array
+    labels: Array | None = None
 
     @property
     def is_drawn(self) -> Array:
@@ -85,14 +95,17 @@ class BestTrees:
         With a gradient.
     num_found : Array of int32, shape batch_shape
         How many rows count.
+    labels : Array of int32, in the shape of `heads`, or None
+        The label of each word's arc, of `LabelledTrees`.
     """
 
-    _arrays: ClassVar = ("heads", "log_prob", "num_found")
+    _arrays: ClassVar = ("heads", "log_prob", "num_found", "labels")
     _static: ClassVar = ()
 
     heads: Array
     log_prob: Array
     num_found: Array
+    labels: Array | None = None
 
     @property
     def is_found(self) -> Array:

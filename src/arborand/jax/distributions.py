@@ -232,7 +232,7 @@ class TreeDistribution(FrontDistribution[Array]):
         scores, lengths, kind, workers = self._arguments
         (heads,) = operations.sample.bind(
             jax.lax.stop_gradient(scores),
-            _key_words(key),
+            key_words(key),
             lengths,
             kind=kind,
             workers=workers,
@@ -266,7 +266,7 @@ class TreeDistribution(FrontDistribution[Array]):
         scores, lengths, kind, workers = self._arguments
         heads, log_remaining, perturbed, num_drawn = operations.sample_without_replacement.bind(
             jax.lax.stop_gradient(scores),
-            _key_words(key),
+            key_words(key),
             lengths,
             kind=kind,
             workers=workers,
@@ -459,7 +459,7 @@ class ProjectiveDependencyTrees(TreeDistribution):
     _kind = TreeKind.PROJECTIVE_DEPENDENCY
 
 
-def _key_words(key: Array) -> Array:
+def key_words(key: Array) -> Array:
     """Draw 128 bits with the key of a call, whatever JAX's own generator."""
     return jax.random.bits(key, (4,), jnp.uint32)
 

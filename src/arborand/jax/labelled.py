@@ -8,13 +8,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from arborand.arguments import check_choice, check_count, explain_arguments
-from arborand.jax.answers import as_pytree
-from arborand.jax.distributions import DependencyTrees, TreeDistribution
+from arborand.arguments import check_count, explain_arguments
+from arborand.jax.answers import BestTrees, Draws, as_pytree
+from arborand.jax.distributions import DependencyTrees, TreeDistribution, key_words
+from arborand.jax.operations import fill, front
 from arborand.label_formulas import LabelFormulas
-from arborand.labelled import check_names
 from arborand.randomness import Key
-from arborand.validation import DEPENDENT_HEAD, HEAD_DEPENDENT, ORIENTATIONS
+from arborand.validation import HEAD_DEPENDENT
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -52,6 +52,7 @@ class LabelledTrees(LabelFormulas):
     """
 
     _xp = jnp
+    _front = front
     _arrays: ClassVar = ("trees", "_log_chances", "_shift", "_joint")
     _static: ClassVar = ("labels",)
 
@@ -65,15 +66,9 @@ class LabelledTrees(LabelFormulas):
         orientation: str = HEAD_DEPENDENT,
         workers: int = 1,
     ) -> None:
-        check_choice(orientation, "orientation", ORIENTATIONS)
         if not (isinstance(kind, type) and issubclass(kind, TreeDistribution)):
             raise TypeError(f"kind must be a class of arborand.jax, not {kind!r}")
-        scores = jnp.asarray(log_weights) * 1.0
-        self._check_shape(scores, "log_weights", None)
-        if orientation == DEPENDENT_HEAD:
-            scores = jnp.swapaxes(scores, -2, -3)
-        self.labels = check_names(labels, scores.shape[-1])
-        self._from_scores(scores, kind, lengths, workers=workers)
+        self._from_scores(_floats(log_weights), kind, labels, lengths, orientation, workers)
 
     @classmethod
     def from_trees(
@@ -93,17 +88,14 @@ class LabelledTrees(LabelFormulas):
         """
         if not isinstance(trees, TreeDistribution):
             raise TypeError(f"trees must be of arborand.jax, not a {type(trees).__name__}")
-        self = cls.__new__(cls)
-        self._from_trees(trees, jnp.asarray(label_log_weights) * 1.0)
-        self.labels = check_names(labels, self.num_labels)
-        return self
+        return cls.__new__(cls)._from_trees(trees, _floats(label_log_weights), labels)
 
-    # ---- what it draws and finds: heads and labels, arrays of int32
+    # ---- what it draws and finds
 
     def sample(
         self, key: Array, shape: Sequence[int] = (), *, method: str | None = None
     ) -> tuple[Array, Array]:
-        """Draw labelled trees; the heads are those that ``trees.sample`` draws.
+        """Draw labelled trees: heads and labels.  The heads are those of ``trees.sample``.
 
         Examples
         --------
@@ -111,97 +103,98 @@ class LabelledTrees(LabelFormulas):
         >>> heads.shape == labels.shape
         True
         """
-        options: dict[str, Any] = {} if method is None else {"method": method}
-        heads = self.trees.sample(key, shape, **options)
+        heads = self.trees.sample(key, shape, method=method)
 
         def draw(d: arborand.LabelledTrees, words: Any, trees: Any) -> Any:
-            return d._labels_of(np.asarray(trees), _key(words))
+            return [d._labels_of(np.asarray(trees), _key(words))]
 
-        bits = jax.random.bits(jax.random.fold_in(key, 1), (4,), jnp.uint32)
-        (labels,) = self._ask(lambda d, *more: (draw(d, *more),), [heads.shape], bits, heads)
+        (labels,) = self._ask(draw, [heads], key_words(jax.random.fold_in(key, 1)), heads)
         return heads, labels
 
-    def sample_without_replacement(self, key: Array, k: int) -> tuple[Array, Array]:
-        """Draw k distinct labelled trees; rows of -1 where a graph has fewer."""
-        k = check_count(k, "k", 1)
-        bits = jax.random.bits(key, (4,), jnp.uint32)
+    def sample_without_replacement(self, key: Array, k: int, *, method: str | None = None) -> Draws:
+        """Draw k distinct labelled trees; the answer has k rows, whatever their number.
+
+        Examples
+        --------
+        >>> d = LabelledTrees(jnp.zeros((3, 3, 2)))
+        >>> draws = d.sample_without_replacement(jax.random.key(0), 9)
+        >>> draws.labels.shape, int(draws.num_drawn)
+        ((9, 3), 8)
+        """
 
         def draw(d: arborand.LabelledTrees, words: Any) -> Any:
-            drawn = d.sample_without_replacement(k, rng=_key(words))
-            return _rows(drawn.heads, k), _rows(drawn.labels, k)
+            found = d.sample_without_replacement(k, rng=_key(words), method=method)
+            numbers = (
+                fill(one, k, -np.inf) for one in (found.log_remaining, found.perturbed_log_prob)
+            )
+            return fill(found.heads, k, -1), fill(found.labels, k, -1), *numbers, found.num_drawn
 
-        return self._pair(draw, (k, *self._shape), bits)
+        trees, numbers, count = self._shapes(check_count(k, "k", 1))
+        answers = [trees, trees, numbers, numbers, count]
+        heads, labels, log_remaining, perturbed, num_drawn = self._ask(
+            draw, answers, key_words(key)
+        )
+        log_prob = self.log_prob(heads, labels)
+        return Draws(heads, log_prob, log_remaining, perturbed, num_drawn, labels)
 
-    def best_tree(self) -> tuple[Array, Array]:
-        """Find the best labelled tree."""
-        return self._pair(lambda d: d.best_tree(), self._shape, joint=True)
+    def best_trees(self, k: int) -> BestTrees:
+        """Find the k best labelled trees, in order; the answer has k rows, whatever their number.
 
-    def best_trees(self, k: int) -> tuple[Array, Array]:
-        """Find the k best labelled trees, in order; rows of -1 where a graph has fewer."""
-        k = check_count(k, "k", 1)
+        Examples
+        --------
+        >>> LabelledTrees(jnp.zeros((3, 3, 2))).best_trees(2).labels.tolist()
+        [[-1, 0, 0], [-1, 0, 1]]
+        """
 
         def find(d: arborand.LabelledTrees) -> Any:
             found = d.best_trees(k)
-            return _rows(found.heads, k), _rows(found.labels, k)
+            return fill(found.heads, k, -1), fill(found.labels, k, -1), found.num_found
 
-        return self._pair(find, (k, *self._shape), joint=True)
-
-    def minimum_risk_tree(self) -> tuple[Array, Array]:
-        """Find the labelled tree with the largest expected number of correct labelled arcs."""
-        return self._pair(lambda d: d.minimum_risk_tree(), self._shape, joint=True)
+        trees, _, count = self._shapes(check_count(k, "k", 1))
+        heads, labels, num_found = self._ask(find, [trees, trees, count])
+        return BestTrees(heads, self.log_prob(heads, labels), num_found, labels)
 
     # ---- how it is done
 
-    @property
-    def _shape(self) -> tuple[int, ...]:
-        return tuple(self.trees.log_weights.shape[:-1])
-
-    def _pair(
-        self, function: Callable[..., Any], shape: tuple[int, ...], *more: Any, joint: bool = False
-    ) -> tuple[Array, Array]:
-        heads, labels = self._ask(function, [shape, shape], *more, joint=joint)
+    def _find(self, name: str) -> tuple[Array, Array]:
+        trees, _, _ = self._shapes()
+        workers = self.trees.workers
+        heads, labels = self._ask(lambda d: getattr(d, name)(workers=workers), [trees, trees])
         return heads, labels
 
-    def _ask(
-        self,
-        function: Callable[..., Any],
-        shapes: list[tuple[int, ...]],
-        *more: Any,
-        joint: bool = False,
-    ) -> Any:
+    def _shapes(self, *draws: int) -> list[jax.ShapeDtypeStruct]:
+        """Describe trees, their numbers, and a count for each graph."""
+        return [
+            jax.ShapeDtypeStruct((*draws, *self._shape[:-2]), jnp.int32),
+            jax.ShapeDtypeStruct((*draws, *self.batch_shape), self._log_chances.dtype),
+            jax.ShapeDtypeStruct(self.batch_shape, jnp.int32),
+        ]
+
+    def _ask(self, function: Callable[..., Any], answers: list[Any], *more: Any) -> Any:
         """Ask arborand, which reads NumPy's arrays: by a callback, which can be compiled."""
-        has_joint = joint and self._joint is not None
-        arrays = [self.trees.log_weights, self.lengths, self._log_chances]
-        arrays += [self._joint] if has_joint else []
+        given = [jax.lax.stop_gradient(array) for array in self._given]
+        answers = [jax.ShapeDtypeStruct(one.shape, one.dtype) for one in answers]
 
-        def called(arcs: Any, lengths: Any, chances: Any, *rest: Any) -> Any:
-            scores = np.asarray(rest[0]) if has_joint else None
-            d = self._on_host(arcs, np.asarray(lengths), np.asarray(chances), scores)
-            return tuple(np.asarray(one, np.int32) for one in function(d, *rest[int(has_joint) :]))
+        def called(*arrays: Any) -> Any:
+            d = self._on_host(*map(np.asarray, arrays[: len(given)]))
+            found = function(d, *arrays[len(given) :])
+            return [np.asarray(x, like.dtype) for x, like in zip(found, answers, strict=True)]
 
-        answers = [jax.ShapeDtypeStruct(shape, jnp.int32) for shape in shapes]
-        constants = map(jax.lax.stop_gradient, arrays)
-        return jax.pure_callback(called, answers, *constants, *more, vmap_method="sequential")
+        return jax.pure_callback(called, answers, *given, *more, vmap_method="sequential")
 
-    @staticmethod
-    def _constant(array: Array) -> Array:
-        return jax.lax.stop_gradient(array)
+    def _range(self, stop: int) -> Array:
+        return jnp.arange(stop)
 
-    @staticmethod
-    def _integers(array: ArrayLike) -> Array:
-        return jnp.asarray(array).astype(jnp.int32)
+    def _divergence(self, other: Self) -> Array:
+        return self.trees.kl_divergence(other.trees)
 
-    @staticmethod
-    def _divergence(trees: TreeDistribution, other: TreeDistribution) -> Array:
-        return trees.kl_divergence(other)
+
+def _floats(scores: ArrayLike) -> Array:
+    """Let scores of labels through, in the precision of answers."""
+    array = jnp.asarray(scores) * 1.0
+    return array.astype(jnp.promote_types(array.dtype, jnp.float32))
 
 
 def _key(words: Any) -> Key:
-    first, second, third, fourth = (int(word) for word in np.asarray(words))
-    return Key((first + (second << 32), third + (fourth << 32)))
-
-
-def _rows(found: Any, k: int) -> Any:
-    """Fill up the rows of a graph that has fewer trees."""
-    missing = k - len(found)
-    return np.pad(found, ((0, missing), *[(0, 0)] * (found.ndim - 1)), constant_values=-1)
+    first, second = np.ascontiguousarray(words).view(np.uint64)
+    return Key((int(first), int(second)))

@@ -292,14 +292,14 @@ def _draw_distinct(
         graphs, num_draws, key=key, method=method or None, workers=workers
     )
     return (
-        _fill(drawn.heads, num_draws, -1),
-        _fill(drawn.log_remaining, num_draws, -np.inf).astype(dtype),
-        _fill(drawn.perturbed_log_prob, num_draws, -np.inf).astype(dtype),
+        fill(drawn.heads, num_draws, -1),
+        fill(drawn.log_remaining, num_draws, -np.inf).astype(dtype),
+        fill(drawn.perturbed_log_prob, num_draws, -np.inf).astype(dtype),
         np.asarray(drawn.num_drawn, np.int32),
     )
 
 
-def _fill(array: Any, count: int, value: float) -> Any:
+def fill(array: Any, count: int, value: float) -> Any:
     """Add rows until there are as many as were asked for."""
     rest = np.full((count - len(array), *array.shape[1:]), value, array.dtype)
     return np.concatenate([array, rest])
@@ -310,7 +310,7 @@ def _best_trees(
 ) -> tuple[Any, ...]:
     graphs = graphs_of(log_weights, lengths, kind)
     found = best.best_trees(graphs, normalise(graphs, workers), k, workers=workers)
-    return np.moveaxis(_fill(found.heads, k, -1), 0, -2), np.asarray(found.num_found, np.int32)
+    return np.moveaxis(fill(found.heads, k, -1), 0, -2), np.asarray(found.num_found, np.int32)
 
 
 def _minimum_risk_tree(log_weights: Any, lengths: Any, *, kind: int, workers: int) -> Any:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from typing import Any, TypeVar
 
+import numpy as np
 import torch
 from torch import Tensor
+
+from arborand.torch.conversion import to_tensor
 
 
 class _Rows:
@@ -39,6 +43,8 @@ class Draws(_Rows):
     exhausted : Tensor of bool, shape batch_shape
     mask : Tensor of bool, shape ``(K, *batch_shape)``
         Which rows are trees.
+    labels : Tensor of int64, in the shape of `heads`, or None
+        The label of each word's arc, of `LabelledTrees`.
     """
 
     heads: Tensor
@@ -47,6 +53,7 @@ class Draws(_Rows):
     perturbed_log_prob: Tensor
     num_drawn: Tensor
     exhausted: Tensor
+    labels: Tensor | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -61,12 +68,30 @@ class BestTrees(_Rows):
     exhausted : Tensor of bool, shape batch_shape
     mask : Tensor of bool, shape ``(K, *batch_shape)``
         Which rows are trees.
+    labels : Tensor of int64, in the shape of `heads`, or None
+        The label of each word's arc, of `LabelledTrees`.
     """
 
     heads: Tensor
     log_prob: Tensor
     num_found: Tensor
     exhausted: Tensor
+    labels: Tensor | None = None
+
+
+Answer = TypeVar("Answer", Draws, BestTrees)
+
+
+def to_tensors(found: Any, answer: type[Answer], like: Tensor) -> Answer:
+    """Give an answer of arborand on the device of a tensor, with integers in int64."""
+
+    def tensor(array: Any) -> Any:
+        if array is None:
+            return None
+        is_integer = np.issubdtype(np.asarray(array).dtype, np.integer)
+        return to_tensor(np.asarray(array), like, torch.int64 if is_integer else None)
+
+    return answer(*(tensor(getattr(found, field.name)) for field in fields(answer)))
 
 
 def arc_indicators(heads: Tensor, *, dtype: torch.dtype | None = None) -> Tensor:

@@ -27,7 +27,7 @@ from arborand.fronts import FrontDistribution
 from arborand.kinds import TreeKind
 from arborand.methods import WITH_REPLACEMENT, WITHOUT_REPLACEMENT, check_method
 from arborand.torch import operations
-from arborand.torch.answers import BestTrees, Draws
+from arborand.torch.answers import BestTrees, Draws, to_tensors
 from arborand.torch.arguments import check_heads, check_lengths, check_scores, check_tensor
 from arborand.torch.conversion import (
     answer_dtype,
@@ -355,18 +355,7 @@ class TreeDistribution(FrontDistribution[Tensor], Distribution):  # type: ignore
             workers=self.workers,
             key=key_words(draw_key(generator)),
         )
-        log_prob, log_remaining, perturbed = (
-            to_tensor(numbers, self.log_weights)
-            for numbers in (draws.log_prob, draws.log_remaining, draws.perturbed_log_prob)
-        )
-        return Draws(
-            self._integers(draws.heads),
-            log_prob,
-            log_remaining,
-            perturbed,
-            self._integers(draws.num_drawn),
-            torch.as_tensor(draws.exhausted, device=self.log_weights.device),
-        )
+        return to_tensors(draws, Draws, self.log_weights)
 
     def enumerate_support(self, expand: bool = True) -> Tensor:
         """List every tree of the kind, in lexicographic order of their heads.
@@ -440,12 +429,7 @@ class TreeDistribution(FrontDistribution[Tensor], Distribution):  # type: ignore
         graphs, k = self._graphs(), check_count(k, "k", 0)
         normaliser = inference.normalise(graphs, self.workers)
         trees = best.best_trees(graphs, normaliser, k, workers=self.workers)
-        return BestTrees(
-            self._integers(trees.heads),
-            to_tensor(trees.log_prob, self.log_weights),
-            self._integers(trees.num_found),
-            torch.as_tensor(trees.exhausted, device=self.log_weights.device),
-        )
+        return to_tensors(trees, BestTrees, self.log_weights)
 
     @not_compiled
     def minimum_risk_tree(self) -> Tensor:

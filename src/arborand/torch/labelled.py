@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 import torch
 from torch import Size, Tensor
 
-from arborand.arguments import check_choice, explain_arguments
+from arborand.arguments import explain_arguments
 from arborand.label_formulas import LabelFormulas
-from arborand.labelled import check_names
 from arborand.randomness import Key
-from arborand.torch.arguments import check_lengths, check_tensor
-from arborand.torch.conversion import draw_key, key_words, not_compiled, to_array
+from arborand.torch.answers import BestTrees, Draws, to_tensors
+from arborand.torch.arguments import check_tensor
+from arborand.torch.conversion import answer_dtype, draw_key, key_words, not_compiled, to_array
 from arborand.torch.distributions import DependencyTrees, TreeDistribution
-from arborand.validation import DEPENDENT_HEAD, HEAD_DEPENDENT, ORIENTATIONS
+from arborand.torch.operations import front
+from arborand.validation import HEAD_DEPENDENT
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -50,6 +51,7 @@ class LabelledTrees(LabelFormulas):
     """
 
     _xp = torch
+    _front = front
 
     def __init__(
         self,
@@ -61,15 +63,10 @@ class LabelledTrees(LabelFormulas):
         orientation: str = HEAD_DEPENDENT,
         workers: int = 1,
     ) -> None:
-        check_tensor(log_weights, "log_weights")
-        check_choice(orientation, "orientation", ORIENTATIONS)
         if not (isinstance(kind, type) and issubclass(kind, TreeDistribution)):
             raise TypeError(f"kind must be a class of arborand.torch, not {kind!r}")
-        scores = log_weights.transpose(-2, -3) if orientation == DEPENDENT_HEAD else log_weights
-        self._check_shape(scores, "log_weights", None)
-        self.labels = check_names(labels, scores.shape[-1])
-        words = None if lengths is None else check_lengths(lengths, scores[..., 0])
-        self._from_scores(scores, kind, words, workers=workers)
+        scores = _floats(log_weights, "log_weights")
+        self._from_scores(scores, kind, labels, lengths, orientation, workers)
 
     @classmethod
     def from_trees(
@@ -89,13 +86,10 @@ class LabelledTrees(LabelFormulas):
         """
         if not isinstance(trees, TreeDistribution):
             raise TypeError(f"trees must be of arborand.torch, not a {type(trees).__name__}")
-        check_tensor(label_log_weights, "label_log_weights")
-        self = cls.__new__(cls)
-        self._from_trees(trees, label_log_weights)
-        self.labels = check_names(labels, self.num_labels)
-        return self
+        scores = _floats(label_log_weights, "label_log_weights")
+        return cls.__new__(cls)._from_trees(trees, scores, labels)
 
-    # ---- what it draws and finds: heads and labels, tensors of int64
+    # ---- what it draws and finds
 
     @not_compiled
     def sample(
@@ -105,7 +99,7 @@ class LabelledTrees(LabelFormulas):
         generator: torch.Generator | None = None,
         method: str | None = None,
     ) -> tuple[Tensor, Tensor]:
-        """Draw labelled trees; the heads are those that ``trees.sample`` draws.
+        """Draw labelled trees: heads and labels.  The heads are those of ``trees.sample``.
 
         Examples
         --------
@@ -113,58 +107,55 @@ class LabelledTrees(LabelFormulas):
         >>> heads.shape == labels.shape
         True
         """
-        options: dict[str, Any] = {} if method is None else {"method": method}
-        heads = self.trees.sample(sample_shape, generator=generator, **options)
+        heads = self.trees.sample(sample_shape, generator=generator, method=method)
         key = Key(key_words(draw_key(generator)))
-        labels = self._of_arrays(joint=False)._labels_of(to_array(heads), key)
-        return heads, self.trees._integers(labels)
+        return heads, self.trees._integers(self._of_arrays()._labels_of(to_array(heads), key))
 
     @not_compiled
     def sample_without_replacement(
         self, k: int, *, generator: torch.Generator | None = None, method: str | None = None
-    ) -> tuple[Tensor, Tensor]:
-        """Draw k distinct labelled trees; rows of -1 where a graph has fewer."""
+    ) -> Draws:
+        """Draw k distinct labelled trees, or all if there are fewer.
+
+        Examples
+        --------
+        >>> draws = LabelledTrees(torch.zeros(3, 3, 2)).sample_without_replacement(9)
+        >>> draws.labels.shape, draws.log_prob.exp().sum().round(decimals=4).item()
+        (torch.Size([8, 3]), 1.0)
+        """
         key = Key(key_words(draw_key(generator)))
-        drawn = self._of_arrays(joint=False).sample_without_replacement(k, rng=key, method=method)
-        return self.trees._integers(drawn.heads), self.trees._integers(drawn.labels)
+        drawn = self._of_arrays().sample_without_replacement(k, rng=key, method=method)
+        return to_tensors(drawn, Draws, self.trees.log_weights)
 
     @not_compiled
-    def best_tree(self) -> tuple[Tensor, Tensor]:
-        """Find the best labelled tree."""
-        heads, labels = self._of_arrays().best_tree(workers=self.trees.workers)
-        return self.trees._integers(heads), self.trees._integers(labels)
+    def best_trees(self, k: int) -> BestTrees:
+        """Find the k best labelled trees, in order, or all if there are fewer.
 
-    @not_compiled
-    def best_trees(self, k: int) -> tuple[Tensor, Tensor]:
-        """Find the k best labelled trees, in order; rows of -1 where a graph has fewer."""
-        found = self._of_arrays().best_trees(k)
-        return self.trees._integers(found.heads), self.trees._integers(found.labels)
-
-    @not_compiled
-    def minimum_risk_tree(self) -> tuple[Tensor, Tensor]:
-        """Find the labelled tree with the largest expected number of correct labelled arcs."""
-        heads, labels = self._of_arrays().minimum_risk_tree(workers=self.trees.workers)
-        return self.trees._integers(heads), self.trees._integers(labels)
+        Examples
+        --------
+        >>> LabelledTrees(torch.zeros(3, 3, 2)).best_trees(2).labels.tolist()
+        [[-1, 0, 0], [-1, 0, 1]]
+        """
+        return to_tensors(self._of_arrays().best_trees(k), BestTrees, self.trees.log_weights)
 
     # ---- how it is done
 
-    def _of_arrays(self, *, joint: bool = True) -> arborand.LabelledTrees:
-        scores = self._joint if joint else None
-        return self._on_host(
-            to_array(self.trees.log_weights),
-            to_array(self.lengths),
-            to_array(self._log_chances),
-            None if scores is None else to_array(scores),
-        )
+    @not_compiled
+    def _find(self, name: str) -> tuple[Tensor, Tensor]:
+        heads, labels = getattr(self._of_arrays(), name)(workers=self.trees.workers)
+        return self.trees._integers(heads), self.trees._integers(labels)
 
-    @staticmethod
-    def _constant(array: Tensor) -> Tensor:
-        return array.detach()
+    def _of_arrays(self) -> arborand.LabelledTrees:
+        return self._on_host(*map(to_array, self._given))
 
-    @staticmethod
-    def _integers(array: Tensor) -> Tensor:
-        return torch.as_tensor(array).to(torch.int64)
+    def _range(self, stop: int) -> Tensor:
+        return torch.arange(stop, device=self._log_chances.device)
 
-    @staticmethod
-    def _divergence(trees: TreeDistribution, other: TreeDistribution) -> Tensor:
-        return torch.distributions.kl_divergence(trees, other)
+    def _divergence(self, other: Self) -> Tensor:
+        return torch.distributions.kl_divergence(self.trees, other.trees)
+
+
+def _floats(scores: Tensor, name: str) -> Tensor:
+    """Let scores of labels through, in the precision of answers."""
+    check_tensor(scores, name)
+    return scores.to(answer_dtype(scores.dtype))
