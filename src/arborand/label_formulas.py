@@ -106,6 +106,19 @@ class LabelFormulas(LabelledShape):
         chances = xp.where(is_arc[..., None], relative - log_sum[..., None], -_INFINITY)
         return xp.where(is_arc, top + log_sum, -_INFINITY), chances
 
+    def __getitem__(self, index: Any) -> Self:
+        """Take graphs out of a batch, with the framework's indexing of the batch axes."""
+        trees, num_axes = self.trees[index], len(self.batch_shape)
+        chosen = self._range(math.prod(self.batch_shape)).reshape(self.batch_shape)[index]
+
+        def taken(array: Any) -> Any:
+            return array.reshape(-1, *array.shape[num_axes:])[chosen]
+
+        made, chances = object.__new__(type(self)), taken(self._log_chances)
+        if self._joint is None:
+            return made._put(trees, self.labels, chances, self._shift, None)
+        return made._put(trees, self.labels, chances, taken(self._shift), taken(self._joint))
+
     # ---- what it knows
 
     def log_partition(self) -> Any:
@@ -150,9 +163,8 @@ class LabelFormulas(LabelledShape):
         graph = self._range(num_graphs).reshape(*self.batch_shape, 1)
         table = self._log_chances.reshape(num_graphs, size, size, self.num_labels)
         label = xp.where((given >= 0) & (given < self.num_labels), given, 0)
-        of_words = table[
-            graph, tree, self._range(size), label
-        ]  # the root's head counts from the end
+        # The head of the root, -1, counts from the end: what it reads is left out below.
+        of_words = table[graph, tree, self._range(size), label]
         of_words = self._check_labels(of_words, given, tree >= 0, 0)
         log_prob = of_trees + xp.where(tree >= 0, of_words, 0.0).sum(-1)
         return xp.where(log_prob == -_INFINITY, -_INFINITY, log_prob)

@@ -231,6 +231,23 @@ def test_rows_of_trees(front, kind, maker):
 
 
 @FRONTS
+@pytest.mark.parametrize("maker", [both, from_trees])
+def test_graphs_are_taken_out_of_a_batch(front, maker):
+    ours, theirs = maker(front, "DependencyTrees")
+    for index in (1, slice(2, None), np.array([2, 0]), -1):
+        mine, one = ours[index], theirs[index]
+        assert one.batch_shape == mine.batch_shape
+        assert np.array_equal(one.lengths, mine.lengths)
+        np.testing.assert_allclose(front.to_numpy(one.log_partition()), mine.log_partition(), 1e-13)
+        np.testing.assert_allclose(
+            front.to_numpy(one.label_marginals()), mine.label_marginals(), 1e-12, 1e-300
+        )
+        assert np.array_equal(one.best_tree()[1], mine.best_tree()[1])
+    with pytest.raises(TypeError, match="a single graph cannot be indexed"):
+        theirs[0][0]
+
+
+@FRONTS
 def test_jax_has_as_many_rows_as_asked_for_and_torch_as_there_are(front):
     d = front.module.LabelledTrees(front.array(np.zeros((3, 3, 2))))
     for rows in (d.best_trees(10), front.draw(d, "sample_without_replacement", 10)):
