@@ -65,6 +65,16 @@ def run(settings: Settings) -> Report:
                 ),
             },
         ),
+        "marginals of labelled arcs, from scores": (
+            None,  # beyond the sum over labels, the copy and an answer as large as they are
+            {
+                "without": Side(lambda: DependencyTrees(log_sums(scores)).arc_marginals()),
+                "labelled": Side(
+                    lambda: LabelledTrees(scores).label_marginals(),
+                    lambda found: number_objection(found.sum(axis=-1), marginals, 1e-10),
+                ),
+            },
+        ),
         "best tree": (2.0, _best_sides(scores, best, made.best_tree)),
         "best tree, from scores": (
             None,  # the copy takes as long as the maximum
