@@ -2,7 +2,7 @@
 
 import typing
 
-# First, before NumPy: in a sub-interpreter, both refuse, and this one says why.
+# Before NumPy: in a sub-interpreter both imports fail, but the core's error says why.
 from arborand import _core as _core
 from arborand.best import BestTree, BestTrees
 from arborand.distributions import DependencyTrees, SpanningTrees
@@ -54,7 +54,7 @@ if typing.TYPE_CHECKING:
 else:
 
     def __getattr__(name: str) -> str:
-        if name == "__version__":  # looked up when asked for: metadata takes long to import
+        if name == "__version__":  # looked up lazily: importlib.metadata is slow to import
             from importlib.metadata import version
 
             return version("arborand")

@@ -2,8 +2,8 @@
 
 Each function returns the argument in its plain form, or raises an error that names it.
 
-Weights have a gate of their own (``validation.py``), and so have trees (``trees.py``), names of
-methods (``methods.py``) and sources of randomness (``randomness.py``).
+Weights have a gate of their own (``validation.py``), and so do trees (``trees.py``), method names
+(``methods.py``) and sources of randomness (``randomness.py``).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Class = TypeVar("Class", bound=type)
 _ROOT_ARCS = (
     "the class decides: SpanningTrees allows several arcs from the root, DependencyTrees one"
 )
-# Other names of an argument, as other libraries use them; ours is first.
+# Names that other libraries use for the same argument; ours comes first.
 _SAME = (
     ("rng", "generator", "seed", "random_state", "key"),
     ("lengths", "length", "mask", "seq_lens", "sentence_lengths"),
@@ -38,9 +38,9 @@ _CHOICE_OF_CLASS = ("multiroot", "multi_root", "single_root", "one_root")
 
 
 def explain_arguments(kind: Class) -> Class:
-    """Make the public methods of a class answer a wrong argument by naming the right one.
+    """Make the public methods of a class answer an unknown argument by naming the right one.
 
-    Python's own message would name the class that a method is written in, which users never see.
+    Python's own message would name the class that defines the method, which users never see.
     """
     for name, member in list(vars(kind).items()):
         if name.startswith("_") and name != "__init__":
@@ -65,7 +65,7 @@ def _explained(function: Callable[..., Any]) -> Callable[..., Any]:
             raise TypeError(_explanation(function.__name__, arguments, options, parameters[1:]))
         return function(*arguments, **options)
 
-    function.__qualname__ = function.__name__  # in Python's message for an argument that is missing
+    function.__qualname__ = function.__name__  # for Python's message about a missing argument
     return call
 
 
@@ -85,8 +85,8 @@ def _explanation(
         plural = "" if len(positional) == 1 else "s"
         named = ", ".join(f"{name}=" for name in keywords)
         return (
-            f"{called} takes {len(positional) or 'no'} argument{plural} by position, not "
-            f"{len(arguments) - 1}{f'; name the others: {named}' if named else ''}"
+            f"{called} takes {len(positional) or 'no'} positional argument{plural}, but got "
+            f"{len(arguments) - 1}{f'; pass the others by name: {named}' if named else ''}"
         )
     if unknown in _CHOICE_OF_CLASS:
         return f"{called} has no argument {unknown}: {_ROOT_ARCS}"
@@ -115,7 +115,7 @@ def check_count(value: object, name: str, least: int) -> int:
     """Return a count of at least `least`."""
     count = check_integer(value, name)
     if count < least:
-        raise ValueError(f"{name} is {count}: at least {least} is needed")
+        raise ValueError(f"{name} is {count}: it must be at least {least}")
     return count
 
 
@@ -123,7 +123,7 @@ def check_index(value: object, name: str) -> int:
     """Return the index of a graph or of a draw."""
     index = check_integer(value, name)
     if not 0 <= index < 2**63:
-        raise ValueError(f"{name} is {index}: indices are counted from 0, up to 2**63 - 1")
+        raise ValueError(f"{name} is {index}: it must be between 0 and 2**63 - 1")
     return index
 
 
@@ -136,10 +136,10 @@ def check_size(size: int | tuple[int, ...] | None) -> tuple[int, ...]:
     axes = size if isinstance(size, tuple) else (size,)
     shape = tuple(check_integer(axis, "size") for axis in axes)
     if any(axis < 0 for axis in shape):
-        raise ValueError(f"size is {size}: a number of draws must not be negative")
+        raise ValueError(f"size is {size}: the number of draws must not be negative")
     if math.prod(max(axis, 1) for axis in shape) >= 2**48:
         raise ValueError(
-            f"size is {size}: too many trees for memory; draw them in parts, with first_draw"
+            f"size is {size}: too many trees for memory; draw them in parts, using first_draw"
         )
     return shape
 
@@ -157,7 +157,7 @@ def check_order(order: object) -> float:
     """Return the order of a Renyi entropy."""
     number = _check_number(order, "order")
     if not number >= 0:
-        raise ValueError(f"order is {order}: Renyi entropies have orders from 0 to infinity")
+        raise ValueError(f"order is {order}: a Renyi entropy has an order from 0 to infinity")
     return number
 
 
@@ -166,30 +166,30 @@ def check_work(max_work: object) -> float:
     number = _check_number(max_work, "max_work")
     if not number >= 0:
         raise ValueError(
-            f"max_work is {max_work}: it is the most updates that elimination may take, 0 or more"
+            f"max_work is {max_work}: it limits the updates of elimination; use 0 or more"
         )
     return number
 
 
 def check_workers(workers: object) -> int:
     """Return a number of threads."""
-    if type(workers) is int and workers == 1:  # nearly always: keep short calls short
+    if type(workers) is int and workers == 1:  # the usual case: keep short calls short
         return 1
     number = check_integer(workers, "workers")
     if number < 1:
-        raise ValueError(f"workers is {number}: at least one thread has to work; use 1 or more")
+        raise ValueError(f"workers is {number}: it must be at least 1 thread")
     return min(number, 1024)
 
 
 def check_choice(value: str, name: str, choices: tuple[str, ...]) -> str:
-    """Return one of a few words."""
+    """Return the value if it is one of the choices."""
     if value not in choices:
         raise ValueError(f"{name} is {value!r}: use {' or '.join(map(repr, choices))}")
     return value
 
 
 def list_arcs(arcs: Iterable[tuple[int, int]], name: str) -> list[tuple[int, int]]:
-    """Return as a list what may be arcs."""
+    """Return what should be arcs as a list."""
     if isinstance(arcs, memoryview):  # which cannot be iterated over
         arcs = np.asarray(arcs).tolist()
     try:
@@ -202,19 +202,20 @@ def list_arcs(arcs: Iterable[tuple[int, int]], name: str) -> list[tuple[int, int
 
 
 def check_arcs(arcs: Iterable[tuple[int, int]], name: str, num_words: int) -> list[tuple[int, int]]:
-    """Return (head, dependent) pairs that can be arcs of a graph."""
+    """Return a list of (head, dependent) pairs, each a possible arc of the graph."""
     checked = []
     for arc in list_arcs(arcs, name):
         try:
             head, dependent = arc
         except (TypeError, ValueError):
-            raise TypeError(f"{name} must hold (head, dependent) pairs, not {arc!r}") from None
+            raise TypeError(f"{name} must contain (head, dependent) pairs, not {arc!r}") from None
         head = check_integer(head, f"the head of {arc!r} in {name}")
         dependent = check_integer(dependent, f"the dependent of {arc!r} in {name}")
         if not (0 <= head <= num_words and 1 <= dependent <= num_words) or head == dependent:
             raise ValueError(
-                f"{name} holds {arc!r}, which is not an arc of a graph of {num_words} words: heads "
-                f"are 0 (the root) to {num_words}, dependents 1 to {num_words}, and they differ"
+                f"{name} contains {arc!r}, which is not an arc of a graph with {num_words} words: "
+                f"the head must be 0 (the root) to {num_words}, the dependent 1 to {num_words}, "
+                "and they must differ"
             )
         checked.append((head, dependent))
     return checked

@@ -1,7 +1,7 @@
-"""The best trees of checked graphs: one, several in order, and the one of least expected error.
+"""The best trees of checked graphs: one, several in order, and the minimum Bayes risk tree.
 
-The order is total and depends on the graph alone: by the exact real sum of the scores, the largest
-first; of equal sums, by the heads of words 1, 2, ..., the smallest first.
+The order is total and depends on the graph alone: trees are sorted by the exact sum of their
+scores, largest first; ties are broken by the heads of words 1, 2, ..., smallest first.
 """
 
 from __future__ import annotations
@@ -22,8 +22,9 @@ if TYPE_CHECKING:
     from arborand.inference import Normaliser
     from arborand.validation import Graphs
 
-# What multiplies the bound that a choice in double must pass: see best_trees/certified_rows.hpp.
-# Tests ask for 0, which trusts doubles, and for infinity, which uses exact numbers only.
+# A factor on the error bound that a choice made in doubles must clear: see
+# best_trees/certified_rows.hpp. Tests set it to 0, which trusts doubles, and to infinity, which
+# uses exact numbers only.
 CAUTION = 1.0
 
 
@@ -31,8 +32,8 @@ CAUTION = 1.0
 class BestTrees:
     """The best trees, in order.
 
-    K is the number of trees; in a batch it is that of the graph with the most, and the rows beyond
-    a graph's own number hold heads of -1 and log-probabilities of -inf.
+    K is the number of trees. In a batch, it is the largest number found for any graph; a graph with
+    fewer trees has heads of -1 and log-probabilities of -inf in its remaining rows.
 
     Attributes
     ----------
@@ -40,11 +41,11 @@ class BestTrees:
     log_prob : ndarray of float64, shape ``(K, *batch_shape)``
         The log-probability of each tree.
     num_found : ndarray of int64, shape batch_shape
-        How many trees were found of each graph.
+        The number of trees found for each graph.
     exhausted : ndarray of bool, shape batch_shape
-        Whether these are all the trees there are, although more were asked for.
+        Whether the graph has fewer trees than were requested, so that these are all of them.
     labels : ndarray of int32, in the shape of `heads`, or None
-        The label of each word's arc, of :class:`LabelledTrees`.
+        The label of each word's arc; only for :class:`LabelledTrees`.
 
     Examples
     --------
@@ -116,7 +117,7 @@ def best_trees(
 
 
 def iterate_best_trees(graphs: Graphs, normaliser: Normaliser) -> Iterator[BestTree]:
-    """Yield the same sequence lazily, until every graph has given its last tree."""
+    """Yield the same trees lazily, until no graph has any more."""
     sequences = [
         in_portions(_core.BestIterator(graphs.batch, i).find, graphs.size, 0)
         for i in range(len(graphs))
@@ -127,7 +128,7 @@ def iterate_best_trees(graphs: Graphs, normaliser: Normaliser) -> Iterator[BestT
 
 
 def minimum_risk_tree(graphs: Graphs, *, workers: int = 1) -> NDArray[np.int32]:
-    """Find the tree with the most expected correct arcs: the best one if marginals are scores."""
+    """Find the tree with the most expected correct arcs: the best tree by marginals."""
     marginals = inference.arc_marginals(graphs, workers).reshape(-1, graphs.size, graphs.size)
     scores = np.where(graphs.has_arc, marginals, -np.inf)
     return best_tree(graphs.with_log_weights(scores), workers=workers)
@@ -148,10 +149,10 @@ def expected_attachment_score(
 def _log_prob(
     graphs: Graphs, normaliser: Normaliser, heads: NDArray[np.int32]
 ) -> NDArray[np.float64]:
-    """Compute the log-probabilities of best trees; -inf where a graph had no more."""
+    """Compute the log-probabilities of best trees; -inf where a graph has no more."""
     is_padding = heads[..., 1] < 0
     if not is_padding.any():
         return inference.log_prob(graphs, normaliser, heads)
-    # Any tree of the graph may take the place: each has a best one.
+    # Padding needs some tree in its place: the best one always exists.
     trees = np.where(is_padding[..., None], best_tree(graphs), heads)
     return np.where(is_padding, -np.inf, inference.log_prob(graphs, normaliser, trees))

@@ -1,7 +1,7 @@
-"""Conditions on trees: arcs that must be there, and arcs that may be.
+"""Conditions on trees: arcs that they must contain, and arcs that they may contain.
 
-A condition becomes a mask of the arcs that are left.  The trees of what is left are the trees that
-meet the condition: a word with one arc left has that arc in every tree.
+A condition becomes a mask of the remaining arcs. The trees over these arcs are exactly the trees
+that meet the condition: a word with only one possible arc left has that arc in every tree.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """What is asked of the trees of some graphs; all of it has passed its gate.
+    """A condition on the trees of some graphs, already checked.
 
     Attributes
     ----------
     include, exclude : list of (head, dependent)
         For a single graph.
     heads : ndarray of int, shape (num_graphs, m), or None
-        The heads that are given; -1 where a word is free.
+        The given heads; -1 for words whose head is not given.
     allowed : ndarray of bool, shape (num_graphs, m, m), or None
     """
 
@@ -48,7 +48,7 @@ class Condition:
     allowed: NDArray[np.bool_] | None = None
 
     def given_heads(self, graph: int) -> list[tuple[int, int]]:
-        """List the arcs that `heads` asks for in one graph."""
+        """List the arcs that `heads` requires in one graph."""
         if self.heads is None:
             return []
         row = self.heads[graph]
@@ -68,7 +68,7 @@ def check_heads(
         root = ", and -1 for the root in front" if is_without_root else ""
         raise InvalidTreeError(
             f"{name} has shape {array.shape}: expected {expected}, one entry for each node, with "
-            f"-1 where the head is open{root}"
+            f"-1 where the head is unknown{root}"
         )
     flat = array.astype(np.intp).reshape(-1, graphs.size)
     node = np.arange(graphs.size)
@@ -85,7 +85,7 @@ def check_heads(
             raise InvalidTreeError(f"{where}: the entry of {what} must be -1")
         raise InvalidTreeError(
             f"{where}: the head of node {dependent} must be another node, 0 (the root) to "
-            f"{num_words}, or -1 where it is open"
+            f"{num_words}, or -1 if it is unknown"
         )
     return flat
 
@@ -98,12 +98,12 @@ def check_allowed(allowed: ArrayLike | None, graphs: Graphs) -> NDArray[np.bool_
         array: NDArray[Any] = np.array(allowed)
     except ValueError:
         raise TypeError(
-            "allowed cannot be read as an array: all rows must have one length"
+            "allowed cannot be read as an array: all rows must have the same length"
         ) from None
     if array.dtype != np.bool_:
         raise TypeError(
-            f"allowed must be an array of bool, but its dtype is {array.dtype}: of an array in "
-            "which 0 forbids an arc pass allowed != 0"
+            f"allowed must be an array of bool, but its dtype is {array.dtype}: if 0 "
+            "forbids an arc, pass allowed != 0"
         )
     expected = (*graphs.batch_shape, graphs.size, graphs.size)
     if array.shape != expected:
@@ -121,11 +121,11 @@ def check_condition(
     heads: ArrayLike | None = None,
     allowed: ArrayLike | None = None,
 ) -> Condition:
-    """Let all arguments of a condition through their gates."""
+    """Check all arguments of a condition."""
     include, exclude = list_arcs(include, "include"), list_arcs(exclude, "exclude")
     if graphs.batch_shape and (include or exclude):
         raise TypeError(
-            f"{'include' if include else 'exclude'} takes arcs of one graph, and this is a "
+            f"{'include' if include else 'exclude'} takes arcs of a single graph, but this is a "
             f"batch of shape {graphs.batch_shape}; use heads or allowed, or index it first"
         )
     num_words = 0 if graphs.batch_shape else int(graphs.lengths[0])
@@ -138,7 +138,7 @@ def check_condition(
 
 
 def condition(graphs: Graphs, asked: Condition) -> Graphs:
-    """Restrict graphs to the trees that meet a condition, or say what contradicts it."""
+    """Restrict graphs to the trees that meet a condition; if there are none, say why."""
     log_weights = np.where(allowed_arcs(graphs, asked), graphs.log_weights, -np.inf)
     batch, found = _core.Batch.check(log_weights, graphs.lengths, graphs.kind)
     if batch is not None:
@@ -150,7 +150,7 @@ def condition(graphs: Graphs, asked: Condition) -> Graphs:
 def log_evidence(
     graphs: Graphs, normaliser: Normaliser, asked: Condition, workers: int = 1
 ) -> NDArray[np.float64]:
-    """Compute the log-probability that a tree meets a condition: -inf where none does."""
+    """Compute the log-probability that a tree meets a condition: -inf if none does."""
     log_weights = np.where(allowed_arcs(graphs, asked), graphs.log_weights, -np.inf)
     possible = np.array(
         [
@@ -175,10 +175,10 @@ def log_evidence(
 
 
 def _exact_sum(terms: Sequence[float]) -> float:
-    """Add up floats, rounding once; -inf below all floats."""
+    """Add up floats with a single rounding; -inf if the sum is below all floats."""
     try:
         return math.fsum(terms)
-    except OverflowError:  # on the way, or in the end
+    except OverflowError:  # in a partial sum, or in the result
         total = sum(map(Fraction, map(float, terms)), Fraction(0))
     try:
         return float(total)
@@ -187,7 +187,7 @@ def _exact_sum(terms: Sequence[float]) -> float:
 
 
 def allowed_arcs(graphs: Graphs, asked: Condition) -> NDArray[np.bool_]:
-    """Mark what a condition does not forbid, in the shape (num_graphs, m, m)."""
+    """Mark the arcs that a condition does not forbid: shape (num_graphs, m, m)."""
     left = np.ones((len(graphs), graphs.size, graphs.size), dtype=bool)
     if asked.allowed is not None:
         left &= asked.allowed
@@ -205,7 +205,7 @@ def allowed_arcs(graphs: Graphs, asked: Condition) -> NDArray[np.bool_]:
 def _contradiction(
     graphs: Graphs, asked: Condition, left: NDArray[np.float64], graph: int
 ) -> NoTreeError:
-    """Say, in the words of the caller, why no tree of a graph meets the condition."""
+    """Say, in the caller's terms, why no tree of a graph meets the condition."""
     batch_index = tuple(int(i) for i in np.unravel_index(graph, graphs.batch_shape))
     where = f" in batch item [{', '.join(map(str, batch_index))}]" if batch_index else ""
     num_words = int(graphs.lengths[graph])
@@ -220,11 +220,11 @@ def _contradiction(
     for (head, dependent), name in given:
         arc, both = f"{head} -> {dependent}", (head, dependent) if head else (dependent,)
         if graphs.log_weights[graph, head, dependent] == -np.inf:
-            return error(f"{name} asks for the arc {arc}, which the graph does not have", both)
+            return error(f"{name} requires the arc {arc}, which the graph does not have", both)
         if (head, dependent) in asked.exclude:
-            return error(f"{name} asks for the arc {arc}, and exclude forbids it", both)
+            return error(f"{name} requires the arc {arc}, but exclude forbids it", both)
         if asked.allowed is not None and not asked.allowed[graph, head, dependent]:
-            return error(f"{name} asks for the arc {arc}, which is not in allowed", both)
+            return error(f"{name} requires the arc {arc}, but allowed forbids it", both)
         other, other_name = head_of.setdefault(dependent, (head, name))
         if other != head:
             names = name if other_name == name else f"{other_name} and {name}"
@@ -260,13 +260,13 @@ def _contradiction(
         return error(f"{_words(headless)} {verb} left without a head", headless)
     lost = find_unreachable(left > -np.inf)
     if lost:
-        return error(f"the root cannot reach {_words(lost)} over the arcs that are left", lost)
+        return error(f"the root cannot reach {_words(lost)} over the remaining arcs", lost)
     wider = TreeKind.DEPENDENCY if graphs.kind.has_single_root else TreeKind.SPANNING
     if graphs.kind.is_projective and has_tree(left, num_words, wider):
-        return error("every tree over the arcs that are left has two that cross")
+        return error("every tree over the remaining arcs has crossing arcs")
     return error(
-        "no single word with an arc from the root reaches all other words over the arcs that are "
-        "left; a dependency tree has one root arc"
+        "no single word with an arc from the root reaches all other words over the remaining arcs; "
+        "a dependency tree has one root arc"
     )
 
 

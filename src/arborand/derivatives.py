@@ -1,21 +1,21 @@
-"""One table for every front (torch, JAX): what is computed, and how it is differentiated.
+"""One table for all front ends (torch, JAX): what is computed, and how it is differentiated.
 
-A front makes an operation of its framework from each entry of :data:`OPERATIONS`.  Values come from
-:mod:`arborand.values`, which also says what arguments there are.  Derivatives are other
-operations of the table, so that nothing here knows a framework, and no derivative needs a tape.
-With s the scores, P the marginals and v a direction of the scores:
+A front end turns each entry of :data:`OPERATIONS` into an operation of its framework. Values come
+from :mod:`arborand.values`, which also describes the arguments. Derivatives are other operations of
+the table, so nothing here depends on a framework, and no derivative needs a tape. With s the
+scores, P the marginals and v a direction of the scores:
 
     log Z            ->  P
     P                ->  Hess v, the covariances of arcs with a sum over arcs
-    Hess v           ->  cumulants of third order; in v, Hess again
-    entropy H        ->  its gradient  ->  the derivative of that in a direction
-    Renyi entropies  ->  differences of P of two scores
+    Hess v           ->  third-order cumulants; in v, Hess again
+    entropy H        ->  its gradient  ->  its derivative in a direction
+    Renyi entropies  ->  differences of P at two sets of scores
     log p(t)         ->  indicators of t's arcs minus P
-    log evidence     ->  P of what is allowed minus P
+    log evidence     ->  P under the condition minus P
     KL(p || q)       ->  in p, Hess_p (s_p - s_q); in q, P_q - P_p
 
-All these second and third derivatives are symmetric, so that one computation serves both modes.
-Where the chain ends, an error is raised.
+All these second and third derivatives are symmetric, so one computation serves both forward and
+reverse mode. Any higher derivative raises an error.
 """
 
 from __future__ import annotations
@@ -40,26 +40,26 @@ Array = Any
 
 
 class Front(Protocol):
-    """What rules need of a framework: arithmetic of its arrays, these functions, all operations."""
+    """What the rules need from a framework: array arithmetic, these functions, all operations."""
 
     def where(self, condition: Array, first: Array, second: Array | float) -> Array:
         """Choose entry by entry, as NumPy does."""
 
     def is_arc(self, log_weights: Array, lengths: Array) -> Array:
-        """Tell where there are arcs: not in column 0, the diagonal, padding, nor at -inf."""
+        """Mark the arcs: not in column 0, on the diagonal, in padding, or at scores of -inf."""
 
     def sums_over_trees(self, values: Array, heads: Array) -> Array:
         """Add up values (*batch, m, m) over the arcs of each tree: (*draws, *batch)."""
 
     def sums_over_arcs(self, weights: Array, heads: Array, like: Array) -> Array:
-        """Add up weights (*draws, *batch) over the trees that have each arc: shaped `like`."""
+        """Add up weights (*draws, *batch) over the trees that contain each arc, shaped `like`."""
 
     def __getattr__(self, name: str) -> Callable[..., Array]:
-        """Give an operation of the table, with derivatives."""
+        """Return an operation of the table, with derivatives."""
 
 
 class Answer(Enum):
-    """What an operation gives a number for."""
+    """What each number of an operation's answer belongs to."""
 
     GRAPH = "graph"  # the shape of the batch
     ARC = "arc"  # the shape of the scores
@@ -67,20 +67,20 @@ class Answer(Enum):
     ENTRY = "entry"  # the shape of the first array
 
 
-# ---- rules: the derivative of an answer in one argument, in both modes
+# ---- rules: the derivative of an answer with respect to one argument, in both modes
 
 
 @dataclass(frozen=True)
 class Gradient:
-    """The answer is a number per graph: its derivative in these scores is an array over arcs.
+    """The answer is a number per graph; its derivative is an array over arcs.
 
     Attributes
     ----------
     of : str or callable
-        The operation of the same arguments that is the gradient, or a function of the front and
-        the call.
+        The operation that computes the gradient from the same arguments, or a function of the front
+        and the call.
     with_value : callable, optional
-        Computes value and gradient at once, by NumPy, for less than one after the other.
+        Computes value and gradient together, with NumPy, faster than one after the other.
     """
 
     of: str | Callable[..., Array]
@@ -95,11 +95,11 @@ class Gradient:
         return answer
 
     def forward(self, front: Front, tangent: Array, call: Call) -> Array:
-        """Give the answer's tangent."""
+        """Return the tangent of the answer."""
         return along(front, self.gradient(front, call), tangent, call.scores, call.lengths)
 
     def reverse(self, front: Front, cotangent: Array, call: Call) -> Array:
-        """Give the argument's cotangent."""
+        """Return the cotangent of the argument."""
         return cotangent[..., None, None] * self.gradient(front, call)
 
 
@@ -119,7 +119,7 @@ class Direction:
     is_linear: bool = False
 
     def forward(self, front: Front, tangent: Array, call: Call) -> Array:
-        """Give the answer's tangent."""
+        """Return the tangent of the answer."""
         return self.of(front, tangent, *call.arguments)
 
     reverse = forward
@@ -127,13 +127,14 @@ class Direction:
 
 @dataclass(frozen=True)
 class ArcsOfTrees:
-    """The answer is a number per tree: its derivative is the tree's indicators of arcs minus P.
+    """The answer is a number per tree; its derivative is the tree's arc indicators minus P.
 
-    A tree outside the support has the constant -inf, which adds nothing to a derivative.
+    A tree outside the support has the constant answer -inf, which contributes nothing to a
+    derivative.
     """
 
     def forward(self, front: Front, tangent: Array, call: Call) -> Array:
-        """Give the answer's tangent."""
+        """Return the tangent of the answer."""
         log_weights, heads, *rest = call.arguments
         marginals = front.arc_marginals(log_weights, *rest)
         mean = along(front, marginals, tangent, log_weights, call.lengths)
@@ -142,7 +143,7 @@ class ArcsOfTrees:
         )
 
     def reverse(self, front: Front, cotangent: Array, call: Call) -> Array:
-        """Give the argument's cotangent."""
+        """Return the cotangent of the argument."""
         log_weights, heads, *rest = call.arguments
         weights = front.where(call.answer == -math.inf, 0.0, cotangent)
         marginals = front.arc_marginals(log_weights, *rest)
@@ -158,11 +159,11 @@ class Refused:
     what: str
 
     def forward(self, front: Front, tangent: Array, call: Call) -> Array:
-        """Say so."""
+        """Raise an error that says so."""
         raise NotImplementedError(
-            f"{self.what}: log_partition and log_prob have derivatives of up to third order, "
-            "marginals, entropy and kl_divergence of up to second, variances and covariances of "
-            "first; stop the gradient of the scores in what is differentiated once too often"
+            f"{self.what}: log_partition and log_prob have derivatives up to third order, "
+            "marginals, entropy and kl_divergence up to second order, variances and covariances "
+            "only first order; stop the gradient of the scores in the term that exceeds this"
         )
 
     reverse = forward
@@ -173,7 +174,7 @@ Rule = Gradient | Direction | ArcsOfTrees | Refused
 
 @dataclass(frozen=True)
 class Call:
-    """One call of an operation, seen from the argument that is differentiated."""
+    """One call of an operation, and the argument by which it is differentiated."""
 
     operation: Operation
     place: int
@@ -194,7 +195,7 @@ class Call:
 def along(
     front: Front, gradient: Array, tangent: Array, log_weights: Array, lengths: Array
 ) -> Array:
-    """Sum over arcs; tangents are not read where there is none, whatever stands there.
+    """Sum gradient times tangent over arcs; tangents elsewhere are ignored, whatever they hold.
 
     The gradient is read everywhere: where it is 0, its own derivative need not be.
     """
@@ -206,23 +207,23 @@ def along(
 
 @dataclass(frozen=True)
 class Operation:
-    """A computation, and its derivative in each array that it takes.
+    """A computation, and its derivative with respect to each array that it takes.
 
     Attributes
     ----------
     name : str
     answer : Answer
-        What there is a number for.
+        What each number of the answer belongs to.
     compute : callable
-        Arrays, lengths and the rest in, an array out.
+        Takes the arrays, the lengths and the rest, and returns an array.
     rules : mapping
-        Each array by its name, and how it is differentiated; None where it is no real number.
+        The name of each array, and its rule; None if its entries are not real numbers.
     lengths : tuple of str
-        The names of the lengths: of each array of scores, in the same order.
+        The names of the lengths, one for each array of scores, in the same order.
     rest : mapping
-        What is no array: names and types.
+        The names and types of the arguments that are not arrays.
     keeps_answer : bool
-        Whether derivatives look at the answer.
+        Whether derivatives use the answer.
     infinite : str
         If not empty: why an infinite answer has no derivative, with {} for its index.
     """
@@ -238,16 +239,16 @@ class Operation:
 
     @property
     def with_gradient(self) -> Callable[..., tuple[Values, Values]] | None:
-        """What computes value and gradient at once, if anything does."""
+        """The function that computes value and gradient together, if there is one."""
         first = next(iter(self.rules.values()))
         return first.with_value if isinstance(first, Gradient) else None
 
     def tangent(
         self, front: Front, tangents: Sequence[Array], arguments: Sequence[Any], answer: Array
     ) -> Array:
-        """Give the answer's tangent, or None; an array that is not differentiated has None.
+        """Return the tangent of the answer, or None; constant arrays have the tangent None.
 
-        The answer is only looked at where it is needed.
+        The answer is only read if it is needed.
         """
         total = None
         for place, (rule, tangent) in enumerate(zip(self.rules.values(), tangents, strict=False)):
@@ -264,7 +265,7 @@ class Operation:
         arguments: Sequence[Any],
         answer: Array,
     ) -> list[Array]:
-        """Give the cotangent of each array, or None where it is not wanted."""
+        """Return the cotangent of each array, or None if it is not wanted."""
         cotangent = self._finite(front, cotangent, answer)
         return [
             rule.reverse(front, cotangent, Call(self, place, arguments, answer))
@@ -281,12 +282,12 @@ class Operation:
         return front.checked(numbers, answer == math.inf, self.infinite)
 
 
-# ---- derivatives that are more than another operation
+# ---- derivatives that need more than one operation
 
 
 def _divergence_in_first(front: Front, call: Call) -> Array:
     log_weights, other, lengths, _, kind, _, workers = call.arguments
-    # No tree of finite divergence has an arc that only one of the two allows.
+    # If the divergence is finite, no tree has an arc that only one of the two allows.
     is_arc = (log_weights > -math.inf) & (other > -math.inf)
     gap = front.where(is_arc, log_weights, 0.0) - front.where(is_arc, other, 0.0)
     return front.arc_covariances(log_weights, gap, lengths, kind, workers)
@@ -300,7 +301,8 @@ def _divergence_in_second(front: Front, call: Call) -> Array:
 
 def _evidence_gradient(front: Front, call: Call) -> Array:
     log_weights, allowed, *rest = call.arguments
-    # What no tree meets has the constant -inf: nothing is forbidden, and nothing is left below.
+    # A condition that no tree meets has the constant answer -inf: forbid nothing instead, so that
+    # the difference below is 0.
     allowed = allowed | (call.answer == -math.inf)[..., None, None]
     left = front.where(allowed, log_weights, -math.inf)
     return front.arc_marginals(left, *rest) - front.arc_marginals(log_weights, *rest)
@@ -432,8 +434,8 @@ OPERATIONS = {
             infinite="kl_divergence{} is infinite, and has no derivative: the first distribution "
             "has trees that the second does not allow",
         ),
-        # Numbers as they are, unless something is wrong: that is seen when the operation runs, or a
-        # derivative of it alone.
+        # The identity, with an error if something is wrong: raised when the operation runs, or when
+        # only a derivative of it does.
         Operation(
             "checked",
             Answer.ENTRY,

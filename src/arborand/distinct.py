@@ -1,7 +1,7 @@
 """Sequences of distinct trees: what draws without replacement and best trees have in common.
 
-A graph may have fewer trees than were asked for.  Then all of them are given; in a batch, rows
-beyond a graph's own number hold heads of -1 and numbers of -inf.
+A graph may have fewer trees than were requested. Then all of them are returned; in a batch, the
+graph's remaining rows hold heads of -1 and numbers of -inf.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ LARGEST_ANSWER_BYTES = 2**31
 
 
 class InterruptibleIterator(Generic[Item]):
-    """An iterator that raises its failure again at every later call.
+    """An iterator that raises its error again at every later call.
 
-    A generator that was interrupted would end instead, as if there were no more trees.
+    An interrupted generator would end instead, as if there were no more trees.
     """
 
     def __init__(self, items: Iterator[Item]) -> None:
@@ -42,7 +42,7 @@ class InterruptibleIterator(Generic[Item]):
     def __next__(self) -> Item:
         if self._failure is not None:
             raise type(self._failure)(
-                "this iterator was interrupted and cannot continue; make another"
+                "this iterator was interrupted and cannot continue; make a new one"
             ) from self._failure
         try:
             return next(self._items)
@@ -54,22 +54,23 @@ class InterruptibleIterator(Generic[Item]):
 
 
 def room_for(k: int, graphs: Graphs, num_numbers: int, iterator: str) -> int:
-    """Lower a large k to about the number of trees there are, so that no memory is wasted on it.
+    """Reduce a large k to about the number of trees that exist, so that no memory is wasted.
 
-    An answer that is too large all the same, with its numbers per tree, is refused; an iterator is
-    the way out.
+    An answer that would still be too large is refused, with a message that names the iterator to
+    use instead.
     """
     room = k
     num_bytes = len(graphs) * (4 * graphs.size + 8 * num_numbers)  # of one tree of each graph
     if num_bytes and (k > 1000 or k * num_bytes > LARGEST_ANSWER_BYTES):
-        # Beyond e^100 trees it does not matter how many.  The count is right to 1e-13 or so.
+        # Beyond e^100 trees, the exact number does not matter. The count is accurate to about
+        # 1e-13.
         log_count = min(100.0, float(inference.log_num_trees(graphs).max()))
         room = min(k, math.ceil(math.exp(log_count + 1e-6)) + 1)
     if room * num_bytes > LARGEST_ANSWER_BYTES:
         raise ValueError(
-            f"k is {k}: the answer would take {room * num_bytes / 2**30:.3g} GiB, and the limit is "
-            f"{LARGEST_ANSWER_BYTES / 2**30:.0f} GiB; ask for fewer trees, or take them one after "
-            f"the other from {iterator}()"
+            f"k is {k}: the answer would take {room * num_bytes / 2**30:.3g} GiB, but the limit is "
+            f"{LARGEST_ANSWER_BYTES / 2**30:.0f} GiB; ask for fewer trees, or iterate over them "
+            f"with {iterator}()"
         )
     return room
 
@@ -86,7 +87,7 @@ def find_exhausted(
         count = int(num_found[graph])
         raise SupportExhaustedError(
             f"k is {k}, but the graph{where} has only {count} tree{'s' if count > 1 else ''}; ask "
-            "for fewer, or for on_exhausted='return'",
+            "for fewer, or pass on_exhausted='return'",
             count,
         )
     return exhausted
@@ -118,7 +119,8 @@ def in_portions(
     """Yield one graph's trees and their numbers, fetched in growing portions.
 
     `fetch` fills heads (portion, size) and numbers (portion, num_numbers), and returns how many
-    trees there were.  The first tree does not wait for others; later ones come by the hundred.
+    trees it found. The first tree is fetched alone, to be available at once; later ones come in
+    portions of up to 128.
     """
     portion = 1
     while True:

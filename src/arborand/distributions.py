@@ -1,6 +1,6 @@
-"""The facade: distributions over the trees of weighted graphs, and what can be asked of them.
+"""The facade: distributions over the trees of weighted graphs.
 
-Arguments of users enter here.  Each passes its gate here, once; what lies behind takes it as it is.
+Users' arguments enter here.  Each is checked here, once; the code behind the facade trusts them.
 """
 
 from __future__ import annotations
@@ -47,7 +47,8 @@ if TYPE_CHECKING:
     from arborand.randomness import Seed
     from arborand.without_replacement import Draw, Draws
 
-# Whom a warning is for, counted from a public method as 1: its caller, behind explain_arguments.
+# The stack level of warnings, counted from a public method as 1: its caller, past the wrapper that
+# explain_arguments adds.
 _CALLER = 3
 
 
@@ -106,7 +107,7 @@ class TreeDistribution:
         self._graphs = graphs
         return self
 
-    # ---- what it is made of
+    # ---- data
 
     @property
     def log_weights(self) -> NDArray[np.float64]:
@@ -158,7 +159,7 @@ class TreeDistribution:
     def __reduce__(self) -> tuple[Any, ...]:
         return _restore, (type(self), np.array(self.log_weights), np.array(self.lengths))
 
-    # ---- what it knows
+    # ---- probabilities and expectations
 
     def log_partition(self, *, workers: int = 1) -> NDArray[np.float64]:
         r"""Compute log Z, the logarithm of the total weight of all trees.
@@ -235,7 +236,7 @@ class TreeDistribution:
         -----
         The exponential of the entropy is the effective number of trees: the distribution is as
         uncertain as a choice among that many equally likely trees.  Takes :math:`O(n^3)` time.  The
-        result keeps its relative accuracy if one tree has nearly all the probability.
+        result keeps its relative accuracy even if one tree has nearly all the probability.
 
         Examples
         --------
@@ -260,8 +261,9 @@ class TreeDistribution:
 
         Notes
         -----
-        Takes :math:`O(n^3)` time, for most orders about twenty times that of `log_partition`.  The
-        error is at most 1e-12, relative to the larger of 1 and the result, even for orders near 1.
+        Takes :math:`O(n^3)` time, for most orders about twenty times as long as `log_partition`.
+        The error is at most 1e-12, relative to the larger of 1 and the result, even for orders near
+        1.
 
         Examples
         --------
@@ -288,8 +290,8 @@ class TreeDistribution:
         Notes
         -----
         Takes :math:`O(n^3)` time.  The error is at most :math:`10^{-12} P(e) \, n \log(n + 1)`,
-        whatever the scores.  It equals minus `arc_covariances` of the scores, but masks do not
-        cost it any digits, only time.
+        whatever the scores.  It equals minus `arc_covariances` of the scores, but masked arcs cost
+        it no digits, only time.
 
         Examples
         --------
@@ -319,11 +321,11 @@ class TreeDistribution:
 
         Notes
         -----
-        :math:`O(n^3)` time, some forty times that of `log_partition`, and up to three times as much
-        for small results.  Never negative; exactly 0 for equal log-weights.  Where one tree has
-        nearly all the probability under both, 12 digits are right, however small the result is.
-        Elsewhere the error is at most 1e-13 times the larger of 1 and the result.  Arguments whose
-        log-weights differ by a small d lose digits, since the result is of the order d^2:
+        Takes :math:`O(n^3)` time: about forty times as long as `log_partition`, and up to three
+        times that for small results.  Never negative; exactly 0 for equal log-weights.  If one tree
+        has nearly all the probability under both, 12 digits are correct, however small the result.
+        Otherwise the error is at most 1e-13 times the larger of 1 and the result.  If the
+        log-weights differ by a small d, digits are lost, since the result is of the order d^2:
         `docs/is_it_exact.md` says how many.
 
         Examples
@@ -411,8 +413,8 @@ class TreeDistribution:
 
         Notes
         -----
-        :math:`O(n^3)` time.  Not negative.  The error is at most 1e-12 times n squared, times the
-        largest squared value, times the mass of all trees but the best.
+        Takes :math:`O(n^3)` time. Never negative. The error is at most 1e-12 times n squared, times
+        the largest squared value, times the probability of all trees but the best.
 
         Examples
         --------
@@ -476,9 +478,9 @@ class TreeDistribution:
 
         Notes
         -----
-        :math:`O(n^3)` time, two to three times that of `arc_marginals`.  The error at an arc is at
-        most 1e-12 times its marginal, times the largest absolute value of `direction`, whatever the
-        scores.
+        Takes :math:`O(n^3)` time, two to three times as long as `arc_marginals`.  The error at an
+        arc is at most 1e-12 times its marginal, times the largest absolute value of `direction`,
+        whatever the scores.
 
         Examples
         --------
@@ -539,7 +541,8 @@ class TreeDistribution:
         Parameters
         ----------
         include, exclude : iterable of (head, dependent)
-            Arcs that every tree must contain, and arcs that no tree may contain.  For one graph.
+            Arcs that every tree must contain, and arcs that no tree may contain. For a single graph
+            only.
         heads : array_like of int, shape ``(*batch_shape, m)``, optional
             A partial annotation: the known head of each word; -1 if it is unknown, and for the root
             and padding.
@@ -560,7 +563,7 @@ class TreeDistribution:
 
         Examples
         --------
-        P(2 -> 1 | 0 -> 2), and what is left if the head of word 1 is known to be 2:
+        P(2 -> 1 | 0 -> 2), and the trees that remain if the head of word 1 is known to be 2:
 
         >>> d = SpanningTrees.from_weights([[0, 1, 2], [0, 0, 3], [0, 4, 0]])
         >>> float(d.condition(include=[(0, 2)]).arc_marginals()[2, 1].round(4))
@@ -612,7 +615,7 @@ class TreeDistribution:
     def joint_probability(
         self, arcs: Iterable[tuple[int, int]], *, given: Iterable[tuple[int, int]] = ()
     ) -> float:
-        """Compute the probability that a random tree contains all given arcs.
+        """Compute the probability that a random tree contains all of the arcs.
 
         Parameters
         ----------
@@ -632,7 +635,7 @@ class TreeDistribution:
 
         Notes
         -----
-        The chain rule: one :math:`O(n^3)` computation of marginals for each arc.
+        Uses the chain rule: one :math:`O(n^3)` computation of marginals per arc.
 
         Examples
         --------
@@ -653,7 +656,7 @@ class TreeDistribution:
             distribution = distribution._including([arc])
         return probability
 
-    # ---- what it draws
+    # ---- random trees
 
     def sample(
         self,
@@ -761,7 +764,7 @@ class TreeDistribution:
         """
         return self._iterate_distinct(None, rng, first_graph)
 
-    # ---- what is best
+    # ---- best trees
 
     def best_tree(self, *, workers: int = 1) -> NDArray[np.int32]:
         """Find the best tree: the most probable one.
@@ -908,10 +911,10 @@ class TreeDistribution:
         answer = best.expected_attachment_score(self._graphs, trees, check_workers(workers))
         return answer.reshape((*shape, *self.batch_shape))[()]
 
-    # ---- how it is done
+    # ---- internals
 
     def _comparable(self, other: TreeDistribution, name: str) -> Graphs:
-        """Let another distribution over the same words through."""
+        """Check that another distribution is over the same words, and return its graphs."""
         if not isinstance(other, TreeDistribution):
             raise TypeError(
                 f"{name} takes a SpanningTrees or DependencyTrees, not {type(other).__name__}; "
@@ -919,13 +922,13 @@ class TreeDistribution:
             )
         if other.batch_shape != self.batch_shape:
             raise ValueError(
-                f"other is a batch of shape {other.batch_shape}, and this one of shape "
+                f"other is a batch of shape {other.batch_shape}, but this one has shape "
                 f"{self.batch_shape}: {name} compares graph by graph"
             )
         if not np.array_equal(other.lengths, self.lengths):
             raise ValueError(
                 f"the graphs of other differ in length from those of this distribution: {name} "
-                "compares graphs of the same number of words"
+                "compares graphs with the same number of words"
             )
         return other._graphs
 
@@ -934,7 +937,7 @@ class TreeDistribution:
         return int(self._graphs.lengths[0])
 
     def _check_trees(self, heads: ArrayLike) -> tuple[tuple[int, ...], NDArray[np.int32]]:
-        """Let trees through: the shape of their draws, and (num_trees, *batch_shape, m)."""
+        """Check trees; return the shape of their draws, and trees (num_trees, *batch_shape, m)."""
         size = self._graphs.size
         given = check_tree_heads(heads, (*self.batch_shape, size))
         trees = check_trees(given, self.lengths)
@@ -948,7 +951,7 @@ class TreeDistribution:
         return known
 
     def _including(self, arcs: list[tuple[int, int]]) -> Self:
-        """Condition on arcs that have passed their gate."""
+        """Condition on arcs that were already checked."""
         return self._of(conditioning.condition(self._graphs, Condition(include=arcs)))
 
     def _sample(
@@ -1010,7 +1013,8 @@ class TreeDistribution:
 class NonProjectiveTrees(TreeDistribution):
     """What :class:`SpanningTrees` and :class:`DependencyTrees` have in common.
 
-    Random walks draw their trees, in several ways, and elimination knows the pairs of their arcs.
+    Their trees are drawn by random walks, with a choice of methods, and elimination gives the
+    probabilities of pairs of arcs.
     """
 
     def joint_marginals(self) -> NDArray[np.float64]:
@@ -1244,8 +1248,8 @@ class NonProjectiveTrees(TreeDistribution):
 class SpanningTrees(NonProjectiveTrees):
     r"""The distribution over the spanning trees of a rooted, weighted, directed graph.
 
-    :math:`P(t) = \prod_{i \to j \in t} w_{ij} / Z` over all trees in which every word has one head
-    and leads to the root.
+    :math:`P(t) = \prod_{i \to j \in t} w_{ij} / Z` over all trees: every word has one head, and the
+    heads of every word lead to the root.
 
     Parameters
     ----------
@@ -1255,21 +1259,21 @@ class SpanningTrees(NonProjectiveTrees):
     lengths : array_like of int, optional
         The number of words of each graph of a padded batch (the root is not counted).
     orientation : {"head,dependent", "dependent,head"}
-        What the last two axes stand for.  The second is for parsers that score
-        ``[dependent, head]``; `log_weights` is ``[head, dependent]`` in any case.
+        What the last two axes stand for.  The second is for parsers that score ``[dependent,
+        head]``; the attribute `log_weights` is always ``[head, dependent]``.
 
     Raises
     ------
     InvalidWeightsError
-        If the array is not a graph: wrong shape, NaN, +inf, or lengths that do not fit.
+        If the array does not describe a graph: wrong shape, NaN, +inf, or lengths that do not fit.
     NoTreeError
-        If there is no spanning tree; its `unreachable` lists the nodes out of reach.
+        If there is no spanning tree; its `unreachable` lists the nodes that the root cannot reach.
 
     Warns
     -----
     SuspiciousWeightsWarning
         If the scores are valid, but look like an adjacency matrix, like padding without `lengths`,
-        or like a matrix of the other orientation.
+        or like a transposed matrix.
 
     Notes
     -----
@@ -1317,21 +1321,22 @@ class DependencyTrees(NonProjectiveTrees):
     lengths : array_like of int, optional
         The number of words of each graph of a padded batch (the root is not counted).
     orientation : {"head,dependent", "dependent,head"}
-        What the last two axes stand for.  The second is for parsers that score
-        ``[dependent, head]``; `log_weights` is ``[head, dependent]`` in any case.
+        What the last two axes stand for.  The second is for parsers that score ``[dependent,
+        head]``; the attribute `log_weights` is always ``[head, dependent]``.
 
     Raises
     ------
     InvalidWeightsError
-        If the array is not a graph: wrong shape, NaN, +inf, or lengths that do not fit.
+        If the array does not describe a graph: wrong shape, NaN, +inf, or lengths that do not fit.
     NoTreeError
-        If there is no dependency tree; its `unreachable` lists the nodes out of reach.
+        If there is no dependency tree; its `unreachable` lists the nodes that the root cannot
+        reach.
 
     Warns
     -----
     SuspiciousWeightsWarning
         If the scores are valid, but look like an adjacency matrix, like padding without `lengths`,
-        or like a matrix of the other orientation.
+        or like a transposed matrix.
 
     Notes
     -----
@@ -1350,7 +1355,7 @@ class DependencyTrees(NonProjectiveTrees):
 
 
 def check_single_graph(distribution: object, name: str) -> None:
-    """Let a distribution through that is not a batch; `name` is what takes it."""
+    """Check that a distribution is a single graph; `name` is the function that takes it."""
     if not isinstance(distribution, TreeDistribution):
         raise TypeError(
             f"{name} takes a SpanningTrees or DependencyTrees, not {type(distribution).__name__}; "
@@ -1358,7 +1363,8 @@ def check_single_graph(distribution: object, name: str) -> None:
         )
     if distribution.batch_shape:
         raise TypeError(
-            f"{name} takes one graph, and this is a batch of shape {distribution.batch_shape}; "
+            f"{name} takes a single graph, but this is a batch of shape "
+            f"{distribution.batch_shape}; "
             "index it first"
         )
 
@@ -1366,5 +1372,5 @@ def check_single_graph(distribution: object, name: str) -> None:
 def _restore(
     kind: type[TreeDistribution], log_weights: NDArray[np.float64], lengths: NDArray[np.int32]
 ) -> TreeDistribution:
-    # Without the warnings of the constructor, which were given once.
+    # Skip the constructor's warnings, which were given when the original was made.
     return kind._of(check_log_weights(log_weights, lengths, kind=kind._kind))

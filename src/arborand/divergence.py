@@ -1,8 +1,8 @@
 """The Kullback-Leibler divergence of two distributions over the trees of the same words.
 
-Three formulas, each without digits lost where it is used.  Most pairs are far enough apart for a
-formula with the scores.  Two close distributions are joined by a path, and the variance along it is
-integrated.  Where masks are in the way of both, a formula with the entropy may have smaller terms.
+There are three formulas, each used where it loses no digits. Most pairs are far enough apart for a
+formula with the scores. Two close distributions are joined by a path, along which the variance is
+integrated. If masked arcs make both inaccurate, a formula with the entropy may have smaller terms.
 ``docs/mathematics.md`` has the proofs.
 """
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     Arc = tuple[int, int]
 
 # A formula is trusted if its terms add up to at most this many times the divergence: their errors
-# are a few 2^-53, so 14 digits are right.
+# are a few 2^-53, so 14 digits are correct.
 LARGEST_CANCELLATION = 16.0
 # How far the log-ratio of the two probabilities may range over the trees of close distributions:
 # beyond it, the integral would need too many points.
@@ -45,7 +45,8 @@ def kl_divergence(graphs: Graphs, other: Graphs, workers: int = 1) -> NDArray[np
     other_weights = other.log_weights[:, :size, :size]
     kind = graphs.kind
     is_infinite = np.zeros(len(log_weights), dtype=bool)
-    # Narrow the kind to what both have in common: a tree of ours that is lost has no other.
+    # Narrow the kind to what both have in common: if this loses a tree of ours, the divergence is
+    # infinite.
     if other.kind.has_single_root and not kind.has_single_root:
         is_infinite |= _any_tree_has_two(log_weights, graphs, _root_arcs)
         kind = TreeKind.PROJECTIVE_DEPENDENCY if kind.is_projective else TreeKind.DEPENDENCY
@@ -76,7 +77,7 @@ def _any_tree_has_two(
     graphs: Graphs,
     pairs: Callable[[list[Arc]], Iterable[tuple[Arc, Arc]]],
 ) -> NDArray[np.bool_]:
-    """Tell of which graphs some tree has both arcs of one of the pairs of their arcs."""
+    """Mark the graphs in which some tree contains both arcs of one of the pairs."""
     answer = np.zeros(len(log_weights), dtype=bool)
     for graph, (weights, length) in enumerate(zip(log_weights, graphs.lengths, strict=True)):
         arcs = [(int(head), int(word)) for head, word in np.argwhere(weights > -np.inf)]
@@ -96,7 +97,7 @@ def _crossing_arcs(arcs: list[Arc]) -> Iterable[tuple[Arc, Arc]]:
 
 
 def _finite(graphs: Graphs, other: Graphs, workers: int) -> NDArray[np.float64]:
-    """Compute the divergence where the other graphs allow every arc."""
+    """Compute the divergence if the other graphs allow every arc of ours."""
     pairs = _Pairs.of(graphs, other, workers)
     answer, magnitude = pairs.from_scores([-pairs.own, pairs.others], pairs.surprisal)
     for graph in np.flatnonzero(~(magnitude <= LARGEST_CANCELLATION * answer)):
@@ -166,9 +167,9 @@ class _Pairs:
     def with_smallest_terms(self) -> float:
         r"""Compute the divergence of one pair, by the formula that has the smallest terms.
 
-        Every dependency tree has one root arc, so a constant may be added to all of them.  And with
-        :math:`-H(p)` in place of :math:`\log p(t)` no scores of p are needed: that is accurate
-        where every tree of p needs masked arcs that q has not masked.
+        Every dependency tree has one root arc, so a constant may be added to the values of all root
+        arcs. And with :math:`-H(p)` in place of :math:`\log p(t)` no scores of p are needed: this
+        is accurate if every tree of p needs masked arcs that q has not masked.
         """
         candidates = []
         entropy = inference.entropy(self.graphs)
@@ -183,18 +184,20 @@ class _Pairs:
     def along_path(self, workers: int) -> float | None:
         r"""Integrate the variance along the path from p to q, if they are close enough.
 
-        Let f(e) be the score of e under q less that under p, relative to the tree's arc into the
+        Let f(e) be the score of e under q minus that under p, relative to the tree's arc into the
         same word, and :math:`p_u` the distribution with the scores :math:`s_p + u f`.  Then
 
         .. math:: KL = \int_0^1 (1 - u) \, Var_{p_u}(f) \, du.
 
-        If q allows more trees than p, these are left out, and their share under q is added.
+        If q allows more trees than p, the additional ones are left out, and their share under q is
+        added.
         """
         is_arc = self.graphs.has_arc
         scores = np.where(is_arc, self.graphs.log_weights, 0.0)
-        with np.errstate(over="ignore", invalid="ignore"):  # far beyond the range that is accepted
-            # What is added to all scores of a word changes nothing: make them smaller, if that is
-            # exact, and the log-ratio relative to the largest of them, which then stays as it is.
+        with np.errstate(over="ignore", invalid="ignore"):  # far beyond the accepted range
+            # Adding a constant to all scores of a word changes nothing: make the scores smaller, if
+            # that is exact, and take the log-ratio relative to the largest of them, which then
+            # stays unchanged.
             of_tree = self._of_tree(scores)
             smaller = scores - of_tree
             is_exact = (smaller + of_tree == scores) & (scores - smaller == of_tree) | ~is_arc
@@ -233,7 +236,7 @@ class _Pairs:
 
 
 def _rounded_once(numbers: list[NDArray[np.float64]]) -> NDArray[np.float64]:
-    """Add up arrays; each sum is rounded once, or what is small beside its terms would be lost."""
+    """Add up arrays, rounding each sum only once, to keep small differences of large terms."""
     total, errors, magnitude = np.zeros((3, *numbers[0].shape))
     for one in numbers:  # Knuth's TwoSum
         following = total + one
@@ -241,7 +244,8 @@ def _rounded_once(numbers: list[NDArray[np.float64]]) -> NDArray[np.float64]:
         errors = errors + ((total - (following - back)) + (one - back))
         total, magnitude = following, magnitude + np.abs(one)
     answer: NDArray[np.float64] = total + errors
-    # The errors' own are below 2^-106 of the magnitude, for each of the few numbers and their sum.
+    # The errors of `errors` are below 2^-106 of the magnitude, for each of the few numbers and
+    # their sum.
     in_doubt = (errors != 0) & (2.0**-100 * magnitude > 2.0**-53 * np.abs(answer))
     for place in zip(*np.nonzero(in_doubt), strict=True):
         answer[place] = math.fsum(one[place] for one in numbers)
@@ -251,10 +255,11 @@ def _rounded_once(numbers: list[NDArray[np.float64]]) -> NDArray[np.float64]:
 def _root_shift(
     chances: NDArray[np.float64], values: NDArray[np.float64], heads: NDArray[np.int32]
 ) -> float:
-    """Find what to add to all root arcs, of which every dependency tree has one: small terms.
+    """Find the constant to add to the values of all root arcs that makes the terms smallest.
 
-    The terms of arcs that compete with a root arc are their chances times how far the shift is from
-    where the two would be level.  The sum is smallest at the median of these levels.
+    The term of an arc that competes with a root arc is its probability times the distance of the
+    shift from the level at which the two are equal. The sum is smallest at the weighted median of
+    these levels.
     """
     head, dependent = np.nonzero(chances)
     of_tree = heads[dependent]

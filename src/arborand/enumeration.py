@@ -8,7 +8,7 @@ Listing costs at least one step per tree, and a complete graph on n words has (n
 this is for graphs of up to seven words or so, or for the first few trees of larger ones. The
 generators have no dead ends: a choice of head is followed only if some tree completes it, so the
 next tree is never more than O(n^4) steps away, however sparse the graph. Projective trees are
-picked from the others, as the definition has it.
+selected from all trees, by their definition.
 
 Node 0 is the root. ``log_weights[head, dependent]`` is the weight of an arc, ``-inf`` where there
 is none; column 0 and the diagonal are never read.
@@ -302,7 +302,7 @@ def _completions(
 
 
 def _has_tree(dependents: list[int], *, single_root: bool) -> bool:
-    """Tell whether some tree uses only the given arcs."""
+    """Return whether some tree uses only the given arcs."""
     words = (1 << len(dependents)) - 2
     # The root's child must reach every word without the root. A second word that may hang under
     # the root only is out of its reach, so there is no need to take the root's other arcs away.
@@ -326,7 +326,7 @@ def _reachable(dependents: list[int], start: int) -> int:
 
 
 def _is_projective(heads: list[int]) -> bool:
-    """Tell whether every word between the ends of an arc descends from its head."""
+    """Return whether every word between the ends of an arc descends from its head."""
 
     def ancestors(node: int) -> Iterator[int]:
         while node >= 0:

@@ -91,11 +91,11 @@ class SuspiciousWeightsWarning(UserWarning):
 
 
 class IgnoredDecisionsWarning(UserWarning):
-    """Decisions of a file are ignored: no tree has them, or they are about something else."""
+    """Decisions in a file are ignored: no tree agrees with them, or they concern something else."""
 
 
 class UntestedVersionWarning(UserWarning):
-    """A parser's version with which its adapter was not tested."""
+    """The adapter of a parser was not tested with the installed version."""
 
 
 class WalkTooLongError(ArborandError, RuntimeError):

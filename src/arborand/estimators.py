@@ -13,9 +13,9 @@ one that makes the most of a few evaluations:
   McAuliffe 2019; Kool, van Hoof and Welling 2020).
 
 If there are few enough trees to draw them all, the last two give the exact value.  No probability
-is computed as 1 - p, and ratios of small probabilities are differences of logarithms.  So trees
-count with their right weight even beside a tree of probability 1 - 1e-19, or if there are so many
-that the probability of each is too small for float64.
+is computed as 1 - p, and ratios of small probabilities are differences of logarithms.  So trees get
+their correct weight even beside a tree of probability 1 - 1e-19, or if there are so many that the
+probability of each is too small for float64.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def expectation(
     rng : int, numpy.random.Generator, numpy.random.SeedSequence or None
         The source of randomness, as for `sample`.
     method : str, optional
-        The sampler, as for `sample`; projective trees have no choice.
+        The sampler, as for `sample`; projective trees have only one.
 
     Returns
     -------
@@ -255,7 +255,7 @@ def sum_and_sample(
     num_distinct = check_count(num_distinct, "num_distinct", 0)
     num_rest = check_count(num_rest, "num_rest", 1)
     num_draws = num_distinct + num_rest
-    # The one more that is asked for is never evaluated: it tells whether there are any.
+    # One more tree is requested, but never evaluated: it tells whether there are more.
     draws = distribution.sample_without_replacement(num_draws + 1, rng=rng)
     if draws.num_drawn <= num_draws:
         return _exact(function, draws)
@@ -270,7 +270,7 @@ def sum_and_sample(
 
 
 def _exact(function: Function, draws: Draws) -> Estimate:
-    """Sum over all the trees there are."""
+    """Sum over all trees."""
     value = _weighted_sum(np.exp(draws.log_prob), _evaluate(function, draws.heads))
     return Estimate(value[()], np.zeros(value.shape)[()], len(draws))
 
@@ -323,14 +323,13 @@ def _evaluate(function: Function, heads: NDArray[np.int32]) -> NDArray[np.float6
     values: NDArray[Any] = np.asarray(function(heads))
     if values.dtype.kind not in "biuf":
         raise TypeError(
-            f"function must return real numbers, but the dtype of what it returned is "
-            f"{values.dtype}"
+            f"function must return real numbers, but returned an array of dtype {values.dtype}"
         )
     if values.shape[:1] != heads.shape[:1]:
         raise ValueError(
             f"function returned an array of shape {values.shape} for heads of shape {heads.shape}: "
-            f"expected one value for each of the {len(heads)} trees, along the first axis; make a "
-            "function of one tree into one of many by lambda heads: [function(h) for h in heads]"
+            f"expected one value for each of the {len(heads)} trees, along the first axis; if it "
+            "takes one tree at a time, pass lambda heads: [function(h) for h in heads]"
         )
     values = values.astype(np.float64)
     if not np.isfinite(values).all():

@@ -82,10 +82,10 @@ class Calibration:
 
     @property
     def error(self) -> NDArray[np.float64]:
-        """The expected calibration error, per word; NaN where no arc is right.
+        """The expected calibration error, per word; NaN if no arc is correct.
 
-        How many right arcs there are of each bin, against how many there should be: the absolute
-        differences, summed over the bins, and divided by the number of words.
+        The absolute difference between how many arcs of each bin are correct and how many should
+        be, summed over the bins and divided by the number of words.
         """
         difference = np.abs(self.num_right - self.probability_sums).sum(axis=-1)
         return _ratio(difference, np.asarray(self.num_right.sum(axis=-1)))
@@ -280,7 +280,7 @@ class Summary:
         return {**scores, **counts, "calibration": bins}
 
 
-# What is added up as it is.
+# Fields that are simply summed.
 _SUMS: dict[str, Any] = {
     "num_words": int,
     "num_open": int,
@@ -325,7 +325,7 @@ def evaluate(
 
     Notes
     -----
-    Takes :math:`O(n^3)` time: twice the marginals, and log Z.  The result for a graph does not
+    Takes :math:`O(n^3)` time: the marginals twice, and log Z once.  The result for a graph does not
     depend on the other graphs of the batch, to the last bit.
 
     Examples
@@ -354,7 +354,7 @@ def evaluate(
     least_risk = distribution.minimum_risk_tree(workers=workers).reshape(heads.shape)
 
     def per_graph(weights: NDArray[Any] | None = None) -> NDArray[Any]:
-        """Add up numbers of words with a gold head, from left to right."""
+        """Sum over each graph's words with a gold head, from left to right."""
         return np.bincount(graph, weights, minlength=len(heads)).reshape(shape)
 
     def num_right(trees: NDArray[np.int32]) -> NDArray[np.int64]:
@@ -406,7 +406,7 @@ def _log_prob(
 
 
 def _have_crossing_arcs(heads: NDArray[np.intp]) -> NDArray[np.bool_]:
-    """Tell of which rows, complete or not, two arcs cross."""
+    """Mark the rows, complete or not, in which two arcs cross."""
     node = np.arange(heads.shape[1])
     left, right = np.minimum(heads, node), np.maximum(heads, node)
     left[heads < 0] = right[heads < 0] = -1  # no arc: nothing lies strictly inside

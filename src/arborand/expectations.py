@@ -3,7 +3,7 @@
 Functions here are sums over the arcs of a tree, given as an array ``[head, dependent]``.  Every
 tree has one arc into each word, so a constant may be subtracted from a column without changing any
 covariance.  Where a difference would lose digits, the value of the word's most probable head is
-subtracted: what is left is a sum of small terms where one tree has nearly all the mass.
+subtracted: if one tree has nearly all the probability, a sum of small terms remains.
 """
 
 from __future__ import annotations
@@ -63,9 +63,9 @@ def arc_cumulants(
     other: NDArray[np.float64],
     workers: int = 1,
 ) -> NDArray[np.float64]:
-    """Compute the derivative of `arc_covariances` of one direction in another: the third cumulants.
+    """Compute the derivative of `arc_covariances` of one direction in another: third cumulants.
 
-    Both are checked values, flat over the batch, and may be exchanged.
+    Both are checked values, flat over the batch; the result is symmetric in them.
     """
     answer = graphs.arcs(np.zeros)
     _core.arc_cumulants(graphs.batch, workers, direction, other, answer)
@@ -82,13 +82,13 @@ def entropy_gradient_tangents(
 
 
 def expectation(graphs: Graphs, arc_values: ArrayLike, workers: int = 1) -> NDArray[np.float64]:
-    """Compute the mean of sums over arcs, with any axes behind those of the arcs."""
+    """Compute the mean of sums over arcs, with any further axes after those of the arcs."""
     array = _real_array(arc_values, "arc_values")
     shape = (*graphs.batch_shape, graphs.size, graphs.size)
     if array.shape[: len(shape)] != shape:
         raise ValueError(
             f"arc_values has shape {array.shape}: expected {shape}, one row and one column for "
-            "each node, root included, with any number of axes behind"
+            "each node, root included, followed by any number of axes"
         )
     trailing = array.shape[len(shape) :]
     marginals = arc_marginals(graphs, workers).reshape(-1, graphs.size, graphs.size)
@@ -102,8 +102,8 @@ def expectation(graphs: Graphs, arc_values: ArrayLike, workers: int = 1) -> NDAr
             index = (*np.unravel_index(graph, graphs.batch_shape), head[worst], dependent[worst])
             raise ValueError(
                 f"arc_values{_brackets(index)} is nan on an arc of "
-                f"probability {chances[head[worst], dependent[worst]]:.3g}; give every arc that a "
-                "tree can have a number"
+                f"probability {chances[head[worst], dependent[worst]]:.3g}; every possible arc "
+                "needs a number"
             )
         with np.errstate(invalid="ignore"):  # inf - inf
             answer[graph] = (chances[head, dependent, None] * chosen).sum(axis=0)
@@ -117,8 +117,8 @@ def covariance(
     workers: int = 1,
 ) -> NDArray[np.float64]:
     """Compute the covariance of two sums of checked values."""
-    # Relative to each word's most probable head, arcs of a nearly certain tree count 0: what is
-    # left of the sum below is in proportion to the mass of the other trees.
+    # Relative to each word's most probable head, arcs of a nearly certain tree have the value 0:
+    # the sum below is then proportional to the probability of the other trees.
     reference = arc_marginals(graphs, workers).reshape(-1, graphs.size, graphs.size).argmax(axis=1)
     first, second = (
         np.where(
@@ -138,7 +138,7 @@ def joint_marginals(graphs: Graphs) -> NDArray[np.float64]:
     if num_bytes > LARGEST_JOINT_BYTES:
         raise ValueError(
             f"joint_marginals of {graphs.size - 1} words would have {graphs.size}**4 entries, "
-            f"{num_bytes / 2**30:.1f} GiB; the limit is {LARGEST_JOINT_BYTES / 2**30:.0f} GiB: ask "
+            f"{num_bytes / 2**30:.1f} GiB; the limit is {LARGEST_JOINT_BYTES / 2**30:.0f} GiB: use "
             "joint_probability for the arcs you need, or condition() on one and take arc_marginals"
         )
     answer = np.zeros((graphs.size,) * 4)

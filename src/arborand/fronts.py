@@ -1,7 +1,7 @@
-"""What the distributions of all fronts (torch, JAX) have in common: methods with derivatives.
+"""What the distributions of all front ends (torch, JAX) share: methods with derivatives.
 
-They are those of the classes in ``arborand``, for arrays of a framework.  What a front adds is how
-its arrays are checked, drawn and indexed.
+The methods are those of the classes in ``arborand``, for arrays of a framework. A front end adds
+how its arrays are checked, drawn and indexed.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class FrontDistribution(Generic[Array]):
     _lengths: Array | None
 
     if TYPE_CHECKING:
-        # What a front adds.
+        # What a front end adds.
 
         @property
         def batch_shape(self) -> tuple[int, ...]:
@@ -64,7 +64,7 @@ class FrontDistribution(Generic[Array]):
         return self.batch_shape[0]
 
     def log_partition(self) -> Array:
-        """Compute log Z, the logarithm of the summed weights of all trees.
+        """Compute log Z, the logarithm of the total weight of all trees.
 
         Returns
         -------
@@ -99,8 +99,8 @@ class FrontDistribution(Generic[Array]):
         Parameters
         ----------
         order : float
-            From 0 to infinity, and no array.  0 gives the logarithm of the number of trees, 1 the
-            entropy, infinity minus the log-probability of the best tree.
+            A number from 0 to infinity, not an array.  0 gives the logarithm of the number of
+            trees, 1 the entropy, infinity minus the log-probability of the best tree.
         """
         order = check_order(order)
         if order == 1.0:
@@ -112,12 +112,12 @@ class FrontDistribution(Generic[Array]):
         return self._ask("renyi_entropy", last=(order,))
 
     def expectation(self, arc_values: Any) -> Array:
-        """Compute the mean of a sum over the tree's arcs, exactly.
+        """Compute the expectation of a sum over the arcs of a tree, exactly.
 
         Parameters
         ----------
         arc_values : array, shape ``(*batch_shape, m, m)`` or ``(*batch_shape, m, m, ...)``
-            ``arc_values[head, dependent]``.  Where no tree has the arc, anything goes.
+            ``arc_values[head, dependent]``. Values of arcs that are in no tree are not read.
 
         Returns
         -------
@@ -126,7 +126,7 @@ class FrontDistribution(Generic[Array]):
         Raises
         ------
         ValueError
-            If the value of an arc that trees have is NaN.
+            If the value of a possible arc is NaN.
         """
         marginals: Any = self.arc_marginals()
         # Not read where there is no arc: 0 times anything would spread NaN.
@@ -134,19 +134,19 @@ class FrontDistribution(Generic[Array]):
         return self._trailing_last((marginals * values).sum((-1, -2)))
 
     def variance(self, arc_values: Any) -> Array:
-        """Compute the variance of a sum over the tree's arcs, exactly: see `covariance`."""
+        """Compute the variance of a sum over the arcs of a tree, exactly: see `covariance`."""
         covariance: Any = self.covariance(arc_values, arc_values)
         answer: Array = self._front.where(covariance < 0, 0.0, covariance)
         return answer
 
     def covariance(self, arc_values: Any, other: Any) -> Array:
-        """Compute the covariance of two sums over the tree's arcs, exactly.
+        """Compute the covariance of two sums over the arcs of a tree, exactly.
 
         Parameters
         ----------
         arc_values, other : array, shape ``(*batch_shape, m, m)`` or ``(*batch_shape, m, m, ...)``
-            ``[head, dependent]``, finite on every arc that trees have; other entries are not read.
-            Axes behind those of the arcs are broadcast.
+            ``[head, dependent]``, finite on every possible arc; other entries are not read. Axes
+            after those of the arcs are broadcast.
 
         Returns
         -------
@@ -155,14 +155,14 @@ class FrontDistribution(Generic[Array]):
         Raises
         ------
         ValueError
-            If the value of an arc that trees have is not finite.
+            If the value of a possible arc is not finite.
 
         Notes
         -----
-        Costs one `arc_covariances` for each index of the axes behind.
+        Costs one `arc_covariances` for each index of the axes after those of the arcs.
         """
-        # Relative to each word's most probable head, arcs of a nearly certain tree count 0: what is
-        # left of the sum is in proportion to the mass of the other trees.
+        # Relative to each word's most probable head, arcs of a nearly certain tree have the value
+        # 0: the sum is then proportional to the probability of the other trees.
         fixed = self._like(self._front.stop_gradient(self.log_weights), self._lengths)
         marginals: Any = fixed.arc_marginals()
         is_read = marginals > 0
@@ -179,16 +179,16 @@ class FrontDistribution(Generic[Array]):
         except (RuntimeError, ValueError):
             given, own = (tuple(np.shape(values)) for values in (other, arc_values))
             raise ValueError(
-                f"other has shape {given}, whose axes behind those of the arcs do not fit "
+                f"other has shape {given}, whose axes after those of the arcs do not fit "
                 f"arc_values of shape {own}"
             ) from None
         second = self._front.broadcast_to(second, shape)
         return self._trailing_last((first * self._covariances(second)).sum((-1, -2)))
 
     def arc_covariances(self, direction: Any) -> Array:
-        """Compute the covariance of every arc's indicator with a sum over the tree's arcs.
+        """Compute the covariance of every arc with a sum over the arcs of a tree.
 
-        That is the derivative of all `arc_marginals` in a direction of the scores: the Hessian of
+        This is the derivative of all `arc_marginals` in a direction of the scores: the Hessian of
         log Z times the direction.
         """
         return self._ask("arc_covariances", self._check_values(direction, "direction"))
@@ -201,10 +201,10 @@ class FrontDistribution(Generic[Array]):
         heads: Any = None,
         allowed: Any = None,
     ) -> Self:
-        """Make the distribution of the trees that contain some arcs and avoid others.
+        """Condition on arcs: keep only the trees that contain some arcs and avoid others.
 
         The arguments are those of ``arborand``'s `condition`; `heads` and `allowed` are arrays of
-        the framework.  Gradients flow to the scores that are left.
+        the framework.  Gradients flow to the remaining scores.
 
         Raises
         ------
@@ -222,20 +222,20 @@ class FrontDistribution(Generic[Array]):
         heads: Any = None,
         allowed: Any = None,
     ) -> Array:
-        """Compute the log-probability of a condition: that a random tree meets it.
+        """Compute the log-probability that a random tree meets a condition.
 
         The arguments are those of `condition`.
 
         Returns
         -------
         array, in the shape of the batch
-            -inf where no tree meets the condition, which then adds nothing to any gradient.
+            -inf if no tree meets the condition; it then contributes nothing to any gradient.
         """
         left = self._allowed(include, exclude, heads, allowed, needs_tree=False)
         return self._ask("log_evidence", left)
 
     def _read_values(self, given: Any, name: str, is_read: Any, found: str) -> Any:
-        """Let values of arcs through, with 0 where they are not read, and axes behind in front."""
+        """Check values of arcs: 0 where they are not read, and with trailing axes in front."""
         values = self._check_values(given, name, trailing=True)
         num_axes = values.ndim - is_read.ndim
         behind, in_front = tuple(range(-num_axes, 0)), tuple(range(num_axes))
@@ -245,11 +245,11 @@ class FrontDistribution(Generic[Array]):
         return self._front.checked(
             values,
             self._front.moveaxis(is_wrong, in_front, behind),  # for the index in what was given
-            f"{name}{{}} is {found}, on an arc that trees have: give every such arc a number",
+            f"{name}{{}} is {found}, on an arc of some tree: give every such arc a number",
         )
 
     def _trailing_last(self, answer: Any) -> Array:
-        """Put the axes in front of those of the batch behind them."""
+        """Move the axes in front of those of the batch to the end."""
         num_axes = answer.ndim - len(self.batch_shape)
         places = tuple(range(num_axes)), tuple(range(-num_axes, 0))
         moved: Array = self._front.moveaxis(answer, *places)

@@ -4,7 +4,7 @@ Thin: allocates the answers and lets the core fill them.  Every function takes
 :class:`~arborand.validation.Graphs` and a number of threads, and returns arrays in the shape of the
 batch (a NumPy scalar for a single graph where the answer is one number).
 
-Here the *partition function* is Z, the summed weights of all trees.
+Here the *partition function* is Z, the total weight of all trees.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ if TYPE_CHECKING:
 
 
 class Normaliser(NamedTuple):
-    """log Z of every graph, and what the core needs to tell the log-probability of trees.
+    """log Z of every graph, and what the core needs for the log-probabilities of trees.
 
     Scores are shifted before they are exponentiated, by ``column_shift[dependent]`` and, for root
     arcs of dependency trees, by a root shift as well.  The parts of a graph are log Z; log Z of the
-    shifted scores, and what rounding took from it; and the root shift.  A tree's log-probability is
-    made from these and not from log Z, which may be large and would round digits away.
+    shifted scores, and its rounding error; and the root shift. A tree's log-probability is computed
+    from the last three and not from log Z, which may be large and would round digits away.
     """
 
     parts: NDArray[np.float64]
@@ -46,7 +46,7 @@ def normalise(graphs: Graphs, workers: int = 1) -> Normaliser:
 
 
 def log_partition(graphs: Graphs, normaliser: Normaliser) -> NDArray[np.float64]:
-    """Take log Z out of it, in the shape of the batch."""
+    """Return log Z, in the shape of the batch."""
     return normaliser.parts[:, 0].copy().reshape(graphs.batch_shape)[()]
 
 
@@ -57,20 +57,20 @@ def log_prob(
     return log_prob_if_trees(graphs, normaliser, heads)[0]
 
 
-# From this order on, a Renyi entropy is that of order infinity to the last digit.
+# From this order on, a Renyi entropy equals that of order infinity to the last digit.
 AS_GOOD_AS_INFINITE = 2.0**53
 
-# Heads of other types than the core's are converted so many at a time.
+# The number of heads that are converted to the core's integer type at a time.
 _HEADS_AT_ONCE = 1 << 16
 
 
 def log_prob_if_trees(
     graphs: Graphs, normaliser: Normaliser, heads: NDArray[np.integer]
 ) -> tuple[NDArray[np.float64], int]:
-    """Compute log P of what may be trees, and find the first that is none.
+    """Compute log P of arrays of heads, and find the first that is not a tree.
 
-    That is its index in the flattened answer, or -1 if all are trees.  The heads are read once, and
-    copied nowhere if they are int32 in C order.
+    The second result is its index in the flattened answer, or -1 if all are trees.  The heads are
+    read once, and are not copied if they are int32 in C order.
     """
     num_graphs, size = len(graphs), graphs.size
     draws = heads.shape[: heads.ndim - 1 - len(graphs.batch_shape)]
@@ -95,8 +95,8 @@ def log_prob_if_trees(
 
 
 def _as_core_integers(heads: NDArray[np.integer]) -> NDArray[np.int32]:
-    """Convert to int32 in C order; what does not fit becomes -2, which is no head either."""
-    wide = heads.astype(np.intp)  # the -1 of the root comes back from unsigned integers
+    """Convert to int32 in C order; entries that do not fit become -2, which is never a head."""
+    wide = heads.astype(np.intp)  # restores the root's -1 from unsigned integers
     narrow = np.ascontiguousarray(wide, dtype=np.int32)
     if wide.size and (narrow != wide).any():
         narrow[narrow != wide] = -2
@@ -121,8 +121,8 @@ def arc_marginals(
 ) -> NDArray[np.float64]:
     """Compute P(head -> dependent) for all arcs: shape (*batch_shape, m, m), 0 in the padding.
 
-    Graphs of one length share the work, unless each is to be solved by itself: the numbers are the
-    same, but the time that one graph takes is not.
+    Graphs of the same length share the work, unless `one_by_one` is set: this changes the time that
+    a graph takes, but not the numbers.
     """
     answer = graphs.arcs()
     _core.log_partition(graphs.batch, workers, None, answer, one_by_one)
@@ -134,7 +134,7 @@ def root_marginals(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Compute P(root -> dependent), and the expected steps of Wilson's walk.
 
-    The second is the exact expectation for spanning trees, and has no meaning for dependency trees.
+    The second is the exact expectation for spanning trees, and meaningless for dependency trees.
     """
     answer = np.zeros((len(graphs), graphs.size))
     steps = np.empty(len(graphs))
@@ -164,14 +164,14 @@ def renyi_entropy(graphs: Graphs, order: float, workers: int = 1) -> NDArray[np.
 
 
 def entropy_gradient(graphs: Graphs, workers: int = 1) -> NDArray[np.float64]:
-    """Compute the derivative of the entropy in every score."""
+    """Compute the derivative of the entropy with respect to every score."""
     answer = graphs.arcs()
     _core.entropy(graphs.batch, workers, None, answer)
     return answer.reshape(*graphs.batch_shape, graphs.size, graphs.size)
 
 
 def log_num_trees(graphs: Graphs, workers: int = 1) -> NDArray[np.float64]:
-    """Compute the logarithm of the number of trees of every graph: log Z where all weights are 1.
+    """Compute the logarithm of the number of trees of every graph: log Z with all weights 1.
 
     To about 1e-13, relative to the larger of 1 and the result.
     """
@@ -183,8 +183,8 @@ def mean_hitting_time(graphs: Graphs, workers: int = 1) -> NDArray[np.float64]:
     """Compute the mean hitting time of every graph's walk (see ``TreeDistribution``)."""
     batch = graphs.batch
     if not graphs.kind.has_single_root:
-        # The root becomes a word that goes on to any other word with the same chance; a new node 0
-        # takes its place, because the core leaves out node 0.
+        # The root becomes a word that continues to any other word with equal probability; a new
+        # node 0 takes its place, because the core leaves out node 0.
         size, lengths = graphs.size + 1, graphs.lengths + np.int32(1)
         padded = np.full((len(graphs), size, size), -np.inf)
         padded[:, 1:, 1:] = graphs.log_weights

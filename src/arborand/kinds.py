@@ -25,17 +25,17 @@ class TreeKind(IntEnum):
 
     @property
     def is_projective(self) -> bool:
-        """Whether no two arcs cross, the nodes in a line, the root first."""
+        """Whether no two arcs cross when the nodes stand in a line, the root first."""
         return self in (TreeKind.PROJECTIVE_SPANNING, TreeKind.PROJECTIVE_DEPENDENCY)
 
     @property
     def projective(self) -> TreeKind:
-        """Those of its trees that are projective."""
+        """The kind of its projective trees."""
         single = self.has_single_root
         return TreeKind.PROJECTIVE_DEPENDENCY if single else TreeKind.PROJECTIVE_SPANNING
 
 
 def do_cross(arc: tuple[int, int], other: tuple[int, int]) -> bool:
-    """Tell whether two arcs cross: one end of each lies strictly inside the other."""
+    """Return whether two arcs cross: one end of each lies strictly inside the other."""
     (first, last), (other_first, other_last) = sorted((sorted(arc), sorted(other)))
     return first < other_first < last < other_last

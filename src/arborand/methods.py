@@ -82,7 +82,7 @@ WITHOUT_REPLACEMENT = (
 )
 
 # With replacement, the cheapest.  Wilson's walk takes a microsecond at 50 words, the ancestral
-# sampler sixty; on graphs where it would walk for ever its budget makes it at most twice as slow.
+# sampler sixty; on graphs where it would walk forever its budget makes it at most twice as slow.
 # Rejection saves the root's marginals, which pays only for a few draws from large graphs.  But a
 # rule that depended on the number of draws would break the promise that the first 10 of 1000 draws
 # are the same as a draw of 10, and one that depended on other graphs of the batch would make draws

@@ -1,9 +1,9 @@
-"""A backend of NetworkX: its functions on spanning trees and resistances, by the core.
+"""A NetworkX backend: functions on spanning trees and resistances, computed by the core.
 
 NetworkX finds it by the entry points in ``pyproject.toml`` and loads it when it is first used: with
-``backend="arborand"``, or by its settings ``backend_priority``.  Thin: reads the graph, asks
-:mod:`arborand.sparse_graphs`, and answers in NetworkX's terms and with its errors.  What it does
-not do it says in `can_run`, and NetworkX does it itself.
+``backend="arborand"``, or through its setting ``backend_priority``.  The backend is thin: it reads
+the graph, calls :mod:`arborand.sparse_graphs`, and returns NetworkX's types or raises its errors.
+If `can_run` says that it cannot do something, NetworkX does it itself.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from arborand.sparse_graphs.rooted_graph import MAX_WORK, RootedGraph
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-# Numbers of trees up to here are exact, as all integers are in float64.
+# Up to 2^53, the number of trees is exact, because float64 holds all these integers.
 _LOG_LARGEST_COUNT = 53 * math.log(2)
 MOST_NODES_FOR_ALL_PAIRS = 500
 """Resistances of all pairs take one elimination per node: with more nodes NetworkX is faster."""
@@ -36,7 +36,7 @@ _NEEDS_ROOT = (
 
 
 class GraphView:
-    """A NetworkX graph, handed through without a copy."""
+    """A NetworkX graph, wrapped without a copy."""
 
     __networkx_backend__ = "arborand"
 
@@ -44,11 +44,11 @@ class GraphView:
         self.graph = graph
 
     def is_directed(self) -> bool:
-        """Tell what the graph is."""
+        """Return whether the graph is directed."""
         return bool(self.graph.is_directed())
 
     def is_multigraph(self) -> bool:
-        """Tell what the graph is."""
+        """Return whether the graph is a multigraph."""
         return bool(self.graph.is_multigraph())
 
     @property
@@ -76,9 +76,9 @@ def random_spanning_tree(
 ) -> nx.Graph:
     """Draw a spanning tree; see ``networkx.random_spanning_tree``.
 
-    Its edges keep their attributes.  With ``multiplicative=False`` a tree's probability is in
-    proportion to the sum of its weights: pairs of an edge, drawn by weight, and a uniform tree are
-    drawn until the tree contains the edge.
+    Its edges keep their attributes.  With ``multiplicative=False``, a tree's probability is
+    proportional to the sum of its weights: an edge, chosen by weight, and a uniform tree are drawn
+    again and again until the tree contains the edge.
     """
     graph = _graph_of(G)
     if len(graph) == 0:
@@ -128,12 +128,12 @@ def number_of_spanning_trees(G: nx.Graph, *, root: Any = None, weight: str | Non
     log_count = _eliminate(rooted).log_partition
     weights = rooted.edges.weights
     is_whole = weights is None or not np.modf(weights)[0].any()
-    if is_whole and log_count < _LOG_LARGEST_COUNT + 1e-9:  # which rounding does not reach
+    if is_whole and log_count < _LOG_LARGEST_COUNT + 1e-9:  # more than any rounding
         return float(rooted.count(weights, MAX_WORK))
     if log_count > math.log(np.finfo(np.float64).max):
         raise OverflowError(
-            f"the number of spanning trees is beyond float64: its logarithm is {log_count!r} "
-            "(SparseSpanningTrees.from_networkx(G).log_partition() in arborand)"
+            f"the number of spanning trees is too large for float64; its logarithm is "
+            f"{log_count!r} (SparseSpanningTrees.from_networkx(G).log_partition() in arborand)"
         )
     return math.exp(log_count)
 
@@ -207,13 +207,14 @@ def _best_branching(
 ) -> nx.DiGraph:
     """Find the best branching or arborescence; see ``networkx.maximum_branching``.
 
-    Best by the exact sum of its weights.  Of several best ones, up to 300 nodes the one whose nodes
-    have heads that come first in the graph.  Unlike NetworkX's, it leaves the graph's own weights
-    alone, and an edge that `partition` includes is in the result, or there is none.
+    The best has the largest (or smallest) exact sum of weights.  If several are best, and there are
+    at most 300 nodes, it is the one whose heads come first in the order of the graph's nodes.
+    Unlike NetworkX's function, this one does not modify the graph's weights, and its result
+    contains all edges that `partition` includes, or there is no result.
 
-    It is a part of the best forest of a graph in which a root outside leads to every node, with
-    weight 0.  A branching is what is left of it without the root; an arborescence if the root leads
-    to one node only.  A node with an edge that must be included can be entered by no other.
+    The graph gets an additional root with an arc of weight 0 to every node.  Without that root, the
+    best tree is a branching, and an arborescence if the root has only one child.  A node with an
+    included edge cannot be entered by any other.
     """
     graph = _graph_of(G)
     if len(graph) == 0:
@@ -280,9 +281,9 @@ minimum_branching = partial(_best_branching, kind="minimum", is_spanning=False)
 
 
 def _no_best_branching(graph: Any, attr: Any, default: Any) -> str | None:
-    """Say why the best branching cannot be found here."""
+    """Say why the best branching cannot be found here, or return None."""
     if not graph.is_directed():
-        return "an arborescence is a part of a directed graph"
+        return "only directed graphs have arborescences"
     if not isinstance(attr, str):
         return "attr must name an attribute"
     for _, _, weight in graph.edges(data=attr, default=default):
@@ -294,27 +295,27 @@ def _no_best_branching(graph: Any, attr: Any, default: Any) -> str | None:
     return None
 
 
-# ---- what NetworkX asks of a backend
+# ---- the functions that NetworkX calls
 
 
 def convert_from_nx(graph: Any, *args: Any, **settings: Any) -> GraphView:
-    """Take a graph of NetworkX over: no copy is made."""
+    """Wrap a NetworkX graph, without a copy."""
     if isinstance(graph, GraphView):
         return graph
-    # NetworkX would keep the view with the graph, and warn whenever it is used again, because
-    # a copy could be out of date.  A view cannot; without this entry it is not kept.
+    # NetworkX would cache the view with the graph, and warn whenever it is used again, because a
+    # copy could be out of date.  A view cannot be; without this entry it is not cached.
     saved = getattr(graph, "__networkx_cache__", None) or {}
     saved.get("backends", {}).pop("arborand", None)
     return GraphView(graph)
 
 
 def convert_to_nx(result: Any, *, name: str | None = None) -> Any:
-    """Give a result back: graphs are NetworkX's own already."""
+    """Return a result: graphs are already NetworkX's own."""
     return result.graph if isinstance(result, GraphView) else result
 
 
 def can_run(name: str, args: tuple[Any, ...], settings: dict[str, Any]) -> bool | str:
-    """Tell whether a call can be done here; a string says why not."""
+    """Return whether a call can be done here, or a string that says why not."""
     graph = _graph_of(args[0] if args else settings.get("G"))
     if graph is None:
         return True
@@ -332,7 +333,7 @@ def can_run(name: str, args: tuple[Any, ...], settings: dict[str, Any]) -> bool 
 
 
 def should_run(name: str, args: tuple[Any, ...], settings: dict[str, Any]) -> bool | str:
-    """Tell whether a call is better done here than by NetworkX."""
+    """Return whether a call is better done here than by NetworkX, or why not."""
     graph = args[0] if args else settings.get("G")
     if name == "random_spanning_tree" and graph is not None and graph.is_directed():
         return _NEEDS_ROOT
@@ -379,7 +380,7 @@ EXPECTED_FAILURES = {
 def _has_negative_weights(graph: Any, weight: str) -> bool:
     try:
         return any(end[-1] < 0 for end in graph.edges(data=weight, default=1))
-    except TypeError:  # no numbers: the function itself says so
+    except TypeError:  # not numbers: the function itself says so
         return False
 
 
@@ -392,7 +393,7 @@ def _keys(graph: Any) -> list[tuple[Any, ...]]:
 
 
 def _edges(graph: Any, weight: str | None, *, invert: bool = False) -> Edges:
-    """Read the edges; as everywhere in NetworkX, an edge without the attribute weighs 1."""
+    """Read the edges; as everywhere in NetworkX, an edge without the attribute has weight 1."""
     nodes = list(graph)
     place = {node: i for i, node in enumerate(nodes)}
     keys = _keys(graph)
@@ -458,7 +459,7 @@ def _draw_edges(trees: RootedGraph, rng: np.random.Generator) -> set[int]:
 
 
 def _seed_of(seed: Any) -> Any:
-    """Make a seed of what NetworkX passes: its own random state, advanced once."""
+    """Make a seed from what NetworkX passes: its own random state, advanced once."""
     if hasattr(seed, "getrandbits"):
         return seed.getrandbits(64)
     if hasattr(seed, "randint"):

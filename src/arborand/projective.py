@@ -22,13 +22,13 @@ class ProjectiveSpanningTrees(TreeDistribution):
     Raises
     ------
     InvalidWeightsError
-        If the array is no graph: wrong shape, NaN, +inf, lengths that do not fit.
+        If the array does not describe a graph: wrong shape, NaN, +inf, or lengths that do not fit.
     NoTreeError
-        If there is no such tree: nodes are out of reach, or all trees have crossing arcs.
+        If there is no such tree: the root cannot reach some nodes, or every tree has crossing arcs.
 
     Notes
     -----
-    Everything that :class:`SpanningTrees` offers, but for what belongs to random walks
+    Offers everything that :class:`SpanningTrees` does, except what belongs to random walks
     (`mean_hitting_time`, `expected_walk_steps`, `method=`) and `joint_marginals`.
 
     Examples
@@ -58,19 +58,19 @@ class ProjectiveDependencyTrees(TreeDistribution):
     Raises
     ------
     InvalidWeightsError
-        If the array is no graph: wrong shape, NaN, +inf, lengths that do not fit.
+        If the array does not describe a graph: wrong shape, NaN, +inf, or lengths that do not fit.
     NoTreeError
-        If there is no such tree: nodes are out of reach, or all trees have crossing arcs.
+        If there is no such tree: the root cannot reach some nodes, or every tree has crossing arcs.
 
     Notes
     -----
-    Everything that :class:`DependencyTrees` offers, but for what belongs to random walks
+    Offers everything that :class:`DependencyTrees` does, except what belongs to random walks
     (`mean_hitting_time`, `method=`) and `joint_marginals`.
 
     Examples
     --------
     >>> d = ProjectiveDependencyTrees([[0, 0, 0, 0]] * 4)
-    >>> d.arc_marginals()[0].round(4).tolist()  # the middle word is less often the root's
+    >>> d.arc_marginals()[0].round(4).tolist()  # the middle word is least often the root's
     [0.0, 0.4286, 0.1429, 0.4286]
     """
 

@@ -22,7 +22,7 @@ from arborand.recognition import foreign_generator
 
 
 class Key(tuple[int, int]):
-    """A key of a call, with which it may make other calls: it passes as ``rng``."""
+    """The key of a call, which may pass it on as ``rng`` to other calls."""
 
     __slots__ = ()
 
@@ -67,7 +67,7 @@ def stream_key(rng: Seed) -> Key:
 def _next_key(bits: np.random.BitGenerator) -> Key:
     """Take two numbers out of a Generator: those of ``integers(2**64, size=2, dtype=uint64)``.
 
-    That call takes as long as drawing a small tree does.
+    That call itself would take as long as drawing a small tree.
     """
     interface = bits.ctypes
     with bits.lock:

@@ -1,7 +1,7 @@
-"""What people pass by mistake: recognised by its type or its shape, with what to pass instead.
+"""Recognise what people pass by mistake, by its type or shape, and say what to pass instead.
 
-The libraries that objects come from are recognised by name; none is imported.  Every function
-returns the end of a sentence that begins with the name of an argument, or None.
+Objects of other libraries are recognised by name; no library is imported.  Most functions return
+the end of a sentence that begins with the name of an argument, or None.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-# What lists of numbers are made of.
+# The types that lists of numbers consist of.
 _READABLE = (float, int, list, tuple, np.ndarray)
 
 
@@ -24,7 +24,7 @@ def foreign_object(value: object) -> str | None:
     if isinstance(value, str | bytes | os.PathLike):
         return (
             f"is {value!r}, which is a name and not an array: read the file first, for instance "
-            "with numpy.load, or use the command arborand, which reads files"
+            "with numpy.load, or use the arborand command, which reads files"
         )
     if isinstance(value, list | tuple) and len(value):
         found = None if type(value[0]) in _READABLE else foreign_object(value[0])
@@ -32,15 +32,15 @@ def foreign_object(value: object) -> str | None:
     families = _families(value)
     if "numpy.NpzFile" in families:
         return (
-            "is an open .npz file: pass one of its arrays, file['name']; scores of sentences of "
-            "several lengths are read by arborand.formats.read_scores"
+            "is an open .npz file: pass one of its arrays, file['name']; to read the scores of "
+            "sentences of different lengths, use arborand.formats.read_scores"
         )
     if hasattr(value, "read") and hasattr(value, "close"):
         return "is an open file: read it first, for instance with numpy.load"
     if hasattr(value, "__next__"):
         return (
             f"is an iterator ({type(value).__name__}): pass list(iterator), or arborand.pad("
-            "iterator) if the matrices have several sizes"
+            "iterator) if the matrices have different sizes"
         )
     if "networkx.Graph" in families:
         return (
@@ -50,13 +50,13 @@ def foreign_object(value: object) -> str | None:
         )
     if "scipy" in families and hasattr(value, "tocoo"):
         return (
-            "is a sparse matrix of SciPy: use SparseSpanningTrees.from_scipy, or "
+            "is a SciPy sparse matrix: use SparseSpanningTrees.from_scipy, or "
             "SpanningTrees.from_weights(matrix.toarray()), in which node 0 is the root"
         )
     if "jax.Tracer" in families:
         return (
-            "is a tracer of JAX, which has no numbers while a function is compiled or "
-            "differentiated: use the classes of the same names in arborand.jax"
+            "is a JAX tracer, which has no numbers while a function is compiled or "
+            "differentiated: use the class of the same name in arborand.jax"
         )
     return _unreadable_tensor(value) if "torch.Tensor" in families else None
 
@@ -70,11 +70,11 @@ def _families(value: object) -> set[str]:
 def _unreadable_tensor(tensor: Any) -> str | None:
     if tensor.requires_grad:
         return (
-            "is a torch tensor that requires grad, and no gradient flows through NumPy: use the "
+            "is a torch tensor that requires grad, but no gradient flows through NumPy: use the "
             "class of the same name in arborand.torch, or pass tensor.detach()"
         )
     if str(tensor.dtype) == "torch.bfloat16":
-        return "is a torch tensor of bfloat16, which NumPy does not have: pass tensor.float()"
+        return "is a torch tensor of bfloat16, which NumPy does not support: pass tensor.float()"
     if str(tensor.layout) != "torch.strided":
         return "is a sparse torch tensor: pass tensor.to_dense()"
     if tensor.device.type != "cpu":
@@ -83,7 +83,7 @@ def _unreadable_tensor(tensor: Any) -> str | None:
 
 
 def unknown_numbers(array: NDArray[Any]) -> str | None:
-    """Recognise numbers of a type that NumPy itself does not have."""
+    """Recognise numbers of a type that NumPy itself lacks."""
     if array.dtype.name in ("bfloat16", "float8_e4m3fn", "float8_e5m2"):
         return (
             f"has the dtype {array.dtype.name}, which NumPy does not compute with: pass "
@@ -93,7 +93,7 @@ def unknown_numbers(array: NDArray[Any]) -> str | None:
 
 
 def unequal_matrices(value: object) -> str | None:
-    """Recognise a list of square matrices of several sizes."""
+    """Recognise a list of square matrices of different sizes."""
     if not isinstance(value, list | tuple):
         return None
     try:
@@ -102,14 +102,14 @@ def unequal_matrices(value: object) -> str | None:
         return None
     if len(shapes) > 1 and all(len(shape) == 2 and shape[0] == shape[1] for shape in shapes):
         return (
-            f"holds {len(value)} matrices of different sizes: pad them, by "
+            f"holds {len(value)} matrices of different sizes: pad them with "
             "array, lengths = arborand.pad(matrices), and pass lengths=lengths too"
         )
     return None
 
 
 def edge_list(array: NDArray[Any]) -> bool:
-    """Tell whether an array may be rows of (node, node, weight)."""
+    """Return whether an array could be a list of edges (node, node, weight)."""
     if array.ndim != 2 or array.shape[1] not in (2, 3) or len(array) == 0:
         return False
     ends, weights = array[:, :2], array[:, 2:]
@@ -118,7 +118,7 @@ def edge_list(array: NDArray[Any]) -> bool:
         and (ends < 2**31).all()
         and (ends == np.floor(ends)).all()
         and (ends[:, 0] != ends[:, 1]).all()
-        # A square one may be a matrix of scores: only if its weights are not integers.
+        # A square array may be a matrix of scores; it counts only if its weights are not integers.
         and (array.shape[0] != array.shape[1] or (weights != np.floor(weights)).any())
     )
 
@@ -129,7 +129,8 @@ def strange_shape(array: NDArray[Any], *, are_logarithms: bool) -> str | None:
     if len(shape) >= 3 and shape[-3] == shape[-2] != shape[-1]:
         over = "scipy.special.logsumexp(array, axis=-1)" if are_logarithms else "array.sum(-1)"
         return (
-            f"has shape {shape}: its last axis seems to hold labels; sum over them first, by {over}"
+            f"has shape {shape}: its last axis seems to hold labels; sum over them first, with "
+            f"{over}"
         )
     if edge_list(array):
         return (
@@ -153,5 +154,5 @@ def foreign_generator(value: object) -> str | None:
     if "random.Random" in families:
         return "is a random.Random: pass an integer, for instance generator.getrandbits(64)"
     if "jax" in families or "jaxlib" in families:
-        return "is a key of JAX: pass an integer, for instance one drawn with jax.random.bits"
+        return "is a JAX key: pass an integer, for instance one drawn with jax.random.bits"
     return None

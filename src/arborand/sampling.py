@@ -1,6 +1,6 @@
 """Draws with replacement: the call into the core.
 
-Takes :class:`~arborand.validation.Graphs` and arguments that have passed their gates.
+Takes :class:`~arborand.validation.Graphs` and arguments that were already checked.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ _POPS = ("where it pays", "never", "always")
 
 
 class Counts(NamedTuple):
-    """What the draws of one call took: for tests that count work instead of timing it."""
+    """The work that the draws of one call took, for tests that count work instead of timing it."""
 
     steps: int
     walks: int
     ancestral: int
-    beyond_double: int  # ancestral draws that took a wider number type
+    beyond_double: int  # ancestral draws that needed a wider number type
 
 
 def sample(
@@ -46,12 +46,12 @@ def sample(
     pops: str = "where it pays",
     trusts_double: bool = True,
 ) -> tuple[NDArray[np.int32], Counts]:
-    """Draw trees: heads of shape (num_draws, *batch_shape, m), and what it took.
+    """Draw trees: heads of shape (num_draws, *batch_shape, m), and the work it took.
 
     `step_budget` is the number of steps after which a walk gives way to an ancestral draw. `pops`
     says whether all nodes step at once and cycles are popped. Without `trusts_double`, wider
-    numbers are used wherever there is a choice. Any values leave the law as it is, and the last one
-    the trees as well.
+    numbers are used wherever there is a choice. None of these arguments changes the distribution,
+    and the last one does not change the trees either.
     """
     heads = np.empty((num_draws, len(graphs), graphs.size), dtype=np.int32)
     counts = _core.sample(
@@ -85,11 +85,11 @@ def sample_ragged(
 
     Every graph is copied, checked, drawn from and forgotten in one go, so nothing is padded.  The
     trees are those of `sample`, in one row: graph by graph and draw by draw, the heads of words
-    alone, as bytes if they fit; with them their log-probabilities.  None if something about a graph
-    is wrong or odd, which is for the gate to tell.
+    alone, as bytes if they fit. Their log-probabilities are returned with them. The result is None
+    if something about a graph is wrong or odd, which the gate then reports.
     """
     if scores.dtype not in (np.float32, np.float64):
-        with np.errstate(invalid="ignore"):  # some NaNs complain already when they are copied
+        with np.errstate(invalid="ignore"):  # merely copying some NaNs raises a warning
             scores = scores.astype(np.float64)
     # Four times as many fit into a cache, and into a page of a Parquet file.
     narrow = np.uint8 if lengths.max(initial=0) < 256 else np.int32

@@ -1,7 +1,8 @@
 """Functions of trees that are given as arrays of heads.
 
-``heads[..., j]`` is the head of node j.  Node 0 is the root; it has -1, and so has padding.  All
-functions take one tree, of shape (n + 1,), or any array of trees, unless they say otherwise.
+``heads[..., j]`` is the head of node j.  Node 0 is the root; its entry is -1, and so are those of
+padding.  All functions take one tree, of shape (n + 1,), or any array of trees, unless they say
+otherwise.
 
 ===================  ==============================================================
 is_tree              whether heads form a tree
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 def is_tree(
     heads: ArrayLike, *, single_root: bool = False, lengths: ArrayLike | None = None
 ) -> NDArray[np.bool_] | np.bool_:
-    """Tell whether each array of heads is a tree.
+    """Return whether each array of heads is a tree.
 
     Parameters
     ----------
@@ -116,7 +117,7 @@ def depth(heads: ArrayLike) -> NDArray[np.intp] | np.intp:
 
 
 def is_projective(heads: ArrayLike) -> NDArray[np.bool_] | np.bool_:
-    """Tell whether the arcs of each tree can be drawn above its words without crossing.
+    """Return whether the arcs of each tree can be drawn above its words without crossing.
 
     The root stands to the left of all words.  Takes :math:`O(n)` time per tree.
 
@@ -155,17 +156,19 @@ def attachment_score(heads: ArrayLike, others: ArrayLike) -> NDArray[np.float64]
     except ValueError:
         raise InvalidTreeError(
             f"heads has shape {first.shape} and others {second.shape}: both must have one entry "
-            "for each node, and the axes in front must fit"
+            "for each node, and their leading axes must broadcast"
         ) from None
     is_word = first >= 0
     if (is_word != (second >= 0)).any():
-        raise InvalidTreeError("heads and others have different lengths: compare trees of one text")
+        raise InvalidTreeError(
+            "heads and others have different lengths: compare trees over the same words"
+        )
     answer = ((first == second) & is_word).sum(axis=-1) / is_word.sum(axis=-1)
     return np.asarray(answer, dtype=np.float64)[()]
 
 
 def from_conll(heads: ArrayLike) -> NDArray[np.int32]:
-    """Make heads from those of the words 1 to n alone, as in the HEAD column of a CoNLL-U file.
+    """Make heads from those of words 1 to n alone, as in the HEAD column of a CoNLL-U file.
 
     Parameters
     ----------
@@ -187,8 +190,8 @@ def from_conll(heads: ArrayLike) -> NDArray[np.int32]:
         raise InvalidTreeError(f"heads has shape {array.shape}: expected (..., n), n at least 1")
     if array.size and (array[..., 0] == -1).all():
         raise InvalidTreeError(
-            "heads begins with -1, the root's entry, so it is complete already: this takes the "
-            "heads of the words alone"
+            "heads begins with -1, the root's entry, so it is already complete: this function "
+            "takes the heads of the words alone"
         )
     root = np.full((*array.shape[:-1], 1), -1)
     answer = np.concatenate([root, array], axis=-1)
@@ -197,7 +200,7 @@ def from_conll(heads: ArrayLike) -> NDArray[np.int32]:
 
 
 def to_conll(heads: ArrayLike) -> NDArray[np.int32]:
-    """Leave out the root's entry: the heads of words 1 to n, 0 being the root.
+    """Leave out the root's entry: return the heads of words 1 to n, with 0 for the root.
 
     Examples
     --------
@@ -208,12 +211,12 @@ def to_conll(heads: ArrayLike) -> NDArray[np.int32]:
 
 
 def from_parents(parents: ArrayLike) -> NDArray[np.int32]:
-    """Make heads from the parents of words counted from 0, where -1 is the root.
+    """Make heads from the parents of words that are counted from 0; -1 is the root.
 
     Parameters
     ----------
     parents : array_like of int, shape (..., n)
-        All of the same number of words.
+        All trees must have the same number of words.
 
     Returns
     -------
@@ -228,7 +231,7 @@ def from_parents(parents: ArrayLike) -> NDArray[np.int32]:
 
 
 def to_parents(heads: ArrayLike) -> NDArray[np.int32]:
-    """Give the parents of words counted from 0, where -1 is the root.
+    """Return the parents of the words, counted from 0; -1 is the root.
 
     All trees must have the same number of words, because -1 does not mean padding here.
 
@@ -239,7 +242,7 @@ def to_parents(heads: ArrayLike) -> NDArray[np.int32]:
     """
     array = _as_trees(heads)
     if (array[..., 1:] < 0).any():
-        raise InvalidTreeError("heads is padded: give the trees of each length by themselves")
+        raise InvalidTreeError("heads is padded: convert the trees of each length separately")
     return (array[..., 1:] - 1).astype(np.int32)
 
 
@@ -261,8 +264,8 @@ def log_weight(heads: ArrayLike, log_weights: ArrayLike) -> NDArray[np.float64] 
     matrix = np.asarray(log_weights, dtype=np.float64)
     if matrix.shape != (array.shape[-1],) * 2:
         raise InvalidTreeError(
-            f"heads has {array.shape[-1]} nodes where log_weights has shape {matrix.shape}: "
-            "both count the root and all words"
+            f"heads has {array.shape[-1]} nodes, but log_weights has shape {matrix.shape}: "
+            "both must include the root and all words"
         )
     score = matrix[array, np.arange(array.shape[-1])]
     answer: NDArray[np.float64] = np.where(array >= 0, score, 0.0).sum(axis=-1)
@@ -298,10 +301,10 @@ def check_tree_heads(heads: ArrayLike, expected: tuple[int, ...]) -> NDArray[np.
     found = f"heads has shape {shape}: expected {expected}"
     if shape and shape[-1] == expected[-1] - 1 and (array[..., 0] != -1).all():
         raise InvalidTreeError(
-            f"{found}; put -1 for the root in front of the heads of the words, by "
+            f"{found}; put -1 for the root in front of the heads of the words, with "
             "arborand.trees.from_conll(heads)"
         )
-    raise InvalidTreeError(f"{found}, with any number of axes for the draws in front")
+    raise InvalidTreeError(f"{found}, with any number of leading axes for the draws")
 
 
 def not_a_tree(
@@ -348,7 +351,7 @@ def check_integers(values: ArrayLike, name: str = "heads") -> NDArray[Any]:
         array: NDArray[Any] = np.asarray(values)
     except ValueError:
         raise InvalidTreeError(
-            f"{name} holds trees of different lengths: pad the shorter ones with -1 at their end"
+            f"{name} holds trees of different lengths: pad the shorter ones with -1 at the end"
         ) from None
     except (TypeError, RuntimeError) as error:
         raise TypeError(
@@ -372,7 +375,7 @@ def _as_heads(heads: ArrayLike) -> NDArray[np.intp]:
 
 
 def _as_trees(heads: ArrayLike) -> NDArray[np.intp]:
-    """Return trees whose lengths are where their padding begins."""
+    """Return trees, whose lengths are inferred from their padding."""
     array = _as_heads(heads)
     node = np.arange(array.shape[-1])
     last = np.where(array >= 0, node, 0).max(axis=-1)
@@ -388,7 +391,7 @@ def _words(array: NDArray[np.intp], lengths: ArrayLike | None) -> NDArray[np.boo
     if ((last < 1) | (last > most)).any():
         bad = last[(last < 1) | (last > most)].flat[0]
         raise InvalidTreeError(
-            f"lengths holds {bad}, where heads of {most + 1} nodes have 1 to {most} words (the "
+            f"lengths contains {bad}, but heads of {most + 1} nodes have 1 to {most} words (the "
             "root is not counted)"
         )
     try:
@@ -396,7 +399,7 @@ def _words(array: NDArray[np.intp], lengths: ArrayLike | None) -> NDArray[np.boo
     except ValueError:
         raise InvalidTreeError(
             f"lengths has shape {last.shape}, which does not fit trees of shape "
-            f"{array.shape[:-1]}: give one number of words for each"
+            f"{array.shape[:-1]}: give one number of words for each tree"
         ) from None
 
 
@@ -405,7 +408,7 @@ def _are_trees(array: NDArray[np.intp], words: NDArray[np.bool_]) -> NDArray[np.
     num_words = words.sum(axis=-1, keepdims=True)
     possible = (array >= 0) & (array <= num_words) & (array != np.arange(array.shape[-1]))
     is_well_formed = np.where(words, possible, array == -1).all(axis=-1)
-    # All heads at once, twice as far each time, until the longest path is covered.
+    # Follow all heads at once, twice as far each time, until the longest path is covered.
     ancestor = np.clip(np.where(words, array, 0), 0, array.shape[-1] - 1)
     for _ in range(max(1, int(array.shape[-1]).bit_length())):
         ancestor = np.take_along_axis(ancestor, ancestor, axis=-1)

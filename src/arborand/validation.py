@@ -2,9 +2,8 @@
 
 Everything that enters arborand as weights becomes :class:`Graphs`: a read-only copy, float64 in C
 order, with -inf wherever nothing is ever read (column 0, the diagonal, padding), known to be free
-of NaN and +inf and to have at least one tree of the kind asked for.  The core copies, looks at
-every entry and decides (``_core.Batch.check``); this module turns what it finds into errors that
-name it.
+of NaN and +inf and to have at least one tree of the requested kind.  The core copies and checks
+every entry (``_core.Batch.check``); this module turns what it finds into error messages.
 """
 
 from __future__ import annotations
@@ -25,23 +24,23 @@ if TYPE_CHECKING:
 
     from arborand.kinds import TreeKind
 
-# What the core finds wrong; the order of enum class Finding in src/core/python/inspection.hpp.
+# What the core finds wrong, in the order of enum class Finding in src/core/python/inspection.hpp.
 _NONE, _NOT_A_NUMBER, _PLUS_INFINITY, _UNREACHABLE, _NO_SINGLE_ROOT, _CROSSING, _NEGATIVE = range(7)
-# What it finds odd; the order of enum class Suspicion in src/core/python/suspicion.hpp.
+# What it finds odd, in the order of enum class Suspicion in src/core/python/suspicion.hpp.
 _PADDING, _ADJACENCY, _TRANSPOSED = range(_NEGATIVE + 1, _NEGATIVE + 4)
 _MASK = -1000.0  # mask_score there
 
 # What the last two axes of a matrix stand for.
 HEAD_DEPENDENT, DEPENDENT_HEAD = ORIENTATIONS = ("head,dependent", "dependent,head")
 _SAY_SO = (
-    f"of a matrix [dependent, head] say so, by orientation={DEPENDENT_HEAD!r} (on the command "
+    f"if the matrix is [dependent, head], pass orientation={DEPENDENT_HEAD!r} (on the command "
     "line: --orientation)"
 )
 
 
-@dataclass(slots=True, eq=False)  # not frozen=True: that takes longer than a look at a sentence
+@dataclass(slots=True, eq=False)  # frozen=True would take longer than checking a sentence
 class Graphs:
-    """Checked graphs, flattened to one batch axis.  Nobody changes one.
+    """Checked graphs, flattened to one batch axis.  They are never modified.
 
     Attributes
     ----------
@@ -67,12 +66,12 @@ class Graphs:
 
     @property
     def log_weights(self) -> NDArray[np.float64]:
-        """The scores, shape (num_graphs, m, m), read-only for good."""
+        """The scores, shape (num_graphs, m, m), permanently read-only."""
         return self.batch.log_weights
 
     @property
     def lengths(self) -> NDArray[np.int32]:
-        """The number of words of each graph, shape (num_graphs,), read-only for good."""
+        """The number of words of each graph, shape (num_graphs,), permanently read-only."""
         return self.batch.lengths
 
     @property
@@ -85,7 +84,7 @@ class Graphs:
         return make((len(self.batch), self.size, self.size))
 
     def with_log_weights(self, log_weights: NDArray[np.float64]) -> Graphs:
-        """Give the same words other scores, which have trees."""
+        """Return graphs over the same words with other scores, which must have trees."""
         batch = checked_batch(log_weights, self.lengths, self.kind)
         return Graphs(batch, self.batch_shape, self.kind)
 
@@ -98,10 +97,10 @@ class Graphs:
 def checked_batch(
     log_weights: NDArray[np.float64], lengths: NDArray[np.int32], kind: TreeKind
 ) -> _core.Batch:
-    """Give the core scores made from checked ones, which have trees."""
+    """Hand the core scores derived from checked ones, which must have trees."""
     batch, found = _core.Batch.check(log_weights, lengths, kind)
     if batch is None:
-        raise RuntimeError(f"scores made from checked ones do not pass: {found}")
+        raise RuntimeError(f"scores derived from checked ones do not pass: {found}")
     return batch
 
 
@@ -114,9 +113,9 @@ def check_log_weights(
     orientation: str = HEAD_DEPENDENT,
     stacklevel: int | None = None,
 ) -> Graphs:
-    """Let log-weights through the gate, as a copy, or raise an error that names what is wrong.
+    """Check and copy log-weights, or raise an error that names what is wrong.
 
-    With a `stacklevel` (counted from the caller of this function as 1), warn about what is sound
+    With a `stacklevel` (counted from the caller of this function as 1), warn about what is valid
     but looks like a mistake.
     """
     graphs = _at_once(log_weights, lengths, kind, orientation, are_weights=False)
@@ -136,7 +135,7 @@ def check_weights(
     kind: TreeKind,
     orientation: str = HEAD_DEPENDENT,
 ) -> Graphs:
-    """Let plain weights through the gate, as log-weights."""
+    """Check plain weights, and take their logarithms."""
     graphs = _at_once(weights, lengths, kind, orientation, are_weights=True)
     if graphs is not None:
         return graphs
@@ -150,7 +149,7 @@ def has_tree(
     kind: TreeKind,
     *arcs: tuple[int, int],
 ) -> bool:
-    """Tell whether one clean graph has any tree, or any that contains all of some arcs."""
+    """Return whether one checked graph has any tree, or any that contains all of some arcs."""
     log_weights = np.array(log_weights)
     for head, dependent in arcs:
         log_weights[:, dependent] = -np.inf
@@ -167,15 +166,15 @@ def _at_once(
     *,
     are_weights: bool,
 ) -> Graphs | None:
-    """Let an array of floats through without another look, if there is nothing to say about it.
+    """Accept an array of floats at once, if the core finds nothing to report.
 
-    Most distributions are of one small graph: looking at it takes longer in Python than in the
+    Most distributions are of one small graph, which takes longer to check in Python than in the
     core.
     """
     if type(values) is not np.ndarray or lengths is not None or orientation != HEAD_DEPENDENT:
         return None
     shape = values.shape
-    if shape == (3, 3):  # which may be a list of edges
+    if shape == (3, 3):  # it may be a list of edges
         return None
     batch, found = _core.Batch.check(values, None, kind, are_weights)
     return None if batch is None or found is not None else Graphs(batch, shape[:-2], kind)
@@ -183,7 +182,7 @@ def _at_once(
 
 @dataclass(slots=True)
 class Given:
-    """An array as the caller gave it: for the copy, and to speak about it in the caller's terms."""
+    """An array as the caller gave it: to copy it, and to describe it in the caller's terms."""
 
     array: NDArray[Any]
     name: str
@@ -207,10 +206,10 @@ class Given:
         return self.array.swapaxes(-1, -2) if is_turned else self.array
 
     def copy(self) -> NDArray[np.float64]:
-        """Make a fresh float64 array of it, [..., head, dependent]."""
+        """Copy it to a new float64 array, [..., head, dependent]."""
         if self.array.dtype.itemsize <= 8:
             return np.array(self.by_head, dtype=np.float64, order="C", copy=True)
-        with np.errstate(over="ignore"):  # long doubles beyond the range become inf, which is named
+        with np.errstate(over="ignore"):  # long doubles beyond the range become inf: reported
             return self.by_head.astype(np.float64, order="C")
 
     def entry(self, batch_index: tuple[int, ...], head: int, dependent: int) -> str:
@@ -225,8 +224,8 @@ def real_array(values: ArrayLike, name: str, *, converts: bool = False) -> NDArr
     if type(values) is not np.ndarray:
         if isinstance(values, np.ma.MaskedArray):
             raise TypeError(
-                f"{name} is a masked array, whose mask would be lost: fill it in, with -inf for a "
-                "forbidden arc of log-weights and 0 for one of weights"
+                f"{name} is a masked array, whose mask would be lost: fill it first, with -inf for "
+                "forbidden arcs if these are log-weights, or with 0 if they are weights"
             )
         found = recognition.foreign_object(values)
         if found is not None:
@@ -238,8 +237,8 @@ def real_array(values: ArrayLike, name: str, *, converts: bool = False) -> NDArr
         if found is not None:
             raise TypeError(f"{name} {found}") from None
         raise TypeError(
-            f"{name} cannot be read as an array ({error}): all rows must have one length; of a "
-            "torch tensor pass tensor.detach().cpu().double()"
+            f"{name} cannot be read as an array ({error}): all rows must have the same length; "
+            "for a torch tensor, pass tensor.detach().cpu().double()"
         ) from error
     if array.dtype.kind not in "biuf":
         found = recognition.unknown_numbers(array)
@@ -247,7 +246,7 @@ def real_array(values: ArrayLike, name: str, *, converts: bool = False) -> NDArr
             return array.astype(np.float64)
         found = found or (
             f"must be an array of real numbers, but its dtype is {array.dtype}; "
-            "pass nested lists or an array of floats, all rows of one length"
+            "pass nested lists or an array of floats, with rows of the same length"
         )
         raise TypeError(f"{name} {found}")
     return array
@@ -267,19 +266,19 @@ def _wrong_shape(array: NDArray[Any], *, are_logarithms: bool) -> str | None:
         )
     if shape[-1] < 2:
         return (
-            f"has shape {shape}, which leaves no words at all: a graph needs the root and at least "
+            f"has shape {shape}, which leaves no words: a graph needs the root and at least "
             "one word, so at least a 2 x 2 matrix"
         )
     return None
 
 
 def _check(given: Given, lengths: ArrayLike | None, kind: TreeKind) -> tuple[Graphs, int, int]:
-    """Let the core check a copy; beside it what is odd, and about which graph."""
+    """Let the core check a copy; also return what is odd, and in which graph."""
     *batch_shape, size, _ = given.array.shape
     flat_lengths = None if lengths is None else _check_lengths(lengths, given.array.shape)
     are_weights = not given.are_logarithms
     batch, found = _core.Batch.check(given.by_head, flat_lengths, kind, are_weights)
-    if batch is None and found is None:  # not as the core reads them: other numbers, other places
+    if batch is None and found is None:  # a dtype or layout that the core does not read
         batch, found = _core.Batch.check(given.copy(), flat_lengths, kind, are_weights)
     finding, graph, head, dependent = (_NONE, 0, 0, 0) if found is None else found
     if batch is not None:
@@ -304,14 +303,14 @@ def _check_lengths(lengths: ArrayLike, shape: tuple[int, ...]) -> NDArray[np.int
         array = array.astype(np.int32)
     if array.dtype.kind == "b":
         raise TypeError(
-            "lengths must be integers, but their dtype is bool: of a mask pass mask.sum(-1), "
-            "less 1 if it covers the root"
+            "lengths must be integers, but their dtype is bool: for a mask, pass mask.sum(-1), "
+            "minus 1 if it covers the root"
         )
     if array.dtype.kind not in "iu":
         raise TypeError(f"lengths must be integers, but their dtype is {array.dtype}")
     if array.shape != batch_shape:
         raise InvalidWeightsError(
-            f"lengths has shape {array.shape} where the batch has shape {batch_shape}: "
+            f"lengths has shape {array.shape}, but the batch has shape {batch_shape}: "
             "give one number of words for each graph"
         )
     bad = (array < 1) | (array > size - 1)
@@ -349,16 +348,16 @@ def _no_tree(
     *,
     has_lengths: bool,
 ) -> NoTreeError:
-    """Explain why one graph has no tree of its kind, which the core has found out.
+    """Explain why one graph has no tree of its kind, as the core has found.
 
-    The core stops at the first graph without a tree; all nodes out of reach are listed here, on
-    the way to an error only.
+    The core stops at the first graph without a tree; only here, for the error message, are all
+    unreachable nodes listed.
     """
     where = f" in batch item {_brackets(batch_index)}" if batch_index else ""
     if finding == _CROSSING:
         wider = "DependencyTrees" if kind.has_single_root else "SpanningTrees"
         return NoTreeError(
-            f"{given.name}{where} has no {kind.noun}: every tree of its arcs has two that cross; "
+            f"{given.name}{where} has no {kind.noun}: every tree over its arcs has crossing arcs; "
             f"add arcs, or use {wider}",
             (),
             batch_index,
@@ -396,11 +395,11 @@ def _no_tree(
     )
 
 
-# ---- matrices of several sizes
+# ---- matrices of different sizes
 
 
 def pad(matrices: Iterable[ArrayLike]) -> tuple[NDArray[np.float64], NDArray[np.int32]]:
-    """Put matrices of different sizes into one array, for a batch.
+    """Combine matrices of different sizes into one padded array, for a batch.
 
     Parameters
     ----------
@@ -451,7 +450,7 @@ def _matrix(values: ArrayLike, name: str) -> NDArray[np.float64]:
     return matrix.astype(np.float64)
 
 
-# ---- sound, but probably not meant
+# ---- valid, but probably not intended
 
 
 def _warn_if_suspicious(
@@ -479,23 +478,23 @@ def _suspicion(suspicion: int, matrix: NDArray[np.float64], given: Given) -> str
         flat = [j for j in range(1, len(matrix)) if columns[j].min() == columns[j].max()]
         masked = [j for j in flat if matrix[0, j] <= _MASK]
         return (
-            f"scores all heads of node{'s' if len(masked) > 1 else ''} "
-            f"{', '.join(map(str, masked))} alike, at {matrix[0, masked[0]]:g}: padding gets "
-            "heads too, unless lengths leaves it out (the root is not counted)"
+            f"gives all heads of node{'s' if len(masked) > 1 else ''} "
+            f"{', '.join(map(str, masked))} the same score, {matrix[0, masked[0]]:g}: padding gets "
+            "heads too, unless lengths excludes it (the root is not counted)"
         )
     row, column = matrix[0, 1:], matrix[1:, 0]
-    # Whoever writes down scores leaves column 0 empty.
+    # A matrix that is meant to hold scores usually has an empty column 0.
     has_arcs_to_root = (column >= 0).all() and (column > 0).any()
     if suspicion == _ADJACENCY and has_arcs_to_root and (np.diagonal(matrix) == 0).all():
         return (
-            "may be an adjacency matrix, where 0 means no arc: as a log-weight 0 is an arc of "
+            "may be an adjacency matrix, where 0 means no arc: as a log-weight, 0 is an arc of "
             "weight 1; use from_weights (on the command line: --weights)"
         )
     is_flat = (row == row[0]).all() and np.isfinite(column).all() and (column != column[0]).any()
     if is_flat and given.orientation == HEAD_DEPENDENT:
         return (
-            "has one and the same score for all arcs from the root, in row 0, while column 0 has "
-            f"several: {_SAY_SO}"
+            "has the same score for all arcs from the root, in row 0, but different scores in "
+            f"column 0: {_SAY_SO}"
         )
     return None
 
@@ -506,7 +505,7 @@ def _warn(given: Given, index: tuple[int, ...], found: str, stacklevel: int) -> 
 
 
 def find_unreachable(has_arc: NDArray[np.bool_]) -> tuple[int, ...]:
-    """List the nodes of one graph that its root does not reach."""
+    """List the nodes of one graph that its root cannot reach."""
     reached = np.zeros(len(has_arc), dtype=bool)
     frontier = np.zeros_like(reached)
     frontier[0] = True

@@ -1,8 +1,8 @@
-"""What the fronts compute: arrays of scores in, arrays of answers out, in the same precision.
+"""What the front ends compute: from arrays of scores to answers of the same precision.
 
-Every function takes its arrays, then the lengths of its graphs, then what is no array: the kinds of
-their trees as integers of :class:`~arborand.kinds.TreeKind`, a number of threads, and what else it
-needs.  Leading axes are those of the batch, and lengths may be None.
+Every function takes its arrays, then the lengths of its graphs, then what is not an array: the
+kinds of their trees as integers of :class:`~arborand.kinds.TreeKind`, a number of threads, and
+anything else it needs.  Leading axes are those of the batch, and lengths may be None.
 """
 
 from __future__ import annotations
@@ -27,24 +27,24 @@ if TYPE_CHECKING:
     Values = NDArray[Any]
     Lengths = NDArray[Any] | None
 
-# How near to 1 an order of a Renyi entropy counts as 1 for its gradient.
+# Orders this close to 1 count as 1 in the gradient of a Renyi entropy.
 NEAR_ONE = 1e-6
 
 
 def graphs_of(
     log_weights: Values, lengths: Lengths, kind: int, name: str = "log_weights"
 ) -> Graphs:
-    """Let scores through the gate of the library: errors on values are raised here."""
+    """Check scores as the library does: errors about values are raised here."""
     return check_log_weights(log_weights, lengths, kind=TreeKind(kind), name=name)
 
 
 def _at_once(
     compute: Callable[..., None],
 ) -> tuple[Callable[..., Values], Callable[..., tuple[Values, Values]]]:
-    """Let the core look at scores and compute a number per graph; and with it, its gradient.
+    """Make two functions: one computes a number per graph, the other also its gradient.
 
-    The scores are read where they are, and the answers written where they stay.  If the core finds
-    anything wrong, the gate is asked what it is.
+    The core reads the scores in place, and writes directly into the answers.  If it finds anything
+    wrong, the gate raises the error.
     """
 
     def into(
@@ -98,7 +98,7 @@ def _direction(direction: Values, graphs: Graphs) -> NDArray[np.float64]:
         return expectations.check_arc_values(direction, "direction", graphs)
     except ValueError as error:
         raise ValueError(
-            f"{error}; if this was asked for a derivative, what was differentiated is infinite"
+            f"{error}; if this is part of a derivative, what was differentiated is infinite"
         ) from None
 
 
@@ -107,8 +107,8 @@ def log_prob(
 ) -> Values:
     """Compute the log-probability of trees, whose shape (*draws, *batch, m) may be broadcast.
 
-    -inf outside the support, and for a row of -1: that stands for a tree that does not exist, where
-    there are fewer than were asked for.
+    -inf outside the support, and for a row of -1, which stands for a missing tree if there are
+    fewer than were requested.
     """
     graphs = graphs_of(log_weights, lengths, kind)
     shape = np.broadcast_shapes(heads.shape[:-1], graphs.batch_shape)
@@ -133,7 +133,7 @@ def log_prob(
 def log_evidence(
     log_weights: Values, allowed: Values, lengths: Lengths, kind: int, workers: int
 ) -> Values:
-    """Compute the log-probability that a tree has allowed arcs only."""
+    """Compute the log-probability that a tree contains only allowed arcs."""
     graphs = graphs_of(log_weights, lengths, kind)
     asked = Condition(allowed=allowed.reshape(-1, graphs.size, graphs.size))
     normaliser = inference.normalise(graphs, workers)
@@ -153,10 +153,11 @@ def renyi_entropy(
 def renyi_entropy_gradient(
     log_weights: Values, lengths: Lengths, kind: int, workers: int, order: float
 ) -> Values:
-    r"""Compute a / (1 - a) times (P of the scores times a, less P), with a the order.
+    r"""Compute a / (1 - a) times (P of the scores times a, minus P), with a the order.
 
-    Near a = 1 that is a quotient of small differences.  There the derivative of P in the middle
-    takes its place, which is that of the entropy.  At the limit, both are right to about 1e-8 P(e).
+    Near a = 1 this is a quotient of small differences, and is replaced by the derivative of P in
+    the middle, which is that of the entropy.  Where the two meet, both are accurate to about 1e-8
+    P(e).
     """
     graphs = graphs_of(log_weights, lengths, kind)
     if order == 0.0:
@@ -172,7 +173,7 @@ def renyi_entropy_gradient(
 
 
 def _sharpened(graphs: Graphs, factor: float) -> Graphs:
-    """Multiply scores, less the largest of each column, by a factor."""
+    """Multiply scores, minus the largest of each column, by a factor."""
     scores = graphs.log_weights
     largest = scores.max(axis=1, keepdims=True)
     with np.errstate(invalid="ignore", over="ignore"):
@@ -195,14 +196,14 @@ def kl_divergence(
     if not np.array_equal(graphs.lengths, other_graphs.lengths):
         raise ValueError(
             "the graphs of the two distributions differ in length: kl_divergence compares graphs "
-            "of the same number of words"
+            "with the same number of words"
         )
     answer = np.asarray(divergence.kl_divergence(graphs, other_graphs, workers))
     return answer.astype(np.promote_types(log_weights.dtype, other.dtype), copy=False)
 
 
 def checked(numbers: Values, is_wrong: Values, message: str) -> Values:
-    """Give numbers back; raise an error if anything is wrong, with its index for {}."""
+    """Return the numbers; if anything is wrong, raise an error with its index in place of {}."""
     wrong = np.argwhere(is_wrong)
     if len(wrong):
         raise ValueError(message.format(list(map(int, wrong[0])) or ""))

@@ -1,6 +1,6 @@
 """Draws without replacement: distinct trees, in the order of sequential sampling.
 
-The functions take :class:`~arborand.validation.Graphs` and arguments that have passed their gates.
+The functions take :class:`~arborand.validation.Graphs` and arguments that were already checked.
 Here a *partition* is a union of disjoint parts, which together are the trees not drawn yet.
 """
 
@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 
     from arborand.validation import Graphs
 
-# Rejection alone stops here: beyond, a new tree would take more than a thousand tries on average.
+# Rejection alone stops here: below this, a new tree would take more than a thousand tries on
+# average.
 _REJECTION_LIMIT = 1e-3
 
 
@@ -36,9 +37,10 @@ _REJECTION_LIMIT = 1e-3
 class Draws:
     """Distinct trees in the order of their draw.
 
-    The first is drawn with probability P(t), each later one with P(t) / (probability of all trees
-    that are left).  K is the number of trees.  In a batch it is the largest number of all graphs;
-    a graph with fewer trees has heads of -1 and log-probabilities of -inf in its remaining rows.
+    The first is drawn with probability P(t), each later one with P(t) / (probability of all
+    remaining trees).  K is the number of trees.  In a batch, it is the largest number drawn from
+    any graph; a graph with fewer trees has heads of -1 and log-probabilities of -inf in its
+    remaining rows.
 
     Attributes
     ----------
@@ -52,11 +54,11 @@ class Draws:
         Log-probabilities plus independent Gumbel variables, consistent with the order: they
         decrease, and are distributed as the K largest of all trees.
     num_drawn : ndarray of int64, shape batch_shape
-        How many trees each graph has given.
+        The number of trees drawn from each graph.
     exhausted : ndarray of bool, shape batch_shape
-        Whether these are all the trees there are, although more were asked for.
+        Whether the graph has fewer trees than were requested, so that these are all of them.
     labels : ndarray of int32, in the shape of `heads`, or None
-        The label of each word's arc, of :class:`LabelledTrees`.
+        The label of each word's arc; only for :class:`LabelledTrees`.
 
     Examples
     --------
@@ -109,8 +111,8 @@ def sample_without_replacement(
 ) -> Draws:
     """Draw k distinct trees of every graph.
 
-    `switch_after` forces the change from rejection to the partition after so many trees, and
-    `most_repeats` after so many repeats in a row; any values leave the law as it is.
+    `switch_after` forces the switch from rejection to the partition after that many trees, and
+    `most_repeats` after that many repeats in a row; neither changes the distribution.
     """
     num_graphs = len(graphs)
     num_drawn = np.zeros(num_graphs, dtype=np.int64)
@@ -170,12 +172,12 @@ def iterate_without_replacement(
 
 
 def switch_below(method: str | None, graphs: Graphs) -> NDArray[np.float64]:
-    """Give the mass below which a method turns from rejection to the partition, for every graph.
+    """Return, for every graph, the remaining mass below which rejection gives way to partition.
 
     A try costs a walk of some two steps per word; a tree drawn from the partition costs as much as
-    10 + 0.35 n + 0.0045 n^2 tries (measured for 10 to 200 words).  Rejection pays while it takes
-    fewer tries on average.  The rule looks at the graph alone, never at k or at the rest of the
-    batch, so that a sequence does not depend on them.
+    10 + 0.35 n + 0.0045 n^2 tries (measured for 10 to 200 words).  Rejection pays as long as it
+    takes fewer tries on average.  The rule depends on the graph alone, never on k or the rest of
+    the batch, so that the sequence does not depend on them either.
     """
     if method is None:
         n = graphs.lengths.astype(np.float64)

@@ -148,7 +148,7 @@ def test_results_are_frozen_and_pickled():
 @KINDS
 def test_bad_arguments_are_named(kind):
     distribution = kind(dense_scores(0, 2))
-    with pytest.raises(ValueError, match="k is -1: at least 0"):
+    with pytest.raises(ValueError, match="k is -1: it must be at least 0"):
         distribution.best_trees(-1)
     with pytest.raises(TypeError, match="k must be an integer"):
         distribution.best_trees(1.5)
@@ -184,7 +184,7 @@ CONTRADICTIONS = [
         (1, 2),
     ),
     ({"heads": [-1, 2, 3, 1, -1]}, "heads has the cycle 1 -> 3 -> 2 -> 1", (1, 2, 3)),
-    ({"include": [(1, 2)], "exclude": [(1, 2)]}, "the arc 1 -> 2, and exclude forbids it", (1, 2)),
+    ({"include": [(1, 2)], "exclude": [(1, 2)]}, "the arc 1 -> 2, but exclude forbids it", (1, 2)),
     (
         {"exclude": [(0, 3), (1, 3), (2, 3), (4, 3)]},
         "word 3 is left without a head",
@@ -193,7 +193,7 @@ CONTRADICTIONS = [
     ({"allowed": np.eye(5, dtype=bool)}, "words 1, 2, 3, 4 are left without a head", (1, 2, 3, 4)),
     (
         {"include": [(0, 1)], "allowed": np.eye(5, dtype=bool)},
-        "the arc 0 -> 1, which is not in allowed",
+        "the arc 0 -> 1, but allowed forbids it",
         (1,),
     ),
     (
@@ -201,7 +201,7 @@ CONTRADICTIONS = [
             "allowed": np.array([[0, 1, 1, 0, 0], *[[0, 1, 1, 0, 0]] * 2, *[[0, 0, 0, 1, 1]] * 2])
             > 0
         },
-        "the root cannot reach words 3, 4 over the arcs that are left",
+        "the root cannot reach words 3, 4 over the remaining arcs",
         (3, 4),
     ),
 ]
@@ -258,7 +258,9 @@ def test_conditions_of_a_batch_name_the_item(kind):
 
 def test_arguments_of_conditions_are_checked():
     batch, one = SpanningTrees(np.zeros((2, 4, 4)), lengths=[3, 2]), SpanningTrees(FOUR)
-    with pytest.raises(TypeError, match="include takes arcs of one graph, and this is a batch"):
+    with pytest.raises(
+        TypeError, match="include takes arcs of a single graph, but this is a batch"
+    ):
         batch.condition(include=[(0, 1)])
     with pytest.raises(TypeError, match="heads must be integers"):
         one.condition(heads=[-1.0, 0, 0, 0, 0])
@@ -281,7 +283,7 @@ def test_arguments_of_conditions_are_checked():
     with pytest.raises(TypeError, match=r"allowed must be an array of bool.* pass allowed != 0"):
         one.condition(allowed=np.ones((5, 5)))
     with pytest.raises(
-        TypeError, match=r"allowed cannot be read .*: all rows must have one length"
+        TypeError, match=r"allowed cannot be read .*: all rows must have the same length"
     ):
         one.condition(allowed=[[True], [True, False]])
     for name in ("include", "exclude"):

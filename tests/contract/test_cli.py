@@ -450,8 +450,9 @@ def test_odd_scores_are_one_plain_line(command, arborand, tmp_path, monkeypatch)
         result = arborand(command[0], path, *command[1:])
         assert result.status == 0
         assert result.err == (
-            "arborand: sentence 's-2' (number 3) scores all heads of nodes 4, 5 alike, at -1e+09: "
-            "padding gets heads too, unless lengths leaves it out (the root is not counted); other "
+            "arborand: sentence 's-2' (number 3) gives all heads of nodes 4, 5 the same score, "
+            "-1e+09: "
+            "padding gets heads too, unless lengths excludes it (the root is not counted); other "
             "sentences may look odd as well\n"
         )
 

@@ -964,7 +964,7 @@ def test_rows_that_cannot_be_used_are_named(batch, message):
 def test_places_are_counted_from_0():
     sample = corpus.SampleTrees(2, seed=1)
     for kind, place in (("i4", -1), ("u8", 2**63)):
-        with pytest.raises(ValueError, match=f"the column index is {place}: indices are counted"):
+        with pytest.raises(ValueError, match=f"the column index is {place}: it must be between"):
             sample({"log_weights": [[0.0] * 4], "index": np.array([place], kind)})
     with pytest.raises(FormatError, match=r"the column index: .* too large"):
         sample({"log_weights": [[0.0] * 4], "index": [2**70]})

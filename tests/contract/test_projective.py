@@ -175,7 +175,7 @@ def test_a_graph_whose_trees_all_cross_is_refused():
     with pytest.raises(NoTreeError) as caught:
         ProjectiveSpanningTrees(ONLY_CROSSING)
     assert str(caught.value) == (
-        "log_weights has no projective spanning tree: every tree of its arcs has two that cross; "
+        "log_weights has no projective spanning tree: every tree over its arcs has crossing arcs; "
         "add arcs, or use SpanningTrees"
     )
     assert caught.value.unreachable == ()
@@ -213,7 +213,7 @@ def test_conditions_that_force_arcs_to_cross_are_explained():
     allowed[[0, 1, 3, 4], 1] = allowed[[0, 1, 2, 4], 2] = False  # 1 below 2 below 3
     allowed[[1, 2, 3, 4], 3] = False  # below the root
     allowed[[0, 2, 3, 4], 4] = False  # 4 below 1: across 0 -> 3
-    with pytest.raises(NoTreeError, match="every tree over the arcs that are left has two that"):
+    with pytest.raises(NoTreeError, match="every tree over the remaining arcs has crossing"):
         d.condition(allowed=allowed)
 
 

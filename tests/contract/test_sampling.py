@@ -103,8 +103,8 @@ def test_an_empty_batch_gives_no_trees(kind):
 @pytest.mark.parametrize(
     ("size", "error", "message"),
     [
-        (-1, ValueError, r"size is -1: a number of draws must not be negative"),
-        ((2, -3), ValueError, r"size is \(2, -3\): a number of draws must not be negative"),
+        (-1, ValueError, r"size is -1: the number of draws must not be negative"),
+        ((2, -3), ValueError, r"size is \(2, -3\): the number of draws must not be negative"),
         (1.5, TypeError, r"size must be an integer, not float \(1\.5\)"),
         (2.0, TypeError, r"size must be an integer, not float \(2\.0\)"),
         (np.float64(2), TypeError, r"size must be an integer, not float64"),
@@ -127,8 +127,8 @@ def test_sizes_that_are_none(size, error, message):
 @pytest.mark.parametrize(
     ("value", "error", "message"),
     [
-        (-1, ValueError, "is -1: indices are counted from 0"),
-        (2**63, ValueError, f"is {2**63}: indices are counted from 0"),
+        (-1, ValueError, "is -1: it must be between 0 and"),
+        (2**63, ValueError, f"is {2**63}: it must be between 0 and"),
         (0.0, TypeError, "must be an integer, not float"),
         (True, TypeError, "must be an integer, not True"),
     ],
@@ -141,8 +141,8 @@ def test_first_indices_that_are_none(name, value, error, message):
 @pytest.mark.parametrize(
     ("workers", "error", "message"),
     [
-        (0, ValueError, "workers is 0: at least one thread has to work; use 1 or more"),
-        (-2, ValueError, "workers is -2: at least one thread"),
+        (0, ValueError, "workers is 0: it must be at least 1 thread"),
+        (-2, ValueError, "workers is -2: it must be at least 1 thread"),
         (1.0, TypeError, "workers must be an integer, not float"),
         (True, TypeError, "workers must be an integer, not True"),
     ],

@@ -109,7 +109,7 @@ def test_orders_that_are_not_orders_are_refused(order):
 
 
 def test_joint_marginals_are_of_one_graph():
-    with pytest.raises(TypeError, match="joint_marginals takes one graph"):
+    with pytest.raises(TypeError, match="joint_marginals takes a single graph"):
         SpanningTrees(values(2)).joint_marginals()
 
 

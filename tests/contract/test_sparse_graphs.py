@@ -624,7 +624,7 @@ def test_a_limit_on_work_is_a_number(square, ask):
     with pytest.raises(TypeError, match=r"max_work must be a number, not str \('x'\)"):
         ask(square, max_work="x")
     for wrong in (-1.0, float("nan")):
-        with pytest.raises(ValueError, match=f"max_work is {wrong}: it is the most updates"):
+        with pytest.raises(ValueError, match=f"max_work is {wrong}: it limits the updates"):
             ask(square, max_work=wrong)
     ask(square, max_work=np.inf)
 

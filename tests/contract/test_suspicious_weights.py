@@ -41,14 +41,16 @@ def club(num_nodes=8, seed=0):
 def test_padding_without_lengths(kind, mask):
     with pytest.warns(
         SuspiciousWeightsWarning,
-        match=r"log_weights\[1\] scores all heads of nodes 4, 5 alike, at -.*unless lengths",
+        match=r"log_weights\[1\] gives all heads of nodes 4, 5 the same score, -.*unless lengths",
     ):
         kind(padded(mask))
 
 
 @KINDS
 def test_lengths_that_count_the_root(kind):
-    with pytest.warns(SuspiciousWeightsWarning, match=r"\[1\].*node 4 alike.*root is not counted"):
+    with pytest.warns(
+        SuspiciousWeightsWarning, match=r"\[1\].*node 4 the same.*root is not counted"
+    ):
         kind(padded(-1e9, (7, 4, 3)), lengths=[5, 4, 3])
 
 
@@ -108,7 +110,7 @@ def test_the_warning_tells_where_and_survives_pickling():
     (warning,) = caught
     for odd in (warning.message, pickle.loads(pickle.dumps(warning.message))):
         assert odd.batch_index == (1,)
-        assert odd.finding.startswith("scores all heads of node")
+        assert odd.finding.startswith("gives all heads of node")
         assert str(odd) == f"log_weights[1] {odd.finding}"
 
 

@@ -89,7 +89,7 @@ def test_answers_above_two_gibibytes_are_refused_before_memory_is_taken(method, 
     iterator = "iterate_" + method.removeprefix("sample_")
     for k in (most + 1, 2**32, 10**30, 10**400):
         for scores in (np.zeros((41, 41)), np.zeros((201, 201))):
-            with pytest.raises(ValueError, match=rf"^k is {k}: .* GiB; .* from {iterator}\(\)$"):
+            with pytest.raises(ValueError, match=rf"^k is {k}: .* GiB; .* with {iterator}\(\)$"):
                 getattr(DependencyTrees(scores), method)(k)
     # A batch counts with all its graphs.
     with pytest.raises(ValueError, match=rf"^k is 900: the answer would take .* {iterator}\(\)$"):
@@ -122,7 +122,7 @@ def test_raising_instead(kind):
     draws = distribution.sample_without_replacement(count, rng=1, on_exhausted="raise")
     assert len(draws) == count
     message = (
-        f"k is {count + 1}, but the graph has only {count} trees; ask for fewer, or for "
+        f"k is {count + 1}, but the graph has only {count} trees; ask for fewer, or pass "
         "on_exhausted='return'"
     )
     with pytest.raises(SupportExhaustedError) as caught:
@@ -419,7 +419,7 @@ def test_an_iterator_that_was_interrupted_does_not_look_exhausted(kind, failure,
     with pytest.raises(failure):
         next(draws)
     for _ in range(3):
-        with pytest.raises(failure, match="cannot continue; make another"):
+        with pytest.raises(failure, match="cannot continue; make a new one"):
             next(draws)
 
 
@@ -491,7 +491,7 @@ def test_draws_in_vain_cost_no_more_than_a_few_draws_from_the_partition(kind, nu
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
-        ({"k": -1}, ValueError, "k is -1: at least 0 is needed"),
+        ({"k": -1}, ValueError, "k is -1: it must be at least 0"),
         ({"k": 1.0}, TypeError, r"k must be an integer, not float \(1\.0\)"),
         ({"k": True}, TypeError, "k must be an integer, not True"),
         ({"k": None}, TypeError, "k must be an integer, not NoneType"),
@@ -501,9 +501,9 @@ def test_draws_in_vain_cost_no_more_than_a_few_draws_from_the_partition(kind, nu
             "method 'wilson' does not draw without replacement: use one of 'rejection',",
         ),
         ({"on_exhausted": "stop"}, ValueError, "on_exhausted is 'stop': use 'return' or 'raise'"),
-        ({"workers": 0}, ValueError, "workers is 0: at least one thread has to work"),
+        ({"workers": 0}, ValueError, "workers is 0: it must be at least 1 thread"),
         ({"rng": -1}, ValueError, "rng is -1: a seed must not be negative"),
-        ({"first_graph": -1}, ValueError, "first_graph is -1: indices are counted from 0"),
+        ({"first_graph": -1}, ValueError, "first_graph is -1: it must be between 0 and"),
         ({"first_graph": 0.5}, TypeError, "first_graph must be an integer, not float"),
     ],
 )
@@ -514,7 +514,7 @@ def test_arguments_that_are_none(options, error, message):
 
 
 def test_iteration_refuses_a_graph_index_that_is_none():
-    with pytest.raises(ValueError, match="first_graph is -1: indices are counted from 0"):
+    with pytest.raises(ValueError, match="first_graph is -1: it must be between 0 and"):
         SpanningTrees(dense_scores(1, 4)).iterate_without_replacement(rng=1, first_graph=-1)
 
 

@@ -390,7 +390,7 @@ def test_arguments_that_cannot_be_compared_are_refused():
     one, two = SpanningTrees(np.zeros((3, 3))), SpanningTrees(np.zeros((2, 3, 3)))
     with pytest.raises(TypeError, match="kl_divergence takes a SpanningTrees or DependencyTrees"):
         one.kl_divergence(np.zeros((3, 3)))
-    with pytest.raises(ValueError, match=r"batch of shape \(2,\), and this one of shape \(\)"):
+    with pytest.raises(ValueError, match=r"batch of shape \(2,\), but this one has shape \(\)"):
         one.kl_divergence(two)
     with pytest.raises(ValueError, match="graphs of other differ in length"):
         one.cross_entropy(SpanningTrees(np.zeros((4, 4))))

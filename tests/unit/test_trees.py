@@ -236,7 +236,7 @@ def test_log_weight_adds_up_the_arcs():
 
 @pytest.mark.parametrize("shape", [(4, 4), (3, 4), (2, 3, 3), (3,)])
 def test_log_weight_of_another_graph(shape):
-    with pytest.raises(InvalidTreeError, match=r"heads has 3 nodes where log_weights has shape"):
+    with pytest.raises(InvalidTreeError, match=r"heads has 3 nodes, but log_weights has shape"):
         log_weight([-1, 0, 1], np.zeros(shape))
 
 
@@ -252,9 +252,9 @@ def test_log_weight_of_no_tree():
 @pytest.mark.parametrize(
     ("lengths", "error", "message"),
     [
-        (0, InvalidTreeError, "lengths holds 0, where heads of 3 nodes have 1 to 2 words"),
-        ([2, 3], InvalidTreeError, "lengths holds 3, .*the root is not counted"),
-        (-1, InvalidTreeError, "lengths holds -1"),
+        (0, InvalidTreeError, "lengths contains 0, but heads of 3 nodes have 1 to 2 words"),
+        ([2, 3], InvalidTreeError, "lengths contains 3, .*the root is not counted"),
+        (-1, InvalidTreeError, "lengths contains -1"),
         ([2, 2, 2], InvalidTreeError, r"lengths has shape \(3,\), .* trees of shape \(2,\)"),
         ([1.0, 2.0], TypeError, "lengths must be integers, but their dtype is float64"),
         ([True, True], TypeError, "lengths must be integers, but their dtype is bool"),

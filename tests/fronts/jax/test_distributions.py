@@ -143,7 +143,7 @@ def test_arcs_are_included_and_excluded():
         d.condition(include=[(1, 2), (2, 1)])
     with pytest.raises(ValueError, match="include holds"):
         d.condition(include=[(0, 9)])
-    with pytest.raises(TypeError, match="exclude takes arcs of one graph"):
+    with pytest.raises(TypeError, match="exclude takes arcs of a single graph"):
         DependencyTrees(SCORES, lengths=LENGTHS).condition(exclude=[(0, 1)])
 
 
@@ -292,7 +292,7 @@ MISTAKES = [
     (
         lambda: PAIR.covariance(*(jnp.stack([VALUES] * n, -1) for n in (2, 3))),
         ValueError,
-        "other has shape .* whose axes behind those of the arcs do not fit",
+        "other has shape .* whose axes after those of the arcs do not fit",
     ),
     (lambda: PAIR.arc_covariances(VALUES[..., None]), ValueError, "direction has shape"),
     (lambda: PAIR.condition(allowed=VALUES), ValueError, "expected bool of shape"),
@@ -373,7 +373,7 @@ VALUE_MISTAKES = {
         wrong(),
         lambda s: DependencyTrees(s).expectation(s.at[1, 2, 3].set(jnp.nan)),
         ValueError,
-        r"arc_values\[1, 2, 3\] is nan, on an arc that trees have",
+        r"arc_values\[1, 2, 3\] is nan, on an arc of some tree",
     ),
     "a condition": (wrong(), evidence, InvalidTreeError, r"heads\[2, 1\] is 7"),
     "an infinite divergence": (

@@ -60,7 +60,7 @@ SMALL = pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.f
             r"\.sample has no argument size: it is called sample_shape",
         ),
         (lambda d: type(d)(X, multiroot=True), " has no argument multiroot: the class decides"),
-        (lambda d: type(d)(X, LENGTHS), " takes 1 argument by position, not 2; .* lengths="),
+        (lambda d: type(d)(X, LENGTHS), " takes 1 positional argument, but got 2; .* lengths="),
     ],
 )
 def test_arguments_of_other_libraries_are_answered_by_their_names_here(kind, call, message):
@@ -448,7 +448,7 @@ def test_evidence_is_that_of_numpy_and_has_the_gradient_of_two_partitions(kind):
     assert np.array_equal(trees.log_evidence(allowed=allowed).detach().numpy(), expected)
     with pytest.raises(TypeError, match=r"heads must be a torch\.Tensor, not list"):
         trees.log_evidence(heads=[-1] * 5)
-    with pytest.raises(TypeError, match="include takes arcs of one graph"):
+    with pytest.raises(TypeError, match="include takes arcs of a single graph"):
         trees.log_evidence(include=[(0, 1)])
 
 
@@ -511,7 +511,7 @@ def test_sums_over_arcs_take_axes_behind(kind):
             ask()
     with pytest.raises(ValueError, match=r"other has shape .* with any number of axes behind"):
         trees.covariance(X, X[0])
-    with pytest.raises(ValueError, match=r"other has shape \(2, 5, 5, 3\), whose axes behind"):
+    with pytest.raises(ValueError, match=r"other has shape \(2, 5, 5, 3\), whose axes after"):
         trees.covariance(first, scores(2, 5, 5, 3, seed=1))
 
 
@@ -816,7 +816,7 @@ def test_values_that_are_not_numbers_are_refused(ask, bad, message, mode):
         "vmap": torch.func.vmap(called),
         "compile": torch.compile(called, backend="aot_eager", fullgraph=True),
     }[mode]
-    with pytest.raises(ValueError, match=f"{message}, on an arc that trees have"):
+    with pytest.raises(ValueError, match=f"{message}, on an arc of some tree"):
         in_mode(X, values)
 
 
