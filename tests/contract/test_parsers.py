@@ -129,11 +129,11 @@ def test_what_the_parser_decodes_need_not_be_a_tree(tmp_path, heads):
         ),
         (
             lambda s: scored(s, labels=np.zeros((13, 13, 2))),
-            r"label scores have shape \(13, 13, 2\): expected \(13, 13, 3\), for 3 names",
+            r"label scores have shape \(13, 13, 2\): expected \(13, 13, 3\), for 3 label names",
         ),
         (
             lambda s: scored(s) if s.sent_id == "en-1" else scored(s, labels=None),
-            r"'en-2' \(number 2\): the parser gave no label scores, but some for the first",
+            r"'en-2' \(number 2\): the parser gave no label scores here, but did for the first",
         ),
         (lambda s: scored(s, heads=[1, 2]), r"the parser's own heads are \[1, 2\], for 12 words"),
         (lambda s: scored(s, heads=[99] * 12), "the parser's own heads are"),
@@ -154,9 +154,7 @@ def test_a_tree_that_scores_higher_than_our_best_is_refused(tmp_path, monkeypatc
     monkeypatch.setattr(
         DependencyTrees, "best_tree", lambda self, **_: np.arange(-1, len(self.log_weights) - 1)
     )
-    with pytest.raises(
-        SentenceError, match=r"own tree scores .* and the best tree of these scores"
-    ):
+    with pytest.raises(SentenceError, match=r"own tree has the score .* but the best tree only"):
         score(CONLLU, tmp_path / "s.npz", parser=lambda s, m: (scored_alone(one) for one in s))
 
 
@@ -172,7 +170,7 @@ def scored_alone(sentence):
 @pytest.mark.parametrize(
     ("parser", "message"),
     [
-        (lambda s, m: [scored(next(s))], "gave scores for 1 sentences, and there are more"),
+        (lambda s, m: [scored(next(s))], "gave scores for 1 sentences, but there are more"),
         (
             lambda s, m: [*map(scored, s), Scored(np.zeros((2, 2)))],
             "gave more scores than there are sentences",

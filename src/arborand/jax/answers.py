@@ -1,4 +1,4 @@
-"""What distributions answer with: pytrees of trees, and the matrices of trees."""
+"""What distributions return: pytrees of trees, and trees as matrices."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def as_pytree(cls: Any) -> Any:
-    """Let JAX take an object apart and put it together, without another look at its fields."""
+    """Register a class with JAX as a pytree, without checking its fields again."""
 
     def flatten(self: Any) -> Any:
         return [(jax.tree_util.GetAttrKey(n), getattr(self, n)) for n in cls._arrays], tuple(
@@ -36,20 +36,20 @@ def as_pytree(cls: Any) -> Any:
 class Draws:
     """Distinct trees in the order of their draw: the arrays of :class:`arborand.Draws`.
 
-    There are always as many rows as were asked for.  Rows beyond the number of trees that a graph
-    has hold heads of -1 and numbers of -inf, and add nothing to a gradient.
+    There are always as many rows as were requested.  Rows beyond the number of a graph's trees hold
+    heads of -1 and numbers of -inf, and contribute nothing to a gradient.
 
     Attributes
     ----------
     heads : Array of int32, shape ``(k, *batch_shape, m)``
     log_prob : Array, shape ``(k, *batch_shape)``
-        With a gradient, as that of `log_prob` of the distribution.
+        With gradients, like the distribution's `log_prob`.
     log_remaining, perturbed_log_prob : Array, shape ``(k, *batch_shape)``
-        Without one.
+        Without gradients.
     num_drawn : Array of int32, shape batch_shape
-        How many rows count.
+        How many rows hold a tree.
     labels : Array of int32, in the shape of `heads`, or None
-        The label of each word's arc, of `LabelledTrees`.
+        The label of each word's arc; only for `LabelledTrees`.
     """
 
     _arrays: ClassVar = (
@@ -71,32 +71,32 @@ class Draws:
 
     @property
     def is_drawn(self) -> Array:
-        """Which rows count: an Array of bool, shape ``(k, *batch_shape)``."""
+        """Which rows hold a tree: an Array of bool, shape ``(k, *batch_shape)``."""
         return self.heads[..., 1] >= 0
 
     @property
     def exhausted(self) -> Array:
-        """Whether these are all the trees there are, although more were asked for."""
+        """Whether the graph has fewer trees than were requested."""
         return self.num_drawn < self.heads.shape[0]
 
 
 @as_pytree
 @dataclass(frozen=True, eq=False)
 class BestTrees:
-    """Trees from the best one on, in order: the arrays of :class:`arborand.BestTrees`.
+    """The best trees, in order: the arrays of :class:`arborand.BestTrees`.
 
-    There are always as many rows as were asked for; those beyond the number of trees are as in
+    There are always as many rows as were requested; those beyond the number of trees are as in
     :class:`Draws`.
 
     Attributes
     ----------
     heads : Array of int32, shape ``(k, *batch_shape, m)``
     log_prob : Array, shape ``(k, *batch_shape)``
-        With a gradient.
+        With gradients.
     num_found : Array of int32, shape batch_shape
-        How many rows count.
+        How many rows hold a tree.
     labels : Array of int32, in the shape of `heads`, or None
-        The label of each word's arc, of `LabelledTrees`.
+        The label of each word's arc; only for `LabelledTrees`.
     """
 
     _arrays: ClassVar = ("heads", "log_prob", "num_found", "labels")
@@ -109,12 +109,12 @@ class BestTrees:
 
     @property
     def is_found(self) -> Array:
-        """Which rows count: an Array of bool, shape ``(k, *batch_shape)``."""
+        """Which rows hold a tree: an Array of bool, shape ``(k, *batch_shape)``."""
         return self.heads[..., 1] >= 0
 
     @property
     def exhausted(self) -> Array:
-        """Whether these are all the trees there are, although more were asked for."""
+        """Whether the graph has fewer trees than were requested."""
         return self.num_found < self.heads.shape[0]
 
 
@@ -124,7 +124,7 @@ def arc_indicators(heads: ArrayLike, *, dtype: Any = None) -> Array:
     Parameters
     ----------
     heads : Array of int, shape (..., m)
-        -1 for the root, for padding and where a head is open.
+        -1 for the root, for padding and for unknown heads.
     dtype : dtype, optional
         By default JAX's default.
 

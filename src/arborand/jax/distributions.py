@@ -1,7 +1,7 @@
 """Distributions over trees that JAX can compile, differentiate and map.
 
-The names and their meaning are those of the classes in ``arborand``; what is said there of accuracy
-holds here too, up to the rounding of the answer to the dtype of the scores.
+Names and meanings are those of the classes in ``arborand``; what is said there about accuracy holds
+here too, up to the rounding of answers to the dtype of the scores.
 """
 
 from __future__ import annotations
@@ -40,7 +40,8 @@ if TYPE_CHECKING:
 
     from jax.typing import ArrayLike
 
-# Whom a warning is for, counted from a public method as 1: its caller, behind explain_arguments.
+# The stack level of warnings, counted from a public method as 1: its caller, past the wrapper that
+# explain_arguments adds.
 _CALLER = 3
 
 
@@ -54,8 +55,8 @@ class TreeDistribution(FrontDistribution[Array]):
     ----------
     log_weights : Array, shape ``(*batch_shape, m, m)``
         ``log_weights[head, dependent]`` in float32, float64, bfloat16 or float16; -inf means no
-        arc.  Values are looked at when they are used: under ``jax.jit``, errors on them appear when
-        the compiled function runs.
+        arc.  Values are checked when they are used: under ``jax.jit``, errors about them appear
+        when the compiled function runs.
     lengths : Array of int, shape batch_shape, optional
         The number of words of each graph of a padded batch.
     orientation : {"head,dependent", "dependent,head"}
@@ -74,7 +75,7 @@ class TreeDistribution(FrontDistribution[Array]):
     >>> known = jnp.array([-1, 2, -1, -1])  # the head of word 1 is 2
     >>> f"{jnp.exp(d.log_evidence(heads=known)):.4f}"
     '0.3333'
-    >>> f"{jnp.exp(d.condition(heads=known).renyi_entropy(0)):.4f}"  # trees that are left
+    >>> f"{jnp.exp(d.condition(heads=known).renyi_entropy(0)):.4f}"  # the remaining trees
     '3.0000'
     """
 
@@ -109,9 +110,9 @@ class TreeDistribution(FrontDistribution[Array]):
         self.__dict__.update(own)
 
     def __setattr__(self, name: str, value: object) -> None:
-        raise AttributeError(f"{type(self).__name__} is frozen: make another one")
+        raise AttributeError(f"{type(self).__name__} is frozen: make a new one")
 
-    # ---- what it is made of
+    # ---- data
 
     @property
     def lengths(self) -> Array:
@@ -140,7 +141,7 @@ class TreeDistribution(FrontDistribution[Array]):
         up_to = "" if self._lengths is None else "up to "
         return f"{type(self).__name__}({batch}{up_to}{words} word{'s' if words > 1 else ''})"
 
-    # ---- what it knows
+    # ---- probabilities
 
     def log_prob(self, heads: ArrayLike) -> Array:
         """Compute the log-probability of trees.
@@ -148,18 +149,18 @@ class TreeDistribution(FrontDistribution[Array]):
         Parameters
         ----------
         heads : Array of int, shape ``(*draws, *batch_shape, m)``
-            As `sample` returns them.  A row of -1 stands for a tree that does not exist.
+            As `sample` returns them.  A row of -1 stands for a missing tree.
 
         Returns
         -------
         Array, shape ``(*draws, *batch_shape)``
-            -inf for a tree outside the support, or one that does not exist: it adds nothing to any
-            gradient.
+            -inf for a tree outside the support and for a missing tree, which contribute nothing to
+            any gradient.
 
         Raises
         ------
         InvalidTreeError
-            If something is not a tree at all, naming the node or the cycle.
+            If something is not a tree; the message names the node or the cycle.
 
         Examples
         --------
@@ -188,7 +189,7 @@ class TreeDistribution(FrontDistribution[Array]):
         if self.log_weights.shape != other.log_weights.shape:
             raise ValueError(
                 f"the scores of the other distribution have shape {other.log_weights.shape}: "
-                f"expected {self.log_weights.shape}, graphs of the same words"
+                f"expected {self.log_weights.shape}, graphs over the same words"
             )
         (scores, lengths, kind, workers), others = self._arguments, other._arguments
         dtype = jnp.promote_types(scores.dtype, others[0].dtype)
@@ -198,21 +199,21 @@ class TreeDistribution(FrontDistribution[Array]):
         )
 
     def cross_entropy(self, other: TreeDistribution) -> Array:
-        """Compute the mean of minus the other distribution's log-probability, in nats."""
+        """Compute the cross-entropy with another distribution, in nats."""
         return self.entropy() + self.kl_divergence(other)
 
-    # ---- what it draws and finds
+    # ---- random and best trees
 
     def sample(self, key: Array, shape: Sequence[int] = (), *, method: str | None = None) -> Array:
-        """Draw trees independently, with replacement.
+        """Draw trees with replacement, each with its exact probability.
 
         Parameters
         ----------
         key : Array
-            A key of ``jax.random``.  Under ``jax.vmap`` every key gives the trees that it gives by
-            itself.
+            A key of ``jax.random``.  Under ``jax.vmap``, every key gives the same trees as on its
+            own.
         shape : sequence of int
-            How many, in the shape in which to return them.
+            The shape of the draws.
         method : str, optional
             As for ``arborand``.
 
@@ -242,14 +243,14 @@ class TreeDistribution(FrontDistribution[Array]):
         return heads.reshape(*sizes, *scores.shape[:-1])
 
     def sample_without_replacement(self, key: Array, k: int, *, method: str | None = None) -> Draws:
-        """Draw distinct trees, each with its probability among those that are left.
+        """Draw k distinct trees, each in proportion to its probability among the remaining ones.
 
         Parameters
         ----------
         key : Array
             A key of ``jax.random``.
         k : int
-            How many.  The answer has k rows, whatever the number of trees.
+            The number of draws.  The answer has k rows, whatever the number of trees.
         method : str, optional
             As for ``arborand``.
 
@@ -298,11 +299,11 @@ class TreeDistribution(FrontDistribution[Array]):
         (heads,) = operations.minimum_risk_tree.bind(scores, lengths, kind=kind, workers=workers)
         return heads
 
-    # ---- behind the scenes
+    # ---- internals
 
     @property
     def _arguments(self) -> tuple[Array, Array, int, int]:
-        """What operations take: scores in the precision of answers, lengths, and the rest."""
+        """Arguments of operations: scores in the precision of answers, lengths, and the rest."""
         scores = self.log_weights
         if scores.dtype not in (jnp.float32, jnp.float64):
             scores = scores.astype(jnp.float32)
@@ -313,7 +314,7 @@ class TreeDistribution(FrontDistribution[Array]):
         return getattr(front, name)(scores, *arrays, *rest, *last)
 
     def _covariances(self, values: Array) -> Array:
-        """Compute them for values with more axes in front, which directions have behind."""
+        """Compute covariances of values with more axes in front, which follow the batch's below."""
         num_axes, num_batch_axes = values.ndim - self.log_weights.ndim, len(self.batch_shape)
         places = tuple(range(num_axes)), tuple(range(num_batch_axes, num_batch_axes + num_axes))
         found = self._ask("arc_covariances", jnp.moveaxis(values, *places))
@@ -337,7 +338,7 @@ class TreeDistribution(FrontDistribution[Array]):
             raise ValueError(
                 f"{name} has shape {values.shape}: expected {shape}, one row and one column for "
                 "each node, root included"
-                + (", with any number of axes behind" if trailing else "")
+                + (", followed by any number of axes" if trailing else "")
             )
         return values.astype(self._arguments[0].dtype)
 
@@ -350,7 +351,7 @@ class TreeDistribution(FrontDistribution[Array]):
         *,
         needs_tree: bool,
     ) -> Array:
-        """Mark the arcs that a condition allows, once its arguments have passed their gates."""
+        """Check the arguments of a condition, and mark the arcs that it allows."""
         scores, lengths, kind, _ = self._arguments
         size = scores.shape[-1]
         mask = np.ones((size, size), np.bool_)
@@ -360,7 +361,7 @@ class TreeDistribution(FrontDistribution[Array]):
         ):
             if arcs and self.batch_shape:
                 raise TypeError(
-                    f"{name} takes arcs of one graph, and this is a batch of shape "
+                    f"{name} takes arcs of a single graph, but this is a batch of shape "
                     f"{self.batch_shape}; use heads or allowed, or index it first"
                 )
             for head, dependent in check_arcs(arcs, name, size - 1):
@@ -382,7 +383,7 @@ class TreeDistribution(FrontDistribution[Array]):
         if not jnp.issubdtype(known.dtype, jnp.integer) or known.shape != scores.shape[:-1]:
             raise InvalidTreeError(
                 f"heads is {known.dtype} of shape {known.shape}: expected integers of shape "
-                f"{scores.shape[:-1]}, one entry for each node, with -1 where the head is open"
+                f"{scores.shape[:-1]}, one entry for each node, with -1 where the head is unknown"
             )
         (left,) = operations.allowed_arcs.bind(
             jax.lax.stop_gradient(scores),
@@ -397,7 +398,7 @@ class TreeDistribution(FrontDistribution[Array]):
 
 @as_pytree
 class SpanningTrees(TreeDistribution):
-    """The distribution of all spanning trees that hang from the root.
+    """The distribution over the spanning trees of a rooted, weighted, directed graph.
 
     Its parameters are those of :class:`TreeDistribution`.
 
@@ -413,7 +414,7 @@ class SpanningTrees(TreeDistribution):
 
 @as_pytree
 class DependencyTrees(TreeDistribution):
-    """The distribution of dependency trees: spanning trees with exactly one arc from the root.
+    """The distribution over the dependency trees of a sentence: one arc leaves the root.
 
     Its parameters are those of :class:`TreeDistribution`.
 
@@ -429,7 +430,7 @@ class DependencyTrees(TreeDistribution):
 
 @as_pytree
 class ProjectiveSpanningTrees(TreeDistribution):
-    """The distribution over the spanning trees without crossing arcs, the nodes in a line.
+    """The distribution over the spanning trees without crossing arcs.
 
     Its parameters are those of :class:`SpanningTrees`.
 
@@ -460,12 +461,12 @@ class ProjectiveDependencyTrees(TreeDistribution):
 
 
 def key_words(key: Array) -> Array:
-    """Draw 128 bits with the key of a call, whatever JAX's own generator."""
+    """Draw 128 bits with the key of a call, whatever generator JAX uses."""
     return jax.random.bits(key, (4,), jnp.uint32)
 
 
 def _check_scores(log_weights: ArrayLike) -> Array:
-    """Check what can be told without a look at values: these are looked at when they are used."""
+    """Check everything except values, which are checked when they are used."""
     scores = jnp.asarray(log_weights)
     if not jnp.issubdtype(scores.dtype, jnp.floating):
         if not jnp.issubdtype(scores.dtype, jnp.integer):
@@ -483,15 +484,15 @@ def _check_scores(log_weights: ArrayLike) -> Array:
 def _check_lengths(lengths: ArrayLike, batch_shape: tuple[int, ...]) -> Array:
     array = jnp.asarray(lengths)
     if array.size == 0 and not hasattr(lengths, "dtype"):
-        array = array.astype(jnp.int32)  # JAX takes what is empty for floats
+        array = array.astype(jnp.int32)  # JAX makes an empty list floats
     if not jnp.issubdtype(array.dtype, jnp.integer):
         raise TypeError(
-            f"lengths must be integers, but their dtype is {array.dtype}; of a mask of words take "
-            "mask.sum(-1)"
+            f"lengths must be integers, but their dtype is {array.dtype}; for a mask of words, "
+            "pass mask.sum(-1)"
         )
     if array.shape != batch_shape:
         raise InvalidWeightsError(
-            f"lengths has shape {array.shape} where the batch has shape {batch_shape}: give one "
+            f"lengths has shape {array.shape}, but the batch has shape {batch_shape}: give one "
             "number of words for each graph"
         )
     return array.astype(jnp.int32)

@@ -1,8 +1,8 @@
 r"""Expectations of any function of a tree, from draws, with gradients attached.
 
-The value of each is an estimate of E f, and its gradient one of the gradient of E f: that of the
-score function, :math:`E[(f(t) - b) \nabla \log p(t)]` with a baseline b, plus that of f itself
-where f depends on parameters.  Both are unbiased.  The names are those of
+The value of each is an estimate of E f, and its gradient is an estimate of the gradient of E f: the
+score-function estimator, :math:`E[(f(t) - b) \nabla \log p(t)]` with a baseline b, plus the
+gradient of f itself if f depends on parameters.  Both are unbiased.  The names are those of
 ``arborand.estimators``, which also gives standard errors.  All can be compiled and mapped.
 
 `relaxed_sample` and `straight_through_sample` let gradients flow through draws.  They are biased.
@@ -49,11 +49,11 @@ def expectation(
     key : Array
         A key of ``jax.random``.
     num_draws : int
-        How many trees to draw of each graph.
+        How many trees to draw from each graph.
     baseline : {"leave_one_out", "none"}
-        Whether to subtract, from each value, the mean of the others before it is multiplied with
-        the gradient of the log-probability.  That needs two draws, and mostly makes the gradient
-        far less noisy.
+        Whether to subtract from each value the mean of the others before it is multiplied by the
+        gradient of the log-probability.  This needs at least two draws, and usually makes the
+        gradient far less noisy.
 
     Returns
     -------
@@ -89,13 +89,12 @@ def expectation_without_replacement(
     distribution : SpanningTrees or DependencyTrees
         A graph or a batch.
     function : callable
-        From heads, shape ``(K, *batch_shape, m)``, to values, shape ``(K, *batch_shape)``.  Heads
-        of trees that do not exist are -1, and their values are not used.
+        From heads, shape ``(K, *batch_shape, m)``, to values, shape ``(K, *batch_shape)``.  Rows
+        without a tree have heads of -1, and their values are not used.
     key : Array
         A key of ``jax.random``.
     num_draws : int
-        How many distinct trees to evaluate.  Where there are no more than that, the result is
-        exact.
+        How many distinct trees to evaluate.  If there are no more than that, the result is exact.
 
     Returns
     -------
@@ -111,7 +110,7 @@ def expectation_without_replacement(
     log_prob = stop_gradient(draws.log_prob[:num_draws])
     threshold = draws.perturbed_log_prob[num_draws]
     margin = log_prob - jnp.where(draws.exhausted, 0.0, threshold)
-    # The logarithm of the chance to pass the threshold; far below it, the chance is its argument.
+    # The log-probability of passing the threshold; far below it, log(1 - exp(-exp(x))) is x.
     passing = jnp.log(-jnp.expm1(-jnp.exp(jnp.clip(margin, -37.0, 20.0))))
     weights = jnp.exp(log_prob - jnp.where(margin < -37.0, margin, passing))
     return _weighted(distribution, function, draws, weights)
@@ -133,8 +132,8 @@ def sum_and_sample(
     num_distinct : int
         How many trees to draw first, for the sum.  May be 0.
     num_rest : int
-        How many to draw after them.  Where there are no more trees than `num_distinct` +
-        `num_rest`, the result is exact.
+        How many to draw after them.  If there are no more trees than `num_distinct` + `num_rest`,
+        the result is exact.
 
     Returns
     -------
@@ -149,8 +148,8 @@ def sum_and_sample(
     num_rest = check_count(num_rest, "num_rest", 1)
     num_draws = num_distinct + num_rest
     draws = distribution.sample_without_replacement(key, num_draws + 1)
-    # The mean over the last draws j of (the sum before j) + (what was left before j) f(j): tree i
-    # counts with its probability once for every j behind it.
+    # The mean over the last draws j of (the sum before j) + (the probability left before j) f(j):
+    # tree i counts with its probability once for every later j.
     place = jnp.arange(num_draws).reshape(-1, *[1] * draws.num_drawn.ndim)
     behind = num_draws - 1 - jnp.maximum(place, num_distinct - 1)
     weights = jnp.exp(stop_gradient(draws.log_prob[:num_draws])) * behind
@@ -168,8 +167,8 @@ def relaxed_sample(
 ) -> Array:
     """Draw soft trees: the marginals of scores with Gumbel noise, divided by a temperature.
 
-    As the temperature falls they become trees, though not trees of the distribution: noise on arcs
-    is not noise on trees.  A biased relaxation, through which gradients flow.
+    As the temperature falls, they approach trees, though not trees drawn from the distribution:
+    noise on arcs is not noise on trees.  This is a biased relaxation, through which gradients flow.
 
     Parameters
     ----------
@@ -177,7 +176,7 @@ def relaxed_sample(
     key : Array
         A key of ``jax.random``.
     shape : sequence of int
-        How many, in the shape in which to return them.
+        The shape of the draws.
     temperature : float
         Above 0.
 
@@ -208,8 +207,8 @@ def straight_through_sample(
 ) -> Array:
     """Draw trees as matrices of 0 and 1, and let gradients pass as if they were the marginals.
 
-    The draws are exact.  The gradient of a function of them is biased, unless the function is a sum
-    over arcs: it is that of the function's linear approximation at the draw.
+    The draws are exact.  The gradient of a function of them is that of the function's linear
+    approximation at the draw, which is biased unless the function is a sum over arcs.
 
     Parameters
     ----------
@@ -217,12 +216,12 @@ def straight_through_sample(
     key : Array
         A key of ``jax.random``.
     shape : sequence of int
-        How many, in the shape in which to return them.
+        The shape of the draws.
 
     Returns
     -------
     Array, shape ``(*shape, *batch_shape, m, m)``
-        What `arc_indicators` makes of draws.
+        The `arc_indicators` of the draws.
 
     Examples
     --------
@@ -241,13 +240,13 @@ def _weighted(
 ) -> Array:
     """Combine trees whose weighted sums are unbiased, relative to the value of the best tree.
 
-    The last draw has no weight.  Where these are all the trees, each counts with its probability.
+    The last draw has no weight.  If these are all the trees, each counts with its probability.
     """
     num_draws = len(weights)
     heads, log_prob = draws.heads[:num_draws], draws.log_prob[:num_draws]
     weights = jnp.where(draws.exhausted, jnp.exp(stop_gradient(log_prob)), weights)
     values = _evaluate(function, jnp.concatenate([distribution.best_tree()[None], heads]))
-    # Neither values nor log-probabilities of trees that do not exist are read.
+    # Values and log-probabilities of rows without a tree are not read.
     is_drawn = draws.is_drawn[:num_draws]
     excess = jnp.where(is_drawn, values[1:] - values[0], 0.0)
     log_prob = jnp.where(is_drawn, log_prob, 0.0)
@@ -257,7 +256,7 @@ def _weighted(
 
 
 def _without_value(array: Array) -> Array:
-    """Give 0, with the gradient of an array."""
+    """Return 0, with the gradient of an array."""
     return array - stop_gradient(array)
 
 

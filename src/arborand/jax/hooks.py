@@ -1,9 +1,9 @@
-"""What leans on parts of JAX that promise no compatibility: primitives and their rules.
+"""Primitives and their rules, which use parts of JAX without a promise of compatibility.
 
-A primitive is made from a computation with NumPy arrays.  Called directly, it computes.  In a
-compiled function it becomes a call of the core on the CPU, by XLA's foreign function interface
-(``src/core/python/xla.cpp``), and a call back to Python on every other device.  The environment
-variable ``ARBORAND_JAX_ROUTE`` chooses that route on the CPU as well.
+A primitive is made from a computation with NumPy arrays.  Called directly, it simply computes.  In
+a compiled function, it becomes a call into the core on the CPU, through XLA's foreign function
+interface (``src/core/python/xla.cpp``), and a callback to Python on every other device.  With
+``ARBORAND_JAX_ROUTE=callback`` in the environment, the CPU uses the callback as well.
 """
 
 from __future__ import annotations
@@ -41,13 +41,13 @@ _computations: dict[str, Callable[..., list[np.ndarray]]] = {}
 
 
 def _answer(attributes: dict[str, Any], arrays: list[Any], answers: list[Any]) -> None:
-    """Compute for a handler that leaves the work to Python, and write where XLA expects it."""
+    """Compute for a handler that leaves the work to Python; write to where XLA expects it."""
     compute = _computations[attributes.pop("operation")]
     for place, answer in zip(answers, compute(*arrays, **attributes), strict=True):
         place[...] = answer
 
 
-# The names of handlers without Python; `python` serves all other primitives.
+# Handlers by name; `python` serves all primitives that have none of their own.
 HANDLERS: dict[str, Any] = _core.xla_handlers(_answer)
 for _name, _handler in HANDLERS.items():
     jax.ffi.register_ffi_target(f"arborand_{_name}", _handler, platform="cpu")
@@ -66,13 +66,13 @@ def make_primitive(
     ----------
     name : str
     compute : callable
-        From NumPy arrays, and keywords that are no arrays, to an array or a tuple of arrays.
+        From NumPy arrays, and keywords that are not arrays, to an array or a tuple of arrays.
     shapes : callable
         From arrays and the same keywords to a pair of shape and dtype for each answer.
     align : callable
-        How an axis of ``vmap`` joins those of a batch: see `in_front`.
+        How an axis of ``vmap`` joins the axes of a batch: see `in_front`.
     handler : str
-        The one of HANDLERS that computes the same.
+        The one of HANDLERS that computes the same thing.
     """
     primitive = Primitive(f"arborand_{name}")
     primitive.multiple_results = True
@@ -118,7 +118,7 @@ def make_primitive(
 
 
 def move(array: Any, axis: int | None, size: int, to: int = 0) -> Any:
-    """Move an axis that was mapped, or repeat an array along an axis that it lacks."""
+    """Move a mapped axis, or repeat an array along an axis that it lacks."""
     if axis is not None:
         return jnp.moveaxis(array, axis, to)
     array = jnp.expand_dims(array, to)
@@ -126,15 +126,15 @@ def move(array: Any, axis: int | None, size: int, to: int = 0) -> Any:
 
 
 def in_front(arrays: Sequence[Any], axes: Sequence[int | None], size: int) -> tuple[list[Any], int]:
-    """Let a mapped axis become the first of the batch; with the arrays, its place in answers."""
+    """Make a mapped axis the first of the batch; return the arrays, and its place in answers."""
     return [move(array, axis, size) for array, axis in zip(arrays, axes, strict=True)], 0
 
 
 def set_tangents(primitive: Primitive, rule: Callable[..., tuple[Any, Any]]) -> None:
-    """Say how a primitive is differentiated forwards.
+    """Set how a primitive is differentiated in forward mode.
 
-    The rule takes arguments and their tangents, of which those that are 0 are None, and returns
-    answers and theirs.
+    The rule takes arguments and their tangents (None instead of 0), and returns answers and their
+    tangents.
     """
 
     def jvp(arrays: Any, tangents: Any, **static: Any) -> Any:
@@ -146,9 +146,9 @@ def set_tangents(primitive: Primitive, rule: Callable[..., tuple[Any, Any]]) -> 
 
 
 def set_cotangents(primitive: Primitive, rule: Callable[..., Sequence[Any]]) -> None:
-    """Say how a primitive with one answer is transposed where it is linear.
+    """Set how a primitive with one answer is transposed in arguments in which it is linear.
 
-    The rule takes the cotangent, which arguments it is asked for, and the arguments.
+    The rule takes the cotangent, which arguments need one, and the arguments.
     """
 
     def transpose(cotangents: Any, *arrays: Any, **static: Any) -> Any:

@@ -1,8 +1,8 @@
 """What the core computes, as operations of JAX, made from the table of derivatives.
 
-Conventions are those of :mod:`arborand.derivatives`, with lengths always given, in int32.  One is
-added: arrays that are a direction of the scores may have more axes between those of the batch and
-their last two.  Then each graph is differentiated in as many directions, and looked at once.
+The conventions are those of :mod:`arborand.derivatives`, with lengths always given, in int32, and
+one more: directions of the scores may have further axes between those of the batch and their last
+two.  Then each graph is differentiated in that many directions, but checked only once.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 class _Front:
-    """What the rules of the table need of JAX: these functions, and all operations (below)."""
+    """What the rules of the table need from JAX: these functions, and all operations (below)."""
 
     where = staticmethod(jnp.where)
     moveaxis = staticmethod(jnp.moveaxis)
@@ -41,17 +41,17 @@ class _Front:
 
     @staticmethod
     def has_arc(heads: Any) -> Any:
-        """Tell whether [head, dependent] is an arc of each tree."""
+        """Mark the arcs of each tree."""
         return heads[..., None, :] == jnp.arange(heads.shape[-1])[:, None]
 
     @staticmethod
     def is_arc(log_weights: Any, lengths: Any) -> Any:
-        """Tell where there are arcs."""
+        """Mark the arcs."""
         node = jnp.arange(log_weights.shape[-1])
         is_node = node <= lengths[..., None]
         inside = is_node[..., None] & is_node[..., None, :]
         is_there = jax.lax.stop_gradient(log_weights) > -jnp.inf
-        # Found once: XLA would find it again for each direction of a Hessian.
+        # Computed once: XLA would compute it again for each direction of a Hessian.
         return jax.lax.optimization_barrier(
             is_there & (node > 0) & (node != node[:, None]) & inside
         )
@@ -71,7 +71,7 @@ front: Any = _Front()
 
 
 def _with_as_many_directions(log_weights: Any, *rest: Any) -> tuple[Any, ...]:
-    """Give all directions the axes that one of them has."""
+    """Give all directions the same axes."""
     *directions, lengths = rest
     longest = max(directions, key=np.ndim)
     batch = longest.shape[: log_weights.ndim - 2]
@@ -122,7 +122,7 @@ def _shapes(operation: Operation) -> Callable[..., list[Any]]:
 def _align_directions(
     arrays: Sequence[Any], axes: Sequence[int | None], size: int
 ) -> tuple[list[Any], int]:
-    """Let an axis that only directions have become one of theirs: the graph is looked at once."""
+    """Keep an axis that only directions have as one of theirs: the graph is checked once."""
     if axes[0] is not None or axes[-1] is not None:
         return in_front(arrays, axes, size)
     place = arrays[0].ndim - 2
@@ -133,7 +133,7 @@ def _align_directions(
 def _align_trees(
     arrays: Sequence[Any], axes: Sequence[int | None], size: int
 ) -> tuple[list[Any], int]:
-    """Let an axis that only heads have become one of their draws."""
+    """Make an axis that only heads have an axis of draws."""
     log_weights, heads, lengths = arrays
     if axes[0] is None and axes[-1] is None:
         return [log_weights, move(heads, axes[1], size), lengths], 0
@@ -181,7 +181,7 @@ def _make(operation: Operation) -> Any:
 
 
 def _make_with_gradient(operation: Operation, value: Any) -> None:
-    """Find a number and its gradient at once, where the number is differentiated."""
+    """Compute a number and its gradient together when the number is differentiated."""
     (rule,) = operation.rules.values()
     of_graph, of_arc = _shapes(operation), _shapes(OPERATIONS[rule.of])  # type: ignore
     both = make_primitive(
@@ -233,7 +233,7 @@ METHODS = methods.names(methods.WITH_REPLACEMENT)
 
 
 def _for_each_key(draw: Callable[..., tuple[Any, ...]]) -> Callable[..., tuple[Any, ...]]:
-    """Draw for each key by itself: axes of keys are those that ``vmap`` has added in front."""
+    """Draw for each key separately: axes of keys are those that ``vmap`` has added in front."""
 
     def answer(log_weights: Any, keys: Any, lengths: Any, **static: Any) -> tuple[Any, ...]:
         shape = keys.shape[:-1]
@@ -300,7 +300,7 @@ def _draw_distinct(
 
 
 def fill(array: Any, count: int, value: float) -> Any:
-    """Add rows until there are as many as were asked for."""
+    """Add rows until there are as many as were requested."""
     rest = np.full((count - len(array), *array.shape[1:]), value, array.dtype)
     return np.concatenate([array, rest])
 

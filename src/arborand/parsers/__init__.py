@@ -1,8 +1,8 @@
-"""Scores out of other people's parsers: adapters behind a protocol of one function.
+"""Scores from other people's parsers: an adapter is a single function.
 
-An adapter is a function that takes sentences and the name of a model, and yields the scores of each
-sentence, in order.  ``arborand score --parser NAME`` calls one of those here, ``--parser
-module:function`` anybody's.  :func:`score` does the same in Python.
+It takes sentences and the name of a model, and yields the scores of each sentence, in order.
+``arborand score --parser NAME`` calls one of the adapters here, ``--parser module:function`` one of
+your own.  :func:`score` does the same in Python.
 """
 
 from arborand.errors import UntestedVersionWarning

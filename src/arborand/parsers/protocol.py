@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class Unparsed(NamedTuple):
-    """A sentence that is to be scored.
+    """A sentence to be scored.
 
     Attributes
     ----------
@@ -34,17 +34,17 @@ class Scored(NamedTuple):
     Attributes
     ----------
     arcs : ndarray, shape (n + 1, n + 1)
-        Log-weights ``[head, dependent]``, node 0 is the root.  Anything may be added to a column:
-        no tree becomes more probable by it.  The diagonal and column 0 are not read.
+        Log-weights ``[head, dependent]``; node 0 is the root.  Adding a constant to a column
+        changes no tree's probability.  The diagonal and column 0 are not read.
     labels : ndarray, shape (n + 1, n + 1, L), or None
         Scores ``[head, dependent, label]``; their softmax is P(label | arc).
     label_names : sequence of str, or None
         The names of the L labels; the same for all sentences.
     heads : sequence of int, or None
-        The parser's own tree by these scores, the heads of the words 1 to n, before any repair.  It
-        is compared with the best tree of the scores.
+        The tree that the parser itself decodes from these scores, before any repair: the heads of
+        words 1 to n.  It is compared with the best tree of the scores.
     repaired : bool
-        Whether the parser then changes its tree by something that the scores do not know.
+        Whether the parser then changes its tree by rules that are not part of the scores.
     """
 
     arcs: NDArray[Any]
@@ -55,21 +55,21 @@ class Scored(NamedTuple):
 
 
 class Adapter(Protocol):
-    """The function that an adapter is."""
+    """The function that an adapter provides."""
 
     def __call__(
         self, sentences: Iterator[Unparsed], model: str | None, **options: str
     ) -> Iterator[Scored]:
         """Score sentences.
 
-        Load the model once, read as many sentences as make a batch, and yield their scores in
-        order: then memory does not grow with the corpus.
+        Load the model once, read one batch of sentences at a time, and yield their scores in order,
+        so that memory does not grow with the corpus.
 
         Parameters
         ----------
         sentences : iterator of Unparsed
         model : str or None
-            What ``--model`` says.
+            The value of ``--model``.
         **options : str
-            What ``--option NAME=VALUE`` says.
+            The values of ``--option NAME=VALUE``.
         """

@@ -1,4 +1,4 @@
-"""From a CoNLL-U file to a file of scores, by an adapter; what it yields is checked on the way."""
+"""From a CoNLL-U file to a file of scores, with an adapter, whose results are checked."""
 
 from __future__ import annotations
 
@@ -32,17 +32,17 @@ ADAPTERS = ("stanza",)
 
 @dataclass
 class Report:
-    """What was scored.
+    """Counts of what was scored.
 
     Attributes
     ----------
     num_sentences : int
     num_compared : int
-        The sentences for which the parser gave its own tree.
+        The number of sentences for which the parser gave its own tree.
     num_same : int
-        Those of them in which it is the best tree of the scores.
+        How often that tree is the best tree of the scores.
     num_repaired : int
-        The sentences in which the parser then changes its tree by other means.
+        The number of sentences whose tree the parser then changes by other means.
     has_labels : bool
     """
 
@@ -54,7 +54,7 @@ class Report:
 
 
 def find_adapter(name: str) -> Adapter:
-    """Find an adapter: one of ours by its name, or anybody's by ``module:function``.
+    """Find an adapter: one of ours by its name, or any other by ``module:function``.
 
     Raises
     ------
@@ -69,13 +69,13 @@ def find_adapter(name: str) -> Adapter:
                 "function of your own"
             )
         module, function = f"arborand.parsers.{name}", "scores"
-    if os.getcwd() not in sys.path:  # where people keep a module of their own
+    if os.getcwd() not in sys.path:  # people keep their own modules there
         sys.path.insert(0, os.getcwd())
     try:
         found = getattr(importlib.import_module(module), function)
     except ModuleNotFoundError as error:
         if error.name is None or not module.startswith(error.name):
-            raise  # something that the module itself needs
+            raise  # a module that this one needs is missing
         raise ArborandError(f"--parser {name}: there is no module {module!r}") from error
     except AttributeError as error:
         raise ArborandError(f"--parser {name}: {module} has no {function!r}") from error
@@ -95,12 +95,12 @@ def score(
     advance: Callable[[int], object] = lambda count: None,
     **options: str,
 ) -> Report:
-    """Write the scores that a parser gives the sentences of a CoNLL-U file.
+    """Score the sentences of a CoNLL-U file with a parser, and write the scores to a file.
 
     Parameters
     ----------
     conllu : path
-        The sentences: words, and what else the parser reads.
+        The sentences: words, and whatever else the parser reads.
     output : path
         Ends with ``.npz``, ``.parquet`` or ``.safetensors``.  The file appears when it is complete.
     parser : str or function
@@ -108,11 +108,11 @@ def score(
     model : str, optional
         For stanza: a file, or a language whose models were downloaded.
     labels : bool
-        Whether label scores are written, if the parser gives any.
+        Whether to write label scores, if the parser provides them.
     advance : function
         Called after every sentence with the number of sentences so far.
     **options
-        What else the adapter takes.
+        Further options of the adapter.
 
     Returns
     -------
@@ -136,7 +136,7 @@ def score(
         names = first[1].label_names if labels and first[1].labels is not None else None
         report.has_labels = names is not None
         whole = itertools.chain([first], checked)
-        # Written one sentence after the other, so what is held is what the adapter holds.
+        # Written sentence by sentence, so no more is held in memory than the adapter holds.
         ids, words, arcs, label_scores = itertools.tee(whole, 4)
         write_scores(
             output,
@@ -152,7 +152,7 @@ def score(
 def _labels(pairs: Iterator[tuple[Unparsed, Scored]]) -> Iterator[NDArray[Any]]:
     for number, (sentence, one) in enumerate(pairs):
         if one.labels is None:
-            reason = "the parser gave no label scores, but some for the first sentence"
+            reason = "the parser gave no label scores here, but did for the first sentence"
             raise SentenceError(sentence.sent_id, number, reason)
         yield one.labels
 
@@ -170,14 +170,14 @@ def _checked(
     report: Report,
     advance: Callable[[int], object],
 ) -> Iterator[tuple[Unparsed, Scored]]:
-    """Check what an adapter yields, and count."""
+    """Check and count what an adapter yields."""
     scored = iter(scored)
     for number, sentence in enumerate(sentences):
         one = next(scored, None)
         if one is None:
             raise ArborandError(
-                f"the parser gave scores for {number} sentences, and there are more: one Scored "
-                "per sentence is expected, in order"
+                f"the parser gave scores for {number} sentences, but there are more: it must yield "
+                "one Scored per sentence, in order"
             )
         _check(sentence, one, number, report)
         advance(report.num_sentences)
@@ -204,7 +204,7 @@ def _check(sentence: Unparsed, one: Scored, number: int, report: Report) -> None
         if np.shape(one.labels) != (size, size, names):
             raise fail(
                 f"the parser's label scores have shape {np.shape(one.labels)}: expected "
-                f"{(size, size, names)}, for {names} names of labels"
+                f"{(size, size, names)}, for {names} label names"
             )
     report.num_sentences += 1
     report.num_repaired += one.repaired
@@ -219,22 +219,22 @@ def _check(sentence: Unparsed, one: Scored, number: int, report: Report) -> None
         word = int(np.flatnonzero(~np.isfinite(values))[0]) + 1
         raise fail(
             f"the parser's own tree has the arc {own[word]} -> {word}, whose score is "
-            f"{values[word - 1]}: these are not the scores that it decodes"
+            f"{values[word - 1]}: these are not the scores that the tree was decoded from"
         )
     best = DependencyTrees(arcs).best_tree()
     ours = math.fsum(arcs[best[1:], np.arange(1, size)])
     is_dependency_tree = (own[1:] == 0).sum() == 1 and bool(is_tree(own))
     if is_dependency_tree and math.fsum(values) > ours:
         raise fail(
-            f"the parser's own tree scores {math.fsum(values):.9g}, and the best tree of these "
-            f"scores {ours:.9g}: they are not the scores that it decodes (transposed?)"
+            f"the parser's own tree has the score {math.fsum(values):.9g}, but the best tree only "
+            f"{ours:.9g}: these are not the scores that the tree was decoded from (transposed?)"
         )
     report.num_compared += 1
     report.num_same += bool((best == own).all())
 
 
 def _arcs(one: Scored) -> NDArray[Any]:
-    """Take out what is no arc: a word as its own head, and heads of the root."""
+    """Remove what is not an arc: words as their own heads, and heads of the root."""
     arcs = np.array(one.arcs)
     np.fill_diagonal(arcs, -np.inf)
     arcs[:, 0] = -np.inf

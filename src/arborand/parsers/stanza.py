@@ -1,10 +1,11 @@
-"""Scores of stanza's graph parsers.
+"""Scores from stanza's graph parsers.
 
 stanza scores every arc and every label with a biaffine model, takes the best tree with one root
 arc, and then, unless told otherwise, repairs heads that their labels do not allow
-(``resolve_head_constraints``).  What is taken here is what it decodes before that repair: the arc
-scores, normalised over the heads of each word, which changes no tree's probability, and the label
-scores of all arcs.  Tags come from the file; where it has none, the models of a language tag it.
+(``resolve_head_constraints``).  This adapter takes the scores that stanza decodes before that
+repair: the arc scores, normalised over the heads of each word, which changes no tree's probability,
+and the label scores of all arcs.  Tags come from the file; if it has none, and the model is a
+language, stanza's models tag it.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
     from arborand.parsers.protocol import Unparsed
 
-# With these, our best tree was compared with stanza's own.
+# The versions with which our best trees were compared with stanza's own.
 TESTED = ("1.15",)
 # How many sentences are read at a time, and how many words are scored at a time.
 _SENTENCES, _WORDS = 500, 3000
@@ -44,16 +45,16 @@ def scores(
     device: str | None = None,
     batch_words: str | int = _WORDS,
 ) -> Iterator[Scored]:
-    """Score sentences with a model of stanza.
+    """Score sentences with a stanza model.
 
     Parameters
     ----------
     sentences : iterator of Unparsed
     model : str
-        A file that stanza's training has written, or a language such as ``en`` whose models were
+        A file written by stanza's training, or a language such as ``en`` whose models were
         downloaded with ``stanza.download``.
     pretrain, forward_charlm, backward_charlm : str, optional
-        The word vectors and character models of a file that was trained with some.
+        The word vectors and character models that a file was trained with, if any.
     device : str, optional
         Such as ``cpu`` or ``cuda``.
     batch_words : int
@@ -106,8 +107,8 @@ class _Parser:
                 )
             except Exception as error:
                 raise ArborandError(
-                    f"--model {model} is not a file, and stanza has no models of a language of "
-                    f'that name ({error}): download them with python -c "import stanza; '
+                    f"--model {model} is neither a file nor a language for which stanza has models "
+                    f'({error}): download them with python -c "import stanza; '
                     f"stanza.download('{model}')\""
                 ) from error
             depparse = pipeline.processors["depparse"]
@@ -182,13 +183,13 @@ class _Parser:
         return Scored(np.ascontiguousarray(arcs), labels, self.label_names, heads, is_repaired)
 
     def _tag(self, document: Any, chunk: list[Unparsed]) -> None:
-        """Tag a document in which a word has neither UPOS nor XPOS."""
+        """Tag a document if one of its sentences has neither UPOS nor XPOS tags."""
         for parsed, sentence in zip(document.sentences, chunk, strict=True):
             if all(word.upos is None and word.xpos is None for word in parsed.words):
                 if self._tagger is None:
                     raise ArborandError(
                         f"sentence {sentence.sent_id!r} has no tags (UPOS, XPOS), which the parser "
-                        "reads: tag the file first, or name a language (--model en), whose models "
+                        "needs: tag the file first, or name a language (--model en), whose models "
                         "tag it"
                     )
                 for processor in self._tagger:
@@ -202,7 +203,7 @@ def _stanza() -> Any:
     if not stanza.__version__.startswith(tuple(f"{version}." for version in TESTED)):
         warnings.warn(
             f"arborand was tested with stanza {', '.join(TESTED)}, not with {stanza.__version__}: "
-            "scores that do not fit the parser's own trees are refused, but look at the results",
+            "scores that contradict the parser's own trees are refused, but check the results",
             UntestedVersionWarning,
             stacklevel=3,
         )
@@ -214,8 +215,8 @@ def _check_is_graph_parser(model: Any) -> None:
 
     if not isinstance(model, GraphParser):
         raise ArborandError(
-            f"the model is a {type(model).__name__}: it has no score for each arc. Use a graph "
-            "parser of stanza"
+            f"the model is a {type(model).__name__}, which does not score every arc: use one of "
+            "stanza's graph parsers"
         )
 
 

@@ -1,4 +1,4 @@
-"""The facade of sparse graphs: where they come from, what can be asked of them, what they draw."""
+"""The facade of sparse graphs: how they are made, their probabilities, and draws from them."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class SparseSpanningTrees:
     r"""The distribution over the spanning trees, or forests, of a large sparse graph.
 
     :math:`P(t) \propto \prod_{e \in t} w_e` over all spanning trees of an undirected graph, or over
-    all those of a directed graph that lead away from a root.  Made by `from_edges`, `from_scipy`,
+    those of a directed graph that lead away from a root.  Make one with `from_edges`, `from_scipy`,
     `from_networkx` or `from_dense`.
 
     Notes
@@ -75,7 +75,7 @@ class SparseSpanningTrees:
             "goes to SpanningTrees"
         )
 
-    # ---- where it comes from
+    # ---- constructors
 
     @classmethod
     def from_edges(
@@ -115,7 +115,7 @@ class SparseSpanningTrees:
         InvalidWeightsError
             If the arrays do not describe a graph.
         NoTreeError
-            If there is no spanning tree; its `unreachable` lists the nodes out of reach.
+            If there is no spanning tree; its `unreachable` lists the nodes that cannot be reached.
 
         Examples
         --------
@@ -218,7 +218,7 @@ class SparseSpanningTrees:
         index = None
         if root is not None:
             if root not in graph:
-                raise InvalidWeightsError(f"root is {root!r}, which is no node of the graph")
+                raise InvalidWeightsError(f"root is {root!r}, which is not a node of the graph")
             index = edges.nodes.index(root)
         self = cls._of(RootedGraph(edges, index))
         self._source, self._keys = graph, keys
@@ -251,7 +251,7 @@ class SparseSpanningTrees:
         self._source = self._keys = None
         return self
 
-    # ---- what it is made of
+    # ---- data
 
     @property
     def nodes(self) -> Sequence[Hashable]:
@@ -299,7 +299,7 @@ class SparseSpanningTrees:
             )
         raise AttributeError(f"{kind} has no {name}: {instead}", name=name, obj=self)
 
-    # ---- what it knows
+    # ---- probabilities and best trees
 
     def log_partition(self, *, max_work: float = MAX_WORK) -> float:
         r"""Compute log Z, the logarithm of the total weight of all trees.
@@ -314,11 +314,11 @@ class SparseSpanningTrees:
         TooMuchWorkError
             If it would take more.  By default, grids and road networks of a million nodes are
             feasible.  Random graphs of more than about ten thousand nodes are not, because they
-            fill up.
+            fill in.
 
         Notes
         -----
-        Elimination without subtraction, in an order of minimum degree.  The error is about 1e-13,
+        Uses elimination without subtraction, in minimum-degree order.  The error is about 1e-13,
         relative to the larger of 1 and the result, whatever the weights.
 
         Examples
@@ -392,17 +392,17 @@ class SparseSpanningTrees:
             return f"{where}node {name} is its own head"
         if finding == 2:
             if self._graph.root is None:
-                return f"{where}node {name} has no head (-1), and another node has none either"
+                return f"{where}node {name} has no head (-1), but another node has none either"
             root = self._graph.edges.name(self._graph.root)
-            return f"{where}-1 stands at the root, {root}, and nowhere else"
-        return f"{where}node {name} leads to no root, but round a cycle"
+            return f"{where}the root, {root}, and no other node must have the entry -1"
+        return f"{where}node {name} does not lead to a root, but into a cycle"
 
     def expected_walk_steps(self, *, max_work: float = MAX_WORK) -> float:
         """Compute the expected number of steps that the walks take to draw one tree.
 
         Notes
         -----
-        Exact, by elimination, with three times the work of `log_partition`.
+        Exact, by elimination; takes three times the work of `log_partition`.
 
         Examples
         --------
@@ -477,7 +477,7 @@ class SparseSpanningTrees:
         ------
         PrecisionError
             If a graph of more than 300 nodes has weights so far apart that the entropy may be off
-            by more than 1e-6, or 1e-6 of itself where it is larger than 1.
+            by more than 1e-6 (relative to the entropy, if it is larger than 1).
 
         Notes
         -----
@@ -520,7 +520,7 @@ class SparseSpanningTrees:
         """
         return self._graph.best_heads()
 
-    # ---- what it draws
+    # ---- random trees
 
     def sample(
         self,
@@ -564,8 +564,9 @@ class SparseSpanningTrees:
 
         Notes
         -----
-        Loop-erased walks: one step takes as long as its waits for memory, and several draws are
-        walked side by side.  The same rng gives the same trees; the first 10 of 1000 are the 10.
+        Trees are drawn by loop-erased walks.  The time of a step is mostly spent waiting for
+        memory, so several draws are walked side by side.  The same rng gives the same trees; the
+        first 10 of 1000 draws are the same as a draw of 10.
 
         Examples
         --------
@@ -626,7 +627,7 @@ class SparseSpanningTrees:
         self._graph.core.edges_of(heads, *key, draws, edges)
         return edges.reshape(*shape, self.num_nodes)
 
-    # ---- where it goes
+    # ---- conversion
 
     def to_networkx(self, heads: ArrayLike | None = None, *, edges: ArrayLike | None = None) -> Any:
         """Make a NetworkX graph of each tree, with the weights and attributes of its edges.
@@ -738,9 +739,9 @@ class SparseSpanningTrees:
         edges: ArrayLike | None,
         make: Callable[[NDArray[np.intp], NDArray[np.integer[Any]]], Any],
     ) -> Any:
-        """Make something of each tree: of its nodes that have a head, and the edges to them."""
+        """Convert each tree, given as its nodes that have a head and the edges to their heads."""
         if (heads is None) == (edges is None):
-            raise TypeError("pass heads or edges, one of them")
+            raise TypeError("pass either heads or edges")
         name, given = ("heads", heads) if edges is None else ("edges", edges)
         array = np.array(given)
         if array.ndim not in (1, 2) or array.shape[-1] != self.num_nodes:

@@ -1,8 +1,8 @@
-"""Trees out of a sparse graph: walk, jump over pairs, eliminate, or say why not.
+"""Draw trees from a sparse graph: walk, jump over pairs, eliminate, or say why not.
 
-Each stage starts from fresh random numbers and is given up at a point that does not depend on the
-tree it would have drawn (docs/mathematics.md), so that every stage may follow the one before it.
-Draws are handed on together: what one stage leaves open is what the next one works on.
+Each stage starts from fresh random numbers and is abandoned at a point that does not depend on the
+tree it would have drawn (docs/mathematics.md), so that the next stage may take over. All draws that
+one stage leaves unfinished go to the next one together.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from arborand import _core
 
 STEPS_PER_ARC = 64
-"""What a walk may take by default, plus a little: grids and random graphs take 2 to 5."""
+"""Steps that a walk may take by default, plus a few: grids and random graphs take 2 to 5."""
 
 
 class Counts(NamedTuple):
-    """What the draws of one call took: for tests that count work instead of timing it."""
+    """The work that the draws of one call took, for tests that count work instead of timing it."""
 
     steps: int
     jumping_draws: int
@@ -33,15 +33,15 @@ class Counts(NamedTuple):
 
 @dataclass(frozen=True)
 class Budgets:
-    """When a stage is given up.
+    """When a stage is abandoned.
 
     Attributes
     ----------
     steps : int
-        Of the walk, for each tree.
+        The steps of the walk, for each tree.
     popped : int
-        Arcs in loops that the walk with jumps may erase, for each tree; those between partners are
-        not counted.
+        The arcs in loops that the walk with jumps may erase, for each tree; those between partners
+        are not counted.
     """
 
     steps: int
@@ -49,7 +49,7 @@ class Budgets:
 
     @classmethod
     def of(cls, num_arcs: int, max_steps: int | None) -> Budgets:
-        """Choose budgets for a graph, or share out the number of steps that a user allows."""
+        """Choose budgets for a graph, or divide the number of steps that a user allows."""
         if max_steps is None:
             max_steps = 2 * (STEPS_PER_ARC * num_arcs + 4096)
         return cls(max_steps - max_steps // 2, max_steps // 2)
@@ -76,7 +76,7 @@ def draw(
 ) -> tuple[Counts, Unfinished | None]:
     """Fill row i of `heads` with draw ``draws[i]``; the root's entry is not written.
 
-    `eliminate` is asked for the elimination once walks have been given up; None if it would take
+    `eliminate` is called once walks have been abandoned; it returns None if elimination would take
     too much work.
     """
     caught = np.empty(len(draws), dtype=np.int32)

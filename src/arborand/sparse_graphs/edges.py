@@ -1,9 +1,9 @@
 """The gate for sparse graphs: edges, weights, killing weights and labels become :class:`Edges`.
 
-What comes in is copied first: another thread may write to the caller's arrays at any time, and what
-is checked must be what is used.  What passes is frozen and never checked again.  Whether the graph
-has a tree is asked of the core afterwards (``rooted_graph.py``), because only compressed rows can
-tell quickly.
+Arrays are copied first: another thread may write to the caller's arrays at any time, and what is
+checked must be what is used.  What passes is frozen and never checked again.  The core checks
+afterwards whether the graph has a tree (``rooted_graph.py``), because that is only fast with
+compressed rows.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
 MOST = 2**31 - 1
-"""The most nodes, edges and arcs: they are counted in 32 bits."""
+"""The largest number of nodes, edges and arcs: they are counted in 32 bits."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -33,13 +33,14 @@ class Edges:
     ----------
     heads, dependents : ndarray of int32, shape (num_edges,), read-only
     weights : ndarray of float64, shape (num_edges,), read-only, or None
-        As they were given; None if logarithms were, or nothing.
+        As given; None if logarithms, or no weights at all, were given.
     log_weights : ndarray of float64, shape (num_edges,), read-only, or None
         None if all weights are 1; -inf means no edge.
     nodes : sequence
         The label of each node.
     is_undirected : bool
-        Whether the graph is symmetric, so that the law of its trees does not depend on the root.
+        Whether the graph is symmetric, so that the distribution of its trees does not depend on the
+        root.
     goes_both_ways : bool
         Whether each edge is two arcs.  (A symmetric matrix is undirected, but has two entries.)
     log_killing : ndarray of float64, shape (num_nodes,), read-only, or None
@@ -108,7 +109,7 @@ def check_edges(
     goes_both_ways: bool,
     log_killing: ArrayLike | None,
 ) -> Edges:
-    """Let a whole graph through: one that was pickled, perhaps by somebody else."""
+    """Check a whole graph that was pickled, perhaps by somebody else."""
     ends = check_endpoints(heads, dependents, len(nodes))
     values = check_edge_weights(
         weights, log_weights, len(ends[0]), lambda e: f"the edge {ends[0][e]} -> {ends[1][e]}"
@@ -123,7 +124,7 @@ def check_edges(
 def check_endpoints(
     heads: ArrayLike, dependents: ArrayLike, num_nodes: int | None
 ) -> tuple[NDArray[np.int32], NDArray[np.int32], int]:
-    """Let the ends of edges through: nodes from 0 on."""
+    """Check the ends of edges: nodes counted from 0."""
     ends = {}
     for name, values in (("heads", heads), ("dependents", dependents)):
         array: NDArray[Any] = np.array(values)
@@ -131,8 +132,8 @@ def check_endpoints(
             array = array.astype(np.int64)
         if array.dtype.kind not in "iu":
             raise TypeError(
-                f"{name} must be integers, one per edge, but their dtype is {array.dtype}; labels "
-                "of another kind: from_networkx"
+                f"{name} must be integers, one per edge, but their dtype is {array.dtype}; for "
+                "other labels, use from_networkx"
             )
         if array.ndim != 1:
             raise InvalidWeightsError(
@@ -141,12 +142,12 @@ def check_endpoints(
         ends[name] = array
     if len(ends["heads"]) != len(ends["dependents"]):
         raise InvalidWeightsError(
-            f"heads has {len(ends['heads'])} entries where dependents has "
-            f"{len(ends['dependents'])}: each edge has one of both"
+            f"heads has {len(ends['heads'])} entries, but dependents has "
+            f"{len(ends['dependents'])}: each edge needs one of both"
         )
     if num_nodes is None:
         if len(ends["heads"]) == 0:
-            raise InvalidWeightsError("there are no edges: say how many nodes, with num_nodes=")
+            raise InvalidWeightsError("there are no edges: pass the number of nodes as num_nodes=")
         num_nodes = max(0, *(int(array.max()) for array in ends.values())) + 1
     num_nodes = check_count(num_nodes, "num_nodes", 1)
     for name, array in ends.items():
@@ -172,7 +173,7 @@ def check_symmetry(
     num_nodes: int,
 ) -> None:
     """Raise an error unless the sum of the entries is the same in both directions."""
-    # Entries of one place in the order of their weights, so that equal ones have equal sums.
+    # Sort the entries at the same place by their weights, so that equal ones have equal sums.
     order = np.lexsort((weights, dependents, heads))
     place = heads[order].astype(np.int64) * num_nodes + dependents[order]
     first = np.flatnonzero(np.diff(place, prepend=-1))
@@ -187,7 +188,7 @@ def check_symmetry(
         at = int(np.argmax(sums != others))
         head, dependent = divmod(int(place[at]), num_nodes)
         raise InvalidWeightsError(
-            f"matrix[{head}, {dependent}] is {sums[at]} where matrix[{dependent}, {head}] is "
+            f"matrix[{head}, {dependent}] is {sums[at]}, but matrix[{dependent}, {head}] is "
             f"{others[at]}: an undirected graph has a symmetric matrix; pass (matrix + matrix.T) "
             "/ 2, or directed=True"
         )
@@ -202,12 +203,12 @@ def check_edge_weights(
     name: str = "weights",
     of: str = "edge",
 ) -> tuple[NDArray[np.float64] | None, NDArray[np.float64] | None]:
-    """Let weights or their logarithms through, as both; None where they were not given.
+    """Check weights or their logarithms, and return both; None if they were not given.
 
-    `describe` turns an index into words for a message.
+    `describe` names the edge or node of an index in a message.
     """
     if weights is not None and log_weights is not None:
-        raise TypeError(f"{name} and log_{name} are given: pass one of them")
+        raise TypeError(f"{name} and log_{name} are both given: pass only one of them")
     if weights is None and log_weights is None:
         return None, None
     is_log = weights is None
@@ -223,7 +224,9 @@ def check_edge_weights(
     bad = ~(values < np.inf) if is_log else ~((values >= 0) & (values < np.inf))
     if bad.any():
         index = int(np.argmax(bad))
-        need = "a finite logarithm, or -inf for none" if is_log else "a finite number, 0 for none"
+        need = (
+            "a finite logarithm, or -inf for weight 0" if is_log else "a finite number, at least 0"
+        )
         raise InvalidWeightsError(
             f"{name}[{index}] is {values[index]}, on {describe(index)}: expected {need}"
         )
@@ -239,12 +242,12 @@ def check_killing(
     log_killing: ArrayLike | None,
     nodes: Sequence[Hashable],
 ) -> NDArray[np.float64] | None:
-    """Let killing weights through, as logarithms."""
+    """Check killing weights, and return their logarithms."""
     if isinstance(killing, Mapping):
         known = set(nodes)
         unknown = [node for node in killing if node not in known]
         if unknown:
-            raise InvalidWeightsError(f"killing names {unknown[0]!r}, which is no node")
+            raise InvalidWeightsError(f"killing names {unknown[0]!r}, which is not a node")
         killing = [killing.get(node, 0.0) for node in nodes]
     _, checked = check_edge_weights(
         killing,

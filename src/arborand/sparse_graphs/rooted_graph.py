@@ -1,4 +1,4 @@
-"""A sparse graph with a place for its walks to end: what draws and numbers are made from."""
+"""A sparse graph with a node at which its walks end: the basis of all draws and numbers."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ if TYPE_CHECKING:
     from arborand.sparse_graphs.edges import Edges
 
 MAX_WORK = 3e10
-"""Updates that elimination may take by default: some 30 seconds, enough for a million-node grid."""
+"""Updates that elimination may take by default: about 30 seconds; a million-node grid fits."""
 MOST_SMALL_NODES = 300
-"""Graphs of up to so many nodes are small: a matrix of all pairs serves where digits are lost."""
+"""Graphs of up to this many nodes are small: a dense matrix is used if digits would be lost."""
 
 _UPDATES_PER_SECOND = 1e9
-_NAMED = 5  # nodes that a message names
-# How far rounding may move a number that is a difference before it is refused: absolutely, or
-# relative to the number if it is larger than 1.
+_NAMED = 5  # the most nodes that a message names
+# The largest rounding error of a difference before it is refused: absolute, or relative to the
+# number if it is larger than 1.
 _LARGEST_ERROR = 1e-6
 # Errors of the entries of the inverse add up along the levels of the elimination.
 _LEVELS = 64
@@ -42,7 +42,7 @@ _LARGEST_LOGARITHM = 1e13
 
 
 class Plan(NamedTuple):
-    """What elimination would take, as far as it was looked for."""
+    """The work that elimination would take, as far as it is known."""
 
     order: NDArray[np.int32]
     work: float  # at least, if not complete
@@ -52,7 +52,7 @@ class Plan(NamedTuple):
     limit: float
 
     def is_within(self, max_work: float) -> bool:
-        """Tell whether the order is known and takes no more work than that."""
+        """Return whether the order is known and takes no more work than that."""
         return self.is_complete and self.work <= max_work
 
 
@@ -64,10 +64,10 @@ class RootedGraph:
     edges : Edges
     core : _core.SparseGraph
     root : int or None
-        As asked for.
+        As requested.
     walk_root : int
-        Where walks end: the root of a directed graph, some node of an undirected one, and the node
-        outside for forests.
+        Where walks end: at the root of a directed graph, at some node of an undirected one, and for
+        forests at a node outside the graph.
     """
 
     def __init__(self, edges: Edges, root: int | None) -> None:
@@ -81,8 +81,8 @@ class RootedGraph:
             )
         if root is not None and edges.log_killing is not None:
             raise TypeError(
-                "root and killing are given: a forest has the roots that killing weights allow; "
-                "leave root out"
+                "root and killing are both given: killing weights choose the roots of a forest; "
+                "leave out root"
             )
         if root is None and edges.log_killing is None and not edges.is_undirected:
             raise InvalidWeightsError(
@@ -110,8 +110,8 @@ class RootedGraph:
     def _check_reach(self) -> None:
         """Raise an error if some node cannot walk to the root."""
         edges = self.edges
-        # The trees of an undirected graph need no particular root: name what the one asked for
-        # does not reach.
+        # The trees of an undirected graph need no particular root: name the nodes that the
+        # requested one does not reach.
         root = self.walk_root if self.root is None else self.root
         unreachable = np.empty(len(edges.nodes), dtype=np.uint8)
         count = self.core.find_unreachable(root, unreachable)
@@ -122,7 +122,7 @@ class RootedGraph:
         if edges.log_killing is not None:
             raise NoTreeError(
                 f"the graph has no spanning forest: {named} cannot reach a node with a killing "
-                "weight; give one in each part a weight",
+                "weight; give a node of each part one",
                 labels,
             )
         verb = "is" if count == 1 else "are"
@@ -149,7 +149,7 @@ class RootedGraph:
         budgets: drawing.Budgets | None = None,
         lanes: int = 0,
     ) -> tuple[NDArray[np.int32], drawing.Counts]:
-        """Draw trees, with settings that users lack: for tests, and never public."""
+        """Draw trees, with additional settings for tests, which are not public."""
         heads = np.empty((num_draws, self.num_nodes), dtype=np.int32)
         draws = np.arange(first_draw, first_draw + num_draws, dtype=np.uint64)
         budgets = budgets or drawing.Budgets.of(self.core.num_arcs, max_steps)
@@ -185,7 +185,7 @@ class RootedGraph:
         self.core.count_visits(int(unfinished.caught[0]), self.walk_root, 10_000, visits)
         most = np.argsort(-visits, kind="stable")[:_NAMED]
         labels = tuple(self.edges.nodes[int(i)] for i in most if visits[i] * 50 > visits.sum())
-        why = "they take longer on this graph"
+        why = "this graph needs more"
         if labels:
             why = (
                 f"they keep returning to {_list(labels)}, whose edges are much heavier than those "
@@ -204,7 +204,7 @@ class RootedGraph:
         )
 
     def plan(self, max_work: float) -> Plan:
-        """Order the nodes for elimination, and predict its work; kept from call to call."""
+        """Order the nodes for elimination, and predict its work; the result is cached."""
         known = self._known_plan
         if known is None or (not known.is_complete and known.limit < max_work):
             order = np.empty(self.core.num_nodes - 1, dtype=np.int32)
@@ -213,12 +213,12 @@ class RootedGraph:
         return known
 
     def eliminate(self, max_work: float) -> _core.Elimination:
-        """Take all nodes out of the walk; kept from call to call."""
+        """Eliminate all nodes from the walk; the result is cached."""
         plan = self.plan(max_work)
         if not plan.is_within(max_work):
             raise TooMuchWorkError(
-                f"elimination would take {_describe_work(plan)}, where max_work is {max_work:.2g}: "
-                "the graph fills up, as random graphs do; allow more with max_work= (it also needs "
+                f"elimination would take {_describe_work(plan)}, but max_work is {max_work:.2g}: "
+                "the graph fills in, as random graphs do; allow more with max_work= (it also needs "
                 f"{20 * plan.fill / 2**20:.0f} MiB{'' if plan.is_complete else ' or more'})",
                 plan.work,
             )
@@ -237,28 +237,28 @@ class RootedGraph:
         return float(max(sizes, default=0.0))
 
     def _check_spread(self) -> None:
-        """Refuse to eliminate with numbers that would keep no digit."""
+        """Refuse to eliminate if no digits would be left."""
         if self._largest_logarithm > _LARGEST_LOGARITHM:
             raise PrecisionError(
-                f"a log-weight has the size {self._largest_logarithm:.1e}: elimination of sparse "
-                f"graphs keeps no digits beyond {_LARGEST_LOGARITHM:.0e}; the dense class has no "
-                "such limit (to_dense)"
+                f"a log-weight has the absolute value {self._largest_logarithm:.1e}: elimination "
+                f"of sparse graphs keeps no digits beyond {_LARGEST_LOGARITHM:.0e}; the dense "
+                "class has no such limit (to_dense)"
             )
 
-    # ---- numbers: by elimination, or for small graphs by a matrix where digits would be lost
+    # ---- numbers: by elimination, or by a dense matrix for small graphs that would lose digits
 
     @property
     def is_small(self) -> bool:
-        """Tell whether a matrix of all pairs of nodes is no burden."""
+        """Whether the graph is small enough for a matrix of all pairs of nodes."""
         return self.num_nodes <= MOST_SMALL_NODES
 
     @property
     def needs_matrix(self) -> bool:
-        """Tell whether only a matrix keeps digits of every number."""
+        """Whether digits would be lost without a matrix."""
         return self.is_small and self._largest_logarithm > _LARGEST_LOGARITHM
 
     def matrix(self, root: int) -> tuple[NDArray[np.float64], NDArray[np.int32]]:
-        """Make a matrix of scores whose node 0 is `root`; the node of each of its rows."""
+        """Make a matrix of scores whose node 0 is `root`, and list the node of each of its rows."""
         nodes = np.arange(self.core.num_nodes, dtype=np.int32)
         order = np.concatenate([nodes[root : root + 1], nodes[:root], nodes[root + 1 :]])
         place = np.empty_like(order)
@@ -281,7 +281,7 @@ class RootedGraph:
     ) -> NDArray[np.float64]:
         """Compute the log-probabilities of trees from the log-weights of their arcs, in two parts.
 
-        Where a matrix is needed it takes the trees themselves; they may be changed.
+        If a matrix is needed, the trees themselves are used, and may be modified.
         """
         if not self.needs_matrix:
             known = self.eliminate(max_work)
@@ -294,7 +294,7 @@ class RootedGraph:
         scores, order = self.matrix(self.walk_root)
         place = np.empty_like(order)
         place[order] = np.arange(len(order))
-        # -1 is an outside root, whose place is 0.
+        # -1 is a root outside the graph, whose place is 0.
         heads = np.where(trees < 0, 0, place[trees])[:, order[1:]]
         heads = np.concatenate([np.full((len(trees), 1), -1), heads], axis=1)
         return SpanningTrees(scores).log_prob(heads)
@@ -306,7 +306,7 @@ class RootedGraph:
         return float(self.diagonal(max_work)[0].sum())
 
     def root_marginals(self, max_work: float) -> NDArray[np.float64]:
-        """Compute the probability that each node hangs on the root, or is one."""
+        """Compute the probability that each node is a child of the root, or is a root."""
         if self.root not in (None, self.walk_root):
             directed = RootedGraph(self.edges.as_directed(), self.root)
             return directed.root_marginals(max_work)
@@ -319,7 +319,7 @@ class RootedGraph:
         return root_arcs
 
     def edge_marginals(self, max_work: float) -> NDArray[np.float64]:
-        """Compute the probability of each edge, in either direction if it has none."""
+        """Compute the probability of each edge, in either direction if it is undirected."""
         edges = self.edges
         log_weights = np.zeros(len(edges.heads)) if edges.log_weights is None else edges.log_weights
         kept = np.flatnonzero((edges.heads != edges.dependents) & (log_weights > -np.inf))
@@ -359,11 +359,11 @@ class RootedGraph:
         if not error <= _LARGEST_ERROR * max(1.0, size):
             raise PrecisionError(
                 f"{what} may be off by {error:.1e}, because weights are far apart; the dense class "
-                "has no such limit (to_dense), and draws are exact in any case"
+                "has no such limit (to_dense), and draws are exact all the same"
             )
 
     def best_heads(self, *, single_root: bool = False) -> NDArray[np.int32]:
-        """Find the tree of the largest weight; with a single node below the root, if asked for."""
+        """Find the tree with the largest weight, optionally with a single child of the root."""
         root = self.walk_root if self.root is None else self.root
         heads = np.full(self.core.num_nodes, -1, dtype=np.int32)
         found = True
@@ -376,12 +376,12 @@ class RootedGraph:
         else:
             found = self.core.best_arborescence(root, single_root, heads)
         if not found:
-            raise NoTreeError("the graph has no tree with a single node below the root", ())
+            raise NoTreeError("the graph has no tree with a single child of the root", ())
         heads[heads == self.num_nodes] = -1
         return heads[: self.num_nodes]
 
     def count(self, weights: NDArray[np.float64] | None, max_work: float) -> int:
-        """Count trees exactly, where there are less than 2^60: by elimination modulo primes."""
+        """Count trees exactly if there are fewer than 2^60, by elimination modulo primes."""
         elimination = self.eliminate(max_work)
         for prime in range(3):
             count = elimination.residue(prime, weights)
@@ -390,14 +390,14 @@ class RootedGraph:
         raise ArithmeticError("a pivot is 0 modulo each of three primes")
 
     def diagonal(self, max_work: float) -> NDArray[np.float64]:
-        """Compute by node: visits to it from itself, its root arc's marginal, its resistance."""
+        """Compute for each node: visits to itself, its root arc's marginal, its resistance."""
         answer: NDArray[np.float64] = np.zeros((3, self.core.num_nodes))
         self.eliminate(max_work).diagonal(answer[0], answer[1], answer[2])
         return answer[:, : self.num_nodes]
 
 
 def _describe_work(plan: Plan) -> str:
-    """Say what elimination would take, in updates and in time."""
+    """Describe the work of elimination, in updates and in time."""
 
     def amount(updates: float) -> str:
         return f"{updates:.1e} updates ({_duration(updates / _UPDATES_PER_SECOND)})"
@@ -415,7 +415,7 @@ def _duration(seconds: float) -> str:
 
 
 def _list(labels: tuple[Hashable, ...]) -> str:
-    """Name a few of several nodes, and how many there are."""
+    """Name a few nodes, and say how many others there are."""
     named = ", ".join(map(repr, labels[:_NAMED]))
     noun = "node" if len(labels) == 1 else "nodes"
     if len(labels) <= _NAMED:

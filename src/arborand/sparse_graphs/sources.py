@@ -1,4 +1,4 @@
-"""Edges out of other libraries' graphs: one function a library, imported only when it is used."""
+"""Read the edges of other libraries' graphs: one function per library."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ def read_scipy(matrix: Any, *, directed: bool, killing: ArrayLike | None) -> Edg
     """Read a sparse matrix of weights, ``[head, dependent]``."""
     if not hasattr(matrix, "tocoo"):
         raise TypeError(
-            f"matrix must be a scipy.sparse array or matrix, not {type(matrix).__name__}; a "
-            "dense one goes to SpanningTrees.from_weights"
+            f"matrix must be a scipy.sparse array or matrix, not {type(matrix).__name__}; for a "
+            "dense one, use SpanningTrees.from_weights"
         )
     if len(matrix.shape) != 2 or matrix.shape[0] != matrix.shape[1]:
         raise InvalidWeightsError(
-            f"matrix has shape {matrix.shape}: expected a square, [head, dependent]"
+            f"matrix has shape {matrix.shape}: expected a square matrix, [head, dependent]"
         )
     entries = matrix.tocoo()
     heads, dependents, num_nodes = check_endpoints(
@@ -65,8 +65,9 @@ def read_networkx(
     """Read a NetworkX graph: its edges, and their keys in ``graph.edges``."""
     if not isinstance(getattr(graph, "edges", None), Mapping):
         raise TypeError(
-            f"graph must be a NetworkX graph, not {type(graph).__name__}; arrays of edges go to "
-            "from_edges, sparse matrices to from_scipy; of GerryChain's graphs pass get_nx_graph()"
+            f"graph must be a NetworkX graph, not {type(graph).__name__}; use from_edges for "
+            "arrays of edges, from_scipy for sparse matrices; for GerryChain's graphs, pass "
+            "get_nx_graph()"
         )
     nodes = list(graph)
     if not nodes:
@@ -80,7 +81,7 @@ def read_networkx(
         if None in values:
             raise InvalidWeightsError(
                 f"the edge {keys[values.index(None)]!r} has no attribute {attribute!r}: give every "
-                "edge a weight, or name no attribute for all to weigh 1"
+                "edge a weight, or name no attribute if all weights are 1"
             )
     count = len(keys)
     heads = np.fromiter((place[key[0]] for key in keys), np.int32, count)

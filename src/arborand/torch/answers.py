@@ -1,4 +1,4 @@
-"""What distributions answer with: trees in rows, and matrices of trees."""
+"""What distributions return: rows of trees, and trees as matrices."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from arborand.torch.conversion import to_tensor
 
 
 class _Rows:
-    """Rows of trees: those beyond a graph's own number hold heads of -1."""
+    """Rows of trees: those beyond the number of a graph's trees hold heads of -1."""
 
     __slots__ = ()
     heads: Tensor
@@ -31,9 +31,9 @@ class _Rows:
 class Draws(_Rows):
     """Distinct trees in the order of their draw: the tensors of :class:`arborand.Draws`.
 
-    No gradient flows through them; `log_prob` of the distribution gives one for their heads.  A row
-    that is no tree, because its graph has fewer, has the log-probability -inf and the gradient 0
-    there.
+    No gradient flows through them; for gradients, pass their heads to the distribution's
+    `log_prob`.  A row without a tree, because its graph has fewer, gets the log-probability -inf
+    and the gradient 0.
 
     Attributes
     ----------
@@ -58,7 +58,7 @@ class Draws(_Rows):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BestTrees(_Rows):
-    """Trees from the best one on, in order: the tensors of :class:`arborand.BestTrees`.
+    """The best trees, in order: the tensors of :class:`arborand.BestTrees`.
 
     Attributes
     ----------
@@ -100,7 +100,7 @@ def arc_indicators(heads: Tensor, *, dtype: torch.dtype | None = None) -> Tensor
     Parameters
     ----------
     heads : Tensor of int, shape (..., m)
-        -1 for the root, for padding and where a head is open.
+        -1 for the root, for padding and for unknown heads.
     dtype : torch.dtype, optional
         By default torch's default.
 

@@ -1,6 +1,6 @@
-"""The gates for tensors: what can be told without a look at values.
+"""The gates for tensors: they check everything except values.
 
-Values are looked at when they are used, by the gates of the library.
+Values are checked when they are used, by the gates of the library.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ _DTYPES = (torch.float32, torch.float64, torch.bfloat16, torch.float16)
 
 
 def check_tensor(given: Tensor, name: str) -> None:
-    """Let nothing but tensors through."""
+    """Check that an argument is a tensor."""
     if not isinstance(given, Tensor):
         raise TypeError(f"{name} must be a torch.Tensor, not {type(given).__name__}")
 
 
 def check_scores(log_weights: Tensor) -> Tensor:
-    """Let scores through."""
+    """Check the type and shape of scores."""
     if not isinstance(log_weights, Tensor):
         raise TypeError(
-            f"log_weights must be a torch.Tensor, not {type(log_weights).__name__}; for arrays "
-            "there are arborand.SpanningTrees and arborand.DependencyTrees"
+            f"log_weights must be a torch.Tensor, not {type(log_weights).__name__}; for "
+            "arrays, use the class of the same name in arborand"
         )
     if log_weights.dtype not in _DTYPES:
         raise TypeError(
@@ -47,27 +47,27 @@ def check_scores(log_weights: Tensor) -> Tensor:
 
 
 def check_lengths(lengths: Tensor | Sequence[int] | int, log_weights: Tensor) -> Tensor:
-    """Let the numbers of words through, as a copy on the device of the scores."""
+    """Check the numbers of words, and copy them to the device of the scores."""
     batch_shape = log_weights.shape[:-2]
     device = log_weights.device
-    tensor = torch.as_tensor(lengths, device=device).clone()  # to which nobody else can write
+    tensor = torch.as_tensor(lengths, device=device).clone()  # so that nobody else can write to it
     if not (isinstance(lengths, Tensor) or tensor.numel()):
-        tensor = tensor.to(torch.int64)  # torch takes what is empty for floats
+        tensor = tensor.to(torch.int64)  # torch makes an empty list floats
     if tensor.is_floating_point() or tensor.is_complex() or tensor.dtype == torch.bool:
         raise TypeError(
-            f"lengths must be integers, but their dtype is {tensor.dtype}; of a mask of words "
-            "take mask.sum(-1)"
+            f"lengths must be integers, but their dtype is {tensor.dtype}; for a mask of "
+            "words, pass mask.sum(-1)"
         )
     if tensor.shape != batch_shape:
         raise InvalidWeightsError(
-            f"lengths has shape {tuple(tensor.shape)} where the batch has shape "
+            f"lengths has shape {tuple(tensor.shape)}, but the batch has shape "
             f"{tuple(batch_shape)}: give one number of words for each graph"
         )
     return tensor
 
 
 def check_heads(value: Tensor, event_shape: Size) -> None:
-    """Let heads through that may be trees."""
+    """Check the type and shape of heads."""
     check_tensor(value, "value")
     if value.is_floating_point() or value.is_complex() or value.dtype == torch.bool:
         raise TypeError(

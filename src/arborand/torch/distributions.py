@@ -1,7 +1,7 @@
 """Distributions over trees that torch can train with.
 
-The names and their meaning are those of the classes in ``arborand``; what is said there of accuracy
-holds here too, up to the rounding of the answer to the dtype of the scores.
+Names and meanings are those of the classes in ``arborand``; what is said there about accuracy holds
+here too, up to the rounding of answers to the dtype of the scores.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ _LARGEST_SUPPORT = 10**6
 
 
 class _Trees(constraints.Constraint):
-    """Arrays of heads that are trees of their kind, over so many words."""
+    """Arrays of heads that are trees of a kind, over given numbers of words."""
 
     is_discrete = True
     event_dim = 1
@@ -91,12 +91,12 @@ class TreeDistribution(FrontDistribution[Tensor], Distribution):  # type: ignore
     workers : int
         Threads that share the graphs of a batch, forwards and backwards.
     validate_args : bool, optional
-        True checks the scores at once.  They are checked at each use in any case.
+        True checks the scores at once.  They are always checked when they are used.
 
     Raises
     ------
     InvalidWeightsError, NoTreeError
-        When a computation finds that the tensor is no graph, or has no tree.
+        When a computation finds that the tensor is not a graph, or has no tree.
 
     Examples
     --------
@@ -113,7 +113,7 @@ class TreeDistribution(FrontDistribution[Tensor], Distribution):  # type: ignore
     >>> known = torch.tensor([-1, 2, -1, -1])  # the head of word 1 is 2
     >>> round(d.log_evidence(heads=known).exp().item(), 4)
     0.3333
-    >>> round(d.condition(heads=known).renyi_entropy(0).exp().item(), 4)  # trees that are left
+    >>> round(d.condition(heads=known).renyi_entropy(0).exp().item(), 4)  # the remaining trees
     3.0
     """
 
@@ -144,12 +144,12 @@ class TreeDistribution(FrontDistribution[Tensor], Distribution):  # type: ignore
         self.log_weights = scores if orientation == HEAD_DEPENDENT else scores.mT
         self.workers = check_workers(workers)
         self._lengths = None if lengths is None else check_lengths(lengths, scores)
-        # What torch would check looks at padding as well; the gate, at each use, does not.
+        # Torch's own check would include padding; the gate, at each use, does not.
         super().__init__(scores.shape[:-2], scores.shape[-1:], validate_args=False)
         if validate_args:
             self._graphs()
 
-    # ---- what it is made of
+    # ---- data
 
     @property
     def lengths(self) -> Tensor:
@@ -201,10 +201,10 @@ class TreeDistribution(FrontDistribution[Tensor], Distribution):  # type: ignore
         batch = f"batch of shape {tuple(self.batch_shape)}, " if self.batch_shape else ""
         return f"{type(self).__name__}({batch}{words})"
 
-    # ---- what it knows
+    # ---- probabilities
 
     def cross_entropy(self, other: TreeDistribution) -> Tensor:
-        """Compute the mean of minus the other distribution's log-probability, in nats."""
+        """Compute the cross-entropy with another distribution, in nats."""
         return self.entropy() + torch.distributions.kl_divergence(self, other)
 
     def log_prob(self, value: Tensor) -> Tensor:
@@ -219,13 +219,13 @@ class TreeDistribution(FrontDistribution[Tensor], Distribution):  # type: ignore
         Returns
         -------
         Tensor, shape ``(*draws, *batch_shape)``
-            -inf for a tree outside the support, and for a row of -1, which stands for no tree in
-            `Draws` and `BestTrees`.  These add nothing to any gradient.
+            -inf for a tree outside the support, and for a row of -1, which stands for a missing
+            tree in `Draws` and `BestTrees`.  These contribute nothing to any gradient.
 
         Raises
         ------
         InvalidTreeError
-            If something is not a tree at all, naming the node or the cycle.
+            If something is not a tree; the message names the node or the cycle.
 
         Examples
         --------
@@ -243,26 +243,26 @@ class TreeDistribution(FrontDistribution[Tensor], Distribution):  # type: ignore
 
     @property
     def mean(self) -> Tensor:
-        """Not defined: a tree is no number; `expectation` takes a function of it."""
+        """Not defined: a tree is not a number; `expectation` takes a function of it."""
         raise NotImplementedError(
-            "a tree has no mean: arc_marginals() is that of arc_indicators(heads), and "
+            "a tree has no mean: arc_marginals() is the mean of arc_indicators(heads), and "
             "expectation(arc_values) that of a sum over arcs"
         )
 
     @property
     def stddev(self) -> Tensor:
-        """Not defined: a tree is no number; `variance` takes a function of it."""
+        """Not defined: a tree is not a number; `variance` takes a function of it."""
         raise NotImplementedError("a tree has no standard deviation; see variance(arc_values)")
 
     def joint_probability(
         self, arcs: Iterable[tuple[int, int]], *, given: Iterable[tuple[int, int]] = ()
     ) -> Tensor:
-        """Compute the probability that a random tree contains all of some arcs, of one graph.
+        """Compute the probability that a random tree of a single graph contains all of the arcs.
 
         Parameters
         ----------
         arcs, given : iterable of (head, dependent)
-            Those that are asked for, and those that the tree is known to contain.
+            The arcs in question, and arcs that the tree is known to contain.
 
         Returns
         -------
@@ -282,7 +282,7 @@ class TreeDistribution(FrontDistribution[Tensor], Distribution):  # type: ignore
         """
         if self.batch_shape:
             raise TypeError(
-                "joint_probability takes arcs of one graph, and this is a batch of shape "
+                "joint_probability takes arcs of a single graph, but this is a batch of shape "
                 f"{tuple(self.batch_shape)}; use log_evidence(heads=...), or index it first"
             )
         num_words = int(self.lengths)
@@ -290,7 +290,7 @@ class TreeDistribution(FrontDistribution[Tensor], Distribution):  # type: ignore
         asked = check_arcs(arcs, "arcs", num_words)
         return self.condition(include=known).log_evidence(include=asked).exp()
 
-    # ---- what it draws
+    # ---- random trees
 
     def sample(
         self,
@@ -304,7 +304,7 @@ class TreeDistribution(FrontDistribution[Tensor], Distribution):  # type: ignore
         Parameters
         ----------
         sample_shape : sequence of int
-            How many, in the shape in which to return them.
+            The shape of the draws.
         generator : torch.Generator, optional
             The source of randomness; by default torch's own, which ``torch.manual_seed`` sets.
         method : str, optional
@@ -331,8 +331,8 @@ class TreeDistribution(FrontDistribution[Tensor], Distribution):  # type: ignore
     def rsample(self, sample_shape: Sequence[int] = Size()) -> Tensor:
         """Not possible: trees are discrete.  See ``arborand.torch.estimators``."""
         raise NotImplementedError(
-            "trees are discrete, so that no gradient flows through draws; "
-            "arborand.torch.estimators has estimators with gradients, and relaxed_sample"
+            "trees are discrete, so no gradient flows through draws; arborand.torch.estimators has "
+            "estimators with gradients, and relaxed_sample"
         )
 
     @not_compiled
@@ -343,7 +343,7 @@ class TreeDistribution(FrontDistribution[Tensor], Distribution):  # type: ignore
         generator: torch.Generator | None = None,
         method: str | None = None,
     ) -> Draws:
-        """Draw k distinct trees, each in proportion to its probability among those that are left.
+        """Draw k distinct trees, each in proportion to its probability among the remaining ones.
 
         If there are fewer trees, all of them are returned.
         """
@@ -367,8 +367,8 @@ class TreeDistribution(FrontDistribution[Tensor], Distribution):  # type: ignore
 
         Returns
         -------
-        Tensor of int64, shape ``(K, *batch_shape, m)``, or (K, 1, ..., 1, m) where not expanded
-            Trees that use a forbidden arc are among them, with probability 0.
+        Tensor of int64, shape ``(K, *batch_shape, m)``, or (K, 1, ..., 1, m) if not expanded
+            Includes trees that use a forbidden arc, whose probability is 0.
 
         Raises
         ------
@@ -385,13 +385,13 @@ class TreeDistribution(FrontDistribution[Tensor], Distribution):  # type: ignore
         if len(lengths) > 1:
             raise NotImplementedError("graphs of different lengths have different trees")
         (num_words,) = lengths
-        # Of equal scores, the best trees come in the order of their heads.
+        # If all scores are equal, the best trees come in the order of their heads.
         flat = graphs_of(np.zeros((num_words + 1, num_words + 1)), None, self._kind)
         log_count = float(inference.log_num_trees(flat))
         if log_count > math.log(_LARGEST_SUPPORT):
             raise NotImplementedError(
                 f"there are e^{log_count:.1f} trees of {num_words} words, more than "
-                f"{_LARGEST_SUPPORT:,}; sample() or sample_without_replacement() them"
+                f"{_LARGEST_SUPPORT:,}; use sample() or sample_without_replacement()"
             )
         count = round(math.exp(log_count))
         listed = np.full((count, size), -1)
@@ -399,7 +399,7 @@ class TreeDistribution(FrontDistribution[Tensor], Distribution):  # type: ignore
         heads = self._integers(listed).reshape(count, *[1] * len(self.batch_shape), size)
         return heads.expand(count, *self.batch_shape, size) if expand else heads
 
-    # ---- what is best
+    # ---- best trees
 
     @property
     def mode(self) -> Tensor:
@@ -408,7 +408,7 @@ class TreeDistribution(FrontDistribution[Tensor], Distribution):  # type: ignore
 
     @not_compiled
     def best_tree(self) -> Tensor:
-        """Find the most probable tree; of equal ones the first in the order of heads.
+        """Find the most probable tree; ties are broken by the order of their heads.
 
         Returns
         -------
@@ -436,7 +436,7 @@ class TreeDistribution(FrontDistribution[Tensor], Distribution):  # type: ignore
         """Find the tree with the largest expected number of correct arcs."""
         return self._integers(best.minimum_risk_tree(self._graphs(), workers=self.workers))
 
-    # ---- how it is done
+    # ---- internals
 
     @property
     def _arguments(self) -> tuple[Tensor | None, int, int]:
@@ -452,7 +452,7 @@ class TreeDistribution(FrontDistribution[Tensor], Distribution):  # type: ignore
         try:
             return operation(self.log_weights, *arguments)
         except InvalidWeightsError:
-            self._graphs()  # says it in terms of what was given
+            self._graphs()  # raises it in the caller's terms
             raise
 
     def _like(self, log_weights: Tensor, lengths: Tensor | None) -> Self:
@@ -460,7 +460,7 @@ class TreeDistribution(FrontDistribution[Tensor], Distribution):  # type: ignore
         return type(self)(log_weights, lengths=lengths, workers=self.workers)
 
     def _graphs(self) -> Graphs:
-        """Let the scores through the gate, as they were given."""
+        """Check the scores, as they were given."""
         is_turned = self._orientation == DEPENDENT_HEAD
         return check_log_weights(
             to_array(self.log_weights.mT if is_turned else self.log_weights),
@@ -479,7 +479,7 @@ class TreeDistribution(FrontDistribution[Tensor], Distribution):  # type: ignore
         *,
         needs_tree: bool,
     ) -> Tensor:
-        """Mark the arcs that a condition allows, once its arguments have passed their gates."""
+        """Check the arguments of a condition, and mark the arcs that it allows."""
         for given, name in ((heads, "heads"), (allowed, "allowed")):
             if given is not None:
                 check_tensor(given, name)
@@ -488,26 +488,26 @@ class TreeDistribution(FrontDistribution[Tensor], Distribution):  # type: ignore
         graphs = self._graphs()
         asked = conditioning.check_condition(graphs, include, exclude, known, mask)
         if needs_tree:
-            conditioning.condition(graphs, asked)  # or says what contradicts it
+            conditioning.condition(graphs, asked)  # raises an error that says why there is none
         left = conditioning.allowed_arcs(graphs, asked)
         return to_tensor(left.reshape(self.log_weights.shape), self.log_weights)
 
     def _covariances(self, values: Tensor) -> Tensor:
-        """Compute them for values with more axes in front: of one graph for each index there."""
+        """Compute covariances of values with more axes in front: a graph for each index there."""
         return self.expand(values.shape[:-2]).arc_covariances(values)
 
     def _integers(self, array: Any) -> Tensor:
         return to_tensor(np.asarray(array), self.log_weights, torch.int64)
 
     def _check_values(self, values: Tensor, name: str, *, trailing: bool = False) -> Tensor:
-        """Let values of arcs through, in a precision that is not below that of the answer."""
+        """Check values of arcs; their precision becomes at least that of the answer."""
         check_tensor(values, name)
         expected, num_axes = self.log_weights.shape, values.dim() - self.log_weights.dim()
         if values.shape[: len(expected)] != expected or (num_axes and not trailing):
             raise ValueError(
                 f"{name} has shape {tuple(values.shape)}: expected {tuple(expected)}, one row and "
                 "one column for each node, root included"
-                + (", with any number of axes behind" if trailing else "")
+                + (", followed by any number of axes" if trailing else "")
             )
         return values.to(torch.promote_types(values.dtype, answer_dtype(self.log_weights.dtype)))
 
@@ -543,7 +543,7 @@ class DependencyTrees(TreeDistribution):
 
 
 class ProjectiveSpanningTrees(TreeDistribution):
-    """The distribution over the spanning trees without crossing arcs, the nodes in a line.
+    """The distribution over the spanning trees without crossing arcs.
 
     Its parameters are those of :class:`TreeDistribution`.
 
@@ -598,7 +598,7 @@ def _kl_divergence(p: TreeDistribution, q: TreeDistribution) -> Tensor:
 
 
 def _extremes(lengths: Tensor, last: int) -> tuple[int, int]:
-    """Find the smallest and the largest, if there are values at all."""
+    """Find the smallest and the largest length, if there are values at all."""
     try:
         return int(lengths.min()), int(lengths.max())
     except RuntimeError:  # none, on the device meta, or hidden by a transform

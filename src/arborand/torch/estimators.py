@@ -1,8 +1,8 @@
 r"""Expectations of any function of a tree, from draws, with gradients attached.
 
-The value of each is an estimate of E f, and its gradient one of the gradient of E f: that of the
-score function, :math:`E[(f(t) - b) \nabla \log p(t)]` with a baseline b, plus that of f itself
-where f depends on parameters.  Both are unbiased.  The names are those of
+The value of each is an estimate of E f, and its gradient is an estimate of the gradient of E f: the
+score-function estimator, :math:`E[(f(t) - b) \nabla \log p(t)]` with a baseline b, plus the
+gradient of f itself if f depends on parameters.  Both are unbiased.  The names are those of
 ``arborand.estimators``, which also gives standard errors.
 
 `relaxed_sample` and `straight_through_sample` let gradients flow through draws.  They are biased.
@@ -46,11 +46,11 @@ def expectation(
     function : callable
         From heads, shape ``(K, *batch_shape, m)``, to values, shape ``(K, *batch_shape)``.
     num_draws : int
-        How many trees to draw of each graph.
+        How many trees to draw from each graph.
     baseline : {"leave_one_out", "none"}
-        Whether to subtract, from each value, the mean of the others before it is multiplied with
-        the gradient of the log-probability.  That needs two draws, and mostly makes the gradient
-        far less noisy.
+        Whether to subtract from each value the mean of the others before it is multiplied by the
+        gradient of the log-probability.  This needs at least two draws, and usually makes the
+        gradient far less noisy.
     generator : torch.Generator, optional
         The source of randomness.
 
@@ -95,8 +95,7 @@ def expectation_without_replacement(
     function : callable
         From heads, shape ``(K, *batch_shape, m)``, to values, shape ``(K, *batch_shape)``.
     num_draws : int
-        How many distinct trees to evaluate.  Where there are no more than that, the result is
-        exact.
+        How many distinct trees to evaluate.  If there are no more than that, the result is exact.
     generator : torch.Generator, optional
         The source of randomness.
 
@@ -112,10 +111,10 @@ def expectation_without_replacement(
     num_draws = check_count(num_draws, "num_draws", 1)
     draws = distribution.sample_without_replacement(num_draws + 1, generator=generator)
     log_prob = draws.log_prob[:num_draws]
-    # The threshold is the next tree.  Where there is none, it is -inf, and all trees pass.
+    # The threshold is the next tree.  If there is none, it is -inf, and all trees pass.
     threshold = draws.perturbed_log_prob[num_draws] if len(draws) > num_draws else -math.inf
     margin = log_prob - threshold
-    # The logarithm of the chance to pass the threshold; far below it, the chance is its argument.
+    # The log-probability of passing the threshold; far below it, log(1 - exp(-exp(x))) is x.
     passing = torch.log(-torch.expm1(-margin.clamp(-37.0, 20.0).exp()))
     weights = torch.exp(log_prob - torch.where(margin < -37.0, margin, passing))
     return _weighted(distribution, function, draws, weights)
@@ -140,8 +139,8 @@ def sum_and_sample(
     num_distinct : int
         How many trees to draw first, for the sum.  May be 0.
     num_rest : int
-        How many to draw after them.  Where there are no more trees than `num_distinct` +
-        `num_rest`, the result is exact.
+        How many to draw after them.  If there are no more trees than `num_distinct` + `num_rest`,
+        the result is exact.
     generator : torch.Generator, optional
         The source of randomness.
 
@@ -158,14 +157,14 @@ def sum_and_sample(
     num_rest = check_count(num_rest, "num_rest", 1)
     num_draws = num_distinct + num_rest
     draws = distribution.sample_without_replacement(num_draws + 1, generator=generator)
-    # The mean over the last draws j of (the sum before j) + (what was left before j) f(j): tree i
-    # counts with its probability once for every j behind it.
+    # The mean over the last draws j of (the sum before j) + (the probability left before j) f(j):
+    # tree i counts with its probability once for every later j.
     chance, remaining = draws.log_prob[:num_draws].exp(), draws.log_remaining[:num_draws].exp()
     place = torch.arange(len(chance), device=chance.device)
     place = place.reshape(-1, *[1] * (chance.dim() - 1))
     behind = num_draws - 1 - place.clamp(min=num_distinct - 1)
     weights = (chance * behind + torch.where(place < num_distinct, 0.0, remaining)) / num_rest
-    # Where these are all trees there are, they have their own probabilities.
+    # If these are all the trees, they have their own probabilities.
     weights = torch.where(draws.num_drawn <= num_draws, chance, weights)
     return _weighted(distribution, function, draws, weights)
 
@@ -179,14 +178,14 @@ def relaxed_sample(
 ) -> Tensor:
     """Draw soft trees: the marginals of scores with Gumbel noise, divided by a temperature.
 
-    As the temperature falls they become trees, though not trees of the distribution: noise on arcs
-    is not noise on trees.  A biased relaxation, through which gradients flow.
+    As the temperature falls, they approach trees, though not trees drawn from the distribution:
+    noise on arcs is not noise on trees.  This is a biased relaxation, through which gradients flow.
 
     Parameters
     ----------
     distribution : TreeDistribution
     sample_shape : sequence of int
-        How many, in the shape in which to return them.
+        The shape of the draws.
     temperature : float
         Above 0.
     generator : torch.Generator, optional
@@ -213,7 +212,7 @@ def relaxed_sample(
     uniform = torch.rand(
         *shape, *scores.shape[-2:], generator=generator, dtype=torch.float64, device=device
     )
-    # No number drawn is 1; those that are 0 become the smallest there is.
+    # No number drawn is 1; a 0 becomes the smallest positive number.
     noise = -torch.log(-torch.log(uniform.clamp(min=torch.finfo(torch.float64).tiny)))
     noisy = (scores + noise.to(scores.device, answer_dtype(scores.dtype))) / temperature
     expanded = distribution.expand(shape)
@@ -228,21 +227,21 @@ def straight_through_sample(
 ) -> Tensor:
     """Draw trees as matrices of 0 and 1, and let gradients pass as if they were the marginals.
 
-    The draws are exact.  The gradient of a function of them is biased, unless the function is a sum
-    over arcs: it is that of the function's linear approximation at the draw.
+    The draws are exact.  The gradient of a function of them is that of the function's linear
+    approximation at the draw, which is biased unless the function is a sum over arcs.
 
     Parameters
     ----------
     distribution : TreeDistribution
     sample_shape : sequence of int
-        How many, in the shape in which to return them.
+        The shape of the draws.
     generator : torch.Generator, optional
         The source of randomness.
 
     Returns
     -------
     Tensor, shape ``(*sample_shape, *batch_shape, m, m)``
-        What `arc_indicators` makes of draws.
+        The `arc_indicators` of the draws.
 
     Examples
     --------
@@ -263,10 +262,10 @@ def _weighted(
 ) -> Tensor:
     """Combine trees whose weighted sums are unbiased, relative to the value of the best tree.
 
-    Where the weights are the probabilities of all trees, the value and its gradient are exact.
+    If the weights are the probabilities of all trees, the value and its gradient are exact.
     """
     best, mask = distribution.best_tree(), draws.mask[: len(weights)]
-    # Functions get trees only: where there is none, the best one, of weight 0.
+    # Functions must only get trees: where there is none, pass the best one, with weight 0.
     heads = torch.where(mask[..., None], draws.heads[: len(weights)], best)
     values = _evaluate(function, torch.cat([best[None], heads]))
     log_prob = distribution.log_prob(heads)
@@ -277,7 +276,7 @@ def _weighted(
 
 
 def _without_value(tensor: Tensor) -> Tensor:
-    """Give 0, with the gradient of a tensor."""
+    """Return 0, with the gradient of a tensor."""
     return tensor - tensor.detach()
 
 

@@ -1,10 +1,10 @@
 """The table of derivatives as operations of torch.
 
-Each operation exists twice over one computation.  As an operator of ``torch.library`` it is seen by
-``torch.compile``, by fake and meta tensors.  As an ``autograd.Function`` it has derivatives of any
-mode (reverse, forward, batched), which ``torch.func`` needs, and which Dynamo does not look into.
-Where an operator is to be differentiated, it calls the function.  What ``torch.library`` offers for
-derivatives has no forward ones: they would be silently 0.
+Each operation exists in two forms that share one computation.  As an operator of ``torch.library``,
+it works with ``torch.compile`` and with fake and meta tensors.  As an ``autograd.Function``, it has
+derivatives of any mode (reverse, forward, batched), which ``torch.func`` needs, and which Dynamo
+does not look into.  An operator that is differentiated calls the function.  The derivatives that
+``torch.library`` itself offers have no forward mode: such derivatives would silently be 0.
 
 What is computed, and what its derivatives are, is in :mod:`arborand.derivatives`.
 """
@@ -37,7 +37,7 @@ _SCHEMA = {int: "int", float: "float", str: "str"}
 
 
 class _Made(Function):
-    """A computation with derivatives, which need its arguments, and its answer if it is kept."""
+    """A computation with derivatives, which need its arguments and, if kept, its answer."""
 
     operation: ClassVar[Operation]
     compute: ClassVar[Callable[..., Tensor]]
@@ -54,30 +54,31 @@ class _Made(Function):
         kept = [argument for argument in inputs if isinstance(argument, Tensor)]
         if cls.operation.keeps_answer:
             kept.append(output)
-        # What has no tangent is not differentiated: that is not the same as a tangent of 0.
+        # An argument without a tangent is not differentiated, which is not the same as a tangent of
+        # 0.
         ctx.set_materialize_grads(False)
         ctx.save_for_backward(*kept)
         ctx.save_for_forward(*kept)
 
     @classmethod
     def vmap(cls, info: Any, in_dims: tuple[int | None, ...], *arguments: Any) -> Any:
-        """Batches are what the core works on: one more axis in front."""
+        """Add an axis in front: the core works on batches."""
         mapped, place = _with_axis(cls.operation, info, in_dims, arguments)
         return cls.apply(*mapped), place  # type: ignore[no-untyped-call]
 
 
 def _given(ctx: Any, kept: Sequence[Tensor]) -> tuple[list[Any], Tensor | None]:
-    """Give back the arguments of a call, and the answer if it was kept."""
+    """Return the arguments of a call, and the answer if it was kept."""
     tensors, others = iter(kept), iter(ctx.others)
     arguments = [next(tensors) if is_tensor else next(others) for is_tensor in ctx.is_tensor]
     return arguments, next(tensors, None)
 
 
 def _make(operation: Operation) -> type[_Made]:
-    """Make the function, and the operator that goes with it, of an entry of the table."""
+    """Make the function of an entry of the table, and the operator that goes with it."""
     rules = list(operation.rules.values())
 
-    # Plain functions, and no methods of a class: compiled autograd asks for them.
+    # Plain functions, not methods of a class: compiled autograd requires them.
     def backward(ctx: Any, grad: Tensor | None) -> Any:
         if grad is None:
             return (None,) * len(ctx.is_tensor)
@@ -94,7 +95,7 @@ def _make(operation: Operation) -> type[_Made]:
 
     def jvp(ctx: Any, *tangents: Any) -> Any:
         with hooks.nested_forward_derivatives():
-            # Without this derivative's own tangents; those of the others stay.
+            # Remove this derivative's own tangents; those of others stay.
             kept = [forward_ad.unpack_dual(tensor).primal for tensor in ctx.saved_tensors]
             return operation.tangent(front, tangents, *_given(ctx, kept))
 
@@ -123,11 +124,11 @@ def _checked(numbers: Tensor, is_wrong: Tensor, message: str) -> Tensor:
 
 
 def _goes_on(ctx: Any, place: int) -> bool:
-    """Whether a backward pass wants the gradient in an argument.
+    """Whether a backward pass needs the gradient with respect to an argument.
 
-    Scores that need a gradient do so in every pass, also in one that asks for that in a direction:
-    torch finds Hessian-vector products by differentiating a gradient in what it is multiplied with.
-    Torch tells of every node but a leaf whether a pass goes on to it.
+    Scores that require a gradient do so in every pass, even in one for the gradient in a direction:
+    torch computes Hessian-vector products by differentiating a gradient with respect to its
+    cotangent.  For every node except a leaf, torch can say whether a pass continues to it.
     """
     return hooks.will_execute(ctx.next_functions[place][0])
 
@@ -135,7 +136,7 @@ def _goes_on(ctx: Any, place: int) -> bool:
 def _with_axis(
     operation: Operation, info: Any, in_dims: tuple[int | None, ...], arguments: tuple[Any, ...]
 ) -> tuple[list[Any], int]:
-    """Add an axis in front of all tensors, and tell where it is in the answer."""
+    """Add an axis in front of all tensors, and return its place in the answer."""
     mapped = [
         argument
         if not isinstance(argument, Tensor)
@@ -182,7 +183,7 @@ def _operator(made: type[_Made]) -> Any:
     def differentiate(keys: Any, *arguments: Any) -> Any:
         if not _has_derivatives(arguments):
             return hooks.below_autograd(operator, keys, arguments)
-        if hooks.are_transforms_active():  # which look for functions before they call an operator
+        if hooks.are_transforms_active():  # they look for functions before they call an operator
             raise NotImplementedError(
                 f"torch.func does not differentiate the operator arborand::{name}; it does "
                 "differentiate the methods of the distributions of arborand.torch"
@@ -211,12 +212,12 @@ def _define(
 
 
 def _check_devices(arguments: Sequence[Any]) -> None:
-    """Refuse shapes without values beside values: torch would return memory as it finds it."""
+    """Refuse to mix tensors with and without values: torch would return uninitialised memory."""
     is_meta = {argument.is_meta for argument in arguments if isinstance(argument, Tensor)}
     if len(is_meta) == 2:
         raise ValueError(
             "some tensors are on the device meta, which has no values, and others are not: move "
-            "scores, lengths, heads, directions and the other distribution to one device"
+            "scores, lengths, heads, directions and the other distribution to the same device"
         )
 
 
@@ -224,9 +225,9 @@ def _check_devices(arguments: Sequence[Any]) -> None:
 
 
 def _make_with_gradient(operation: Operation, compute: Callable[..., Any]) -> type[Function]:
-    """Make the function of a number whose gradient comes with it, for a plain backward pass."""
+    """Make a function that computes value and gradient together, for a plain backward pass."""
 
-    # Without a `setup_context`, which only transforms need, and which costs as much as a sentence.
+    # No `setup_context`: only transforms need it, and it takes as long as a sentence.
     def forward(ctx: Any, log_weights: Tensor, lengths: Tensor | None, *others: Any) -> Tensor:
         num_words = None if lengths is None else to_array(lengths)
         value, gradient = compute(to_array(log_weights), num_words, *others)
@@ -239,7 +240,7 @@ def _make_with_gradient(operation: Operation, compute: Callable[..., Any]) -> ty
         if torch.is_grad_enabled():  # once more, with derivatives of its own
             arguments = (log_weights, lengths, *ctx.others)
             (answer,) = operation.cotangents(front, grad, [True], arguments, None)
-        elif not hooks.keeps_graph() and _are_ones(grad):  # nobody will ask for it again
+        elif not hooks.keeps_graph() and _are_ones(grad):  # it is not needed again
             answer = gradient.detach()
         else:
             answer = grad[..., None, None] * gradient
@@ -252,7 +253,7 @@ def _make_with_gradient(operation: Operation, compute: Callable[..., Any]) -> ty
 
 
 def _are_ones(grad: Tensor) -> bool:
-    """Whether numbers are 1, and nothing else: as for a sum of losses."""
+    """Whether all numbers are 1, as for a sum of losses."""
     return (
         _have_values((grad,))
         and forward_ad.unpack_dual(grad).tangent is None
@@ -270,7 +271,7 @@ def _apply(function: type[Function], arguments: tuple[Any, ...]) -> Tensor:
 
 
 def _caller(made: type[_Made]) -> Callable[..., Tensor]:
-    """Make what the distributions and the rules of derivatives call."""
+    """Make the function that the distributions and the rules of derivatives call."""
     operation, operator = made.operation, made.operator
     has_end = any(isinstance(rule, Refused) for rule in operation.rules.values())
     with_gradient = operation.with_gradient
@@ -302,20 +303,20 @@ def _run(made: type[_Made], *arguments: Any) -> Tensor:
     answer: Tensor
     if hooks.are_transforms_active() or not _have_values(arguments) or _has_derivatives(arguments):
         answer = made.apply(*arguments)  # type: ignore[no-untyped-call]
-    else:  # what torch does around a function takes longer than the work on a short sentence
+    else:  # torch's overhead for a function exceeds the work on a short sentence
         answer = made.compute(*arguments)
     return answer
 
 
 def _have_values(arguments: Sequence[Any]) -> bool:
-    """Whether the numbers can be read: not if tensors are fake, wrapped by a transform, traced."""
+    """Whether the values can be read: not if tensors are fake, traced or wrapped by a transform."""
     if hooks.num_dispatch_modes():
         return False
     try:
         for argument in arguments:  # not `all`: this takes a tenth of a call on a short sentence
             if isinstance(argument, Tensor) and not argument.data_ptr():
                 return False
-    except RuntimeError:  # no memory behind it
+    except RuntimeError:  # it has no memory
         return False
     return True
 
@@ -344,7 +345,7 @@ def _awaits_backward(scores: Tensor) -> bool:
 
 
 class _TorchFront:
-    """What rules of derivatives need of torch; the operations of the table are its attributes."""
+    """What the rules of derivatives need from torch, with the operations as attributes."""
 
     def __init__(self) -> None:
         for name, operation in OPERATIONS.items():
@@ -361,7 +362,7 @@ class _TorchFront:
 
     @staticmethod
     def stop_gradient(tensor: Tensor) -> Tensor:
-        """Let no derivative pass."""
+        """Stop derivatives."""
         return tensor.detach()
 
     @staticmethod
@@ -375,7 +376,7 @@ class _TorchFront:
 
     @staticmethod
     def is_arc(log_weights: Tensor, lengths: Tensor | None) -> Tensor:
-        """Where there are arcs: what the gate of the library finds, told by torch."""
+        """Mark the arcs, as the gate of the library does, but in torch."""
         node = torch.arange(log_weights.shape[-1], device=log_weights.device)
         is_arc = (log_weights > -math.inf) & (node > 0) & (node != node[:, None])
         if lengths is not None:
@@ -392,7 +393,7 @@ class _TorchFront:
 
     @staticmethod
     def sums_over_arcs(weights: Tensor, heads: Tensor, like: Tensor) -> Tensor:
-        """Add up weights over the trees that have each arc."""
+        """Add up weights over the trees that contain each arc."""
         flat, shape = _trees_last(heads, like.shape[:-2])
         flat_weights = weights.expand(shape).reshape(flat.shape[-2], *like.shape[:-2])
         share = flat_weights.movedim(0, -1)[..., None] * (flat >= 0)
@@ -400,7 +401,7 @@ class _TorchFront:
 
 
 def _trees_last(heads: Tensor, batch_shape: torch.Size) -> tuple[Tensor, torch.Size]:
-    """Make trees of shape (*batch_shape, num_trees, m), and tell their shape before."""
+    """Reshape trees to (*batch_shape, num_trees, m), and return their previous shape."""
     shape = torch.broadcast_shapes(heads.shape[:-1], batch_shape)
     num_trees = shape[: len(shape) - len(batch_shape)].numel()
     flat = heads.expand(*shape, heads.shape[-1]).reshape(num_trees, *batch_shape, heads.shape[-1])
@@ -410,7 +411,7 @@ def _trees_last(heads: Tensor, batch_shape: torch.Size) -> tuple[Tensor, torch.S
 front = _TorchFront()
 
 
-# ---- draws, through which nothing flows back
+# ---- draws, through which no gradient flows
 
 
 def _compute_sample(

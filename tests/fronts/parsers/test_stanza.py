@@ -252,7 +252,7 @@ def test_models_without_arc_scores_are_refused(toy, monkeypatch):
         model = TransitionParser()
 
     monkeypatch.setattr(Trainer, "load", staticmethod(lambda *_, **__: Other()))
-    with pytest.raises(ArborandError, match="a TransitionParser: it has no score for each arc"):
+    with pytest.raises(ArborandError, match="a TransitionParser, which does not score every arc"):
         score(toy / "dev.conllu", toy / "x.npz", model=str(toy / "parser.pt"))
 
 
@@ -260,7 +260,7 @@ def test_models_without_arc_scores_are_refused(toy, monkeypatch):
     ("options", "message"),
     [
         ((), "stanza needs a model: --model names a file, or a language"),
-        (("--model", "xx-nobody"), "stanza has no models of a language of that name"),
+        (("--model", "xx-nobody"), "neither a file nor a language for which stanza has models"),
         (("--model", "xx-nobody", "--option", "device"), "'device' is not NAME=VALUE"),
     ],
 )
@@ -285,5 +285,7 @@ def test_transposed_scores_are_refused(toy, monkeypatch, tmp_path):
         return scored._replace(arcs=arcs)
 
     monkeypatch.setattr(adapter._Parser, "_one", lowered)
-    with pytest.raises(ArborandError, match="these are not the scores that it decodes"):
+    with pytest.raises(
+        ArborandError, match="these are not the scores that the tree was decoded from"
+    ):
         score(toy / "dev.conllu", tmp_path / "x.npz", model=str(toy / "parser.pt"))
