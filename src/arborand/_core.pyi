@@ -26,7 +26,7 @@ class Batch:
 
     @staticmethod
     def check(values: object, lengths: NDArray | None, kind: int, are_weights: bool = False) -> tuple[Batch | None, tuple[int, int, int, int] | None]:
-        """Make a checked copy; with it, or instead of it, what is odd or wrong."""
+        """Make a checked copy, and report what is odd or wrong."""
 
     def take(self, chosen: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> Batch:
         """Copy some graphs of a checked copy."""
@@ -87,7 +87,7 @@ def best_tree(batch: Batch, workers: int, caution: float, heads: Annotated[NDArr
 def best_trees(batch: Batch, workers: int, caution: float, heads: Annotated[NDArray[numpy.int32], dict(order='C', device='cpu')], num_found: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu')]) -> tuple[int, int, int]: ...
 
 class BestIterator:
-    """The trees of one graph from the best one on, a few at a time."""
+    """The best trees of one graph, in order, a few at a time."""
 
     def __init__(self, batch: Batch, graph: int) -> None: ...
 
@@ -129,7 +129,7 @@ class SparseGraph:
     def plan(self, root: int, work_limit: float, order: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu')]) -> tuple[float, float, float, bool]: ...
 
 class Elimination:
-    """A sparse graph with all its nodes taken out."""
+    """A sparse graph with all its nodes eliminated."""
 
     def __init__(self, graph: SparseGraph, root: int, order: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None: ...
 

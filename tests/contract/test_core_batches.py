@@ -230,7 +230,7 @@ def test_arrays_of_other_sizes_are_refused():
         lambda: _core.entropy(batch, 1, None, np.empty((len(LENGTHS), SIZE, SIZE))),
         lambda: _core.best_tree(batch, 1, 1.0, np.empty(SIZE * len(LENGTHS), np.int32)),
     ):
-        with pytest.raises(ValueError, match="does not have the size that the lengths ask for"):
+        with pytest.raises(ValueError, match="does not have the size that the lengths require"):
             make()
     with pytest.raises(AttributeError, match="log_weights"):
         _ = batch.log_weights

@@ -259,7 +259,7 @@ def test_what_the_gate_would_speak_about_is_not_drawn_from(wrong):
 def test_arrays_of_other_sizes_than_the_lengths_ask_for_are_refused():
     flat, lengths, _ = ragged([dense_scores(0, 4), dense_scores(1, 2)], "f8")
     options = {"kind": TreeKind.DEPENDENCY, "key": stream_key(1), "method": "wilson"}
-    with pytest.raises(ValueError, match="does not have the size that the lengths ask for"):
+    with pytest.raises(ValueError, match="does not have the size that the lengths require"):
         sampling.sample_ragged(flat[:-1], lengths, 2, **options)
 
 
@@ -462,7 +462,7 @@ def test_instruction_sets_give_the_same_trees(kind, method, instruction_sets):
 
 def test_unknown_instruction_sets_are_refused():
     usual = _core.instruction_set()
-    with pytest.raises(ValueError, match='name is "mmx", which this machine does not have: use'):
+    with pytest.raises(ValueError, match='name is "mmx", which this machine does not support: use'):
         _core.use_instruction_set("mmx")
     assert _core.instruction_set() == usual
 
@@ -488,7 +488,7 @@ def test_an_instruction_set_that_the_machine_lacks_is_an_import_error():
     finished = imported_with("mmx")
     assert finished.returncode != 0
     assert (
-        'ImportError: ARBORAND_INSTRUCTION_SET is "mmx", which this machine does not have: use '
+        'ImportError: ARBORAND_INSTRUCTION_SET is "mmx", which this machine does not support: use '
         '"baseline"'
     ) in finished.stderr
 

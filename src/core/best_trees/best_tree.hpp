@@ -1,9 +1,9 @@
-// The best tree of one graph: the best heads if they are a tree, else by contraction in double,
-// else, where a choice is too close for double, in exact numbers.
+// The best tree of one graph: the best heads, if they form a tree; otherwise by contraction in
+// double, or, if a choice is too close for double, in exact numbers.
 //
-// Dependency trees: the best of all spanning trees is looked for first, because it mostly has one
-// root arc, and then it is the best dependency tree too.  A word whose best head is the root keeps
-// it in the best spanning tree, so two such words settle that it has several.
+// For dependency trees, the best spanning tree is found first: usually it has only one root arc,
+// and then it is the best dependency tree, too.  A word whose best head is the root keeps this head
+// in the best spanning tree, so two such words show that the tree has several root arcs.
 #pragma once
 
 #include "best_trees/certified_rows.hpp"

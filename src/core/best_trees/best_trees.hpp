@@ -1,16 +1,17 @@
-// All trees of one graph from the best one on, in order: Lawler's branching.
+// All trees of one graph in order, beginning with the best: Lawler's branching.
 //
-// The trees not given yet are held as disjoint subspaces, "these arcs are in, those are out".  A
-// candidate is the second best tree of a subspace whose best tree has been given, together with an
-// arc of the best tree that it lacks: where that arc is in, the best tree is still the given one,
-// and where it is out, the candidate is the best.  So once the candidate is given itself, each of
-// the two halves needs its second best tree, and nothing else: two searches per tree.
+// The trees not yet returned are kept as disjoint subspaces, "these arcs are in, those are out". A
+// candidate is the second best tree of a subspace whose best tree has been returned, together with
+// an arc of the best tree that it lacks: among the trees with that arc, the best is still the
+// returned one, and among those without it, the candidate is the best.  So once the candidate
+// itself is returned, each of the two halves only needs its second best tree: two searches per
+// tree.
 //
 // Dependency trees are split by their root arc first.  As long as it is open, a candidate is the
 // best tree of its subspace.  Once it is decided, it is the only root arc left, and the dependency
 // trees of the subspace are its spanning trees.
 //
-// Cost: O(n^2) per tree and O(n) memory, but for close scores (exact_rows.hpp).
+// Cost: O(n^2) time and O(n) memory per tree, except for close scores (exact_rows.hpp).
 #pragma once
 
 #include <cmath>

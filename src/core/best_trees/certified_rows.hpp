@@ -4,7 +4,7 @@
 // every sum and difference the algorithm forms to be exact in double, and fine enough to tell most
 // trees apart.  So the algorithm runs exactly, on scores that are each off by at most 0.51 of the
 // grid's quantum.  The lead of one source of a node over another is a difference of two sums of at
-// most n scores, the best ways to hang its words on the one and on the other, so it is off by at
+// most n scores, the best ways to attach its words to the one and to the other, so it is off by at
 // most 1.02 n quanta.  A choice whose lead is more than 2 n quanta is the choice the exact
 // algorithm makes; any other is left to exact_rows.hpp.  Scores far below the best into their word
 // are raised to the grid's floor.  That only makes arcs look better than they are: it is harmless
@@ -12,8 +12,8 @@
 // out: if it finds a tree that is above the floor as a whole, no tree with such an arc is as good.
 // (Proofs: docs/mathematics.md.)
 //
-// Which word the chosen arc of a cycle enters does not matter before the tree is unfolded, and only
-// for choices that are kept; so it is found there, for O(n) in all.
+// Which word the chosen arc of a cycle enters only matters when the tree is unfolded, and only for
+// choices that are kept; so it is determined then, in O(n) time in all.
 #pragma once
 
 #include <cmath>

@@ -1,15 +1,15 @@
 // Edmonds' algorithm on a dense graph, over any ordered group: O(n^2) operations (Tarjan 1977).
 //
-// Every node chooses the best arc that enters it.  Where the choices close a cycle, it is
-// contracted to one node, whose arcs are worth what they add to the choices they replace.  Only
-// +, - and < are used, so the proof holds for any values that add up along a tree and are totally
-// ordered.  Here a tree is worth, compared entry by entry,
+// Every node chooses the best arc that enters it.  If the choices form a cycle, it is contracted to
+// one node, whose arcs are worth what they add to the choices they replace.  Only +, - and < are
+// used, so the proof holds for any values that add up along a tree and are totally ordered.  Here a
+// tree is worth, compared entry by entry,
 //
 //     (- number of root arcs, sum of the scores, - heads[1], ..., - heads[n]).
 //
-// The first entry counts where one root arc is asked for.  It is not stored: an arc from the root
-// has -1 there and all others 0 (a chosen arc of a cycle never comes from the root), so that the
-// root is chosen only by a node that has no other arc left.  The last entries break ties of the
+// The first entry only counts if a single root arc is required.  It is not stored: an arc from the
+// root has -1 there and all others 0 (a chosen arc of a cycle never comes from the root), so that
+// the root is chosen only by a node that has no other arc left.  The last entries break ties of the
 // exact sums.  The second entry is what the Rows below compute with: certified_rows.hpp in double,
 // exact_rows.hpp exactly.  See docs/mathematics.md.
 #pragma once

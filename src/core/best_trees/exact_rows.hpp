@@ -1,8 +1,8 @@
 // Edmonds' algorithm in exact numbers, with the tie rule.
 //
-// Of equal sums the one whose heads come first, word by word, is best.  An arc into a node decides
-// the heads of the words inside it, so two arcs of equal value are compared by these heads: O(n)
-// for each tie, O(n^3) for a graph whose scores are all equal.
+// Among trees with equal sums, the one whose heads come first, word by word, is best.  An arc into
+// a node decides the heads of the words inside it, so two arcs of equal value are compared by these
+// heads: O(n) for each tie, O(n^3) for a graph whose scores are all equal.
 #pragma once
 
 #include "best_trees/second_best.hpp"

@@ -1,6 +1,6 @@
 // What the core offers to the Python module: functions on one graph, in plain types.
 //
-// kernels.cpp is compiled once per instruction set (CMakeLists.txt), each time with another
+// kernels.cpp is compiled once per instruction set (CMakeLists.txt), each time in a different
 // ARBORAND_ISA namespace, and the best one the machine can run is chosen when the module is loaded.
 // All of them give the same bits: vectors run over independent entries, and nothing is fused.
 // Whatever kernels.cpp includes lives in that namespace or is always inlined: a function shared by

@@ -1,4 +1,4 @@
-// Elimination of numbers that carry what is not a ratio of sums: an entropy.
+// Elimination with numbers that carry something that is not a ratio of sums: an entropy.
 //
 // The same censoring as in censoring.hpp, in plain loops and in one root column: the numbers know
 // their order in epsilon themselves (numbers/leading_term.hpp).  What they carry may depend on
@@ -10,7 +10,7 @@
 //     multiply(x, y), divide(x, y)
 //     is_zero(x)
 //
-// O(n^3) operations, each some ten times as slow as one of doubles.
+// O(n^3) operations, each about ten times as slow as one on doubles.
 #pragma once
 
 #include "memory/arena.hpp"

@@ -3,7 +3,7 @@
 // `Rows` hold the walk of walk/rows.hpp: row j lists the weights of the steps that leave j, first
 // to the nodes, then to the root, which has a column a for order 0 and a column b for order 1.
 //
-// Watching the walk only while it is outside node k leaves a walk on one node less.  With
+// Watching the walk only while it is outside node k leaves a walk on one node fewer.  With
 //
 //     s_k = (sum of row k over the other remaining nodes) + a_k            the pivot
 //
@@ -19,8 +19,8 @@
 // (1) Spanning trees.  The Laplacian of the walk has off-diagonal entries -(row j, entry i).  Its
 //     rows sum to a_j.  Elimination preserves both properties, with the updates above, so its
 //     pivots are the s_k and Z = det = product of the s_k by the matrix-tree theorem.  Arcs are
-//     only created along existing walks, so s_k = 0 says that from k nothing is left to walk to: k
-//     cannot reach the root and there is no tree.
+//     only created along existing walks, so s_k = 0 means that k leads nowhere any more: it
+//     cannot reach the root, and there is no tree.
 // (2) Dependency trees.  Give every root arc the weight epsilon * b_j.  Then Z(epsilon) is a
 //     polynomial whose term of degree d sums the trees with d root arcs: Z of the dependency trees
 //     is the coefficient of epsilon^1, and it is the leading one, as there is no tree without a
@@ -29,7 +29,7 @@
 //     leading coefficient.  Entries between nodes start at order 0.  While the pivot is positive at
 //     order 0, division by it keeps orders, and the column b is the first-order part of what a
 //     column of order 0 would be: both columns are passed on alike.  (Where a_j > 0 the leading
-//     term is a_j and b_j is never looked at.)
+//     term is a_j and b_j is never read.)
 //     If the pivot is 0 at order 0 while b_k > 0, the only step that leaves k goes to the root, at
 //     order 1: the pivot is epsilon * b_k, and after normalisation k walks to the root with
 //     certainty, at order 0.  So row k becomes (a = 1, all else 0), and rows that lead to k receive

@@ -9,15 +9,15 @@
 //     P(i -> j)    is proportional to w_ij * h_i,
 //     P(root -> j) is proportional to the root weight of j.
 //
-// Both in the leading order (see censoring.hpp): order 0 if j can reach the root at order 0, which
-// its column a tells, else order 1.
+// Both in the leading order (see censoring.hpp): order 0 if j can reach the root at order 0, as its
+// column a shows, else order 1.
 //
 // The leaf decides what happens there.  One that only reads gives all marginals.  One that draws a
 // head gives the ancestral sampler of Colbourn, Myrvold and Neufeld (Journal of Algorithms 20,
 // 1996): leaves come in the order of the nodes, and `head` of the leaf makes the recursion replace
 // the row of each node already decided by the walk of its head, which is the walk of the graph
 // conditioned on that arc.  The recursion thus visits node j with exactly the conditionals p(e_j |
-// e_1 .. e_j-1) of the paper's Sherman-Morrison version, in O(n^3) too, but without its
+// e_1 .. e_j-1) of the paper's Sherman-Morrison version, also in O(n^3), but without its
 // cancellation.
 //
 // Cost: about 2.2 n^3 floating-point operations, nearly all in matrix products, and 2 n^2 numbers

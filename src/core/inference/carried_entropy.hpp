@@ -5,13 +5,13 @@
 //     R(x) = log(sum over t of (w(t) / x)^order) / (1 - order),
 //
 // the Renyi entropy of choosing a forest in proportion to its weight (at order 1 its limit, the
-// Shannon entropy).  Of a product R adds, of a quotient it subtracts, and of a sum of two parts
-// with the shares p and q
+// Shannon entropy).  For products, R adds; for quotients, it subtracts; and for a sum of two parts
+// with the shares p and q,
 //
 //     R(x + y) = log(p^order e^(delta R(x)) + q^order e^(delta R(y))) / delta,   delta = 1 - order,
 //
-// which has a limit at delta = 0: p (R(x) - log p) + q (R(y) - log q).  No score enters, so that
-// masks cost no digits.
+// which has a limit at delta = 0: p (R(x) - log p) + q (R(y) - log q).  No score enters, so masked
+// arcs cost no digits.
 #pragma once
 
 #include <cmath>

@@ -13,10 +13,10 @@
 namespace arborand {
 namespace ARBORAND_ISA {
 
-// Without any tree: with Z' the summed weights of the shifted graph, which the marginals came with,
-// H is log Z' minus the mean of a tree's shifted score.  The quickest way, and good unless one tree
-// has much of the mass: log Z' is right to 2^-50 n.  marginals[dependent * (n + 1) + head];
-// `magnitude` is as below.
+// Without any particular tree: with Z' the total weight of the shifted graph, which comes with the
+// marginals, H is log Z' minus the mean of a tree's shifted score.  This is the fastest way, and
+// accurate unless one tree has much of the mass: log Z' is accurate to 2^-50 n.
+// marginals[dependent * (n + 1) + head]; `magnitude` is as below.
 template <class Real>  // double or OfFourGraphs
 void find_entropy_from_partition(Problem<Real>& problem, const Real* marginals, Real& entropy,
                                  Real& magnitude) {

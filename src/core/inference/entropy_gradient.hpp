@@ -8,8 +8,8 @@
 // number x_i for each head: P(i -> j) is proportional to x_i, and H_e is the entropy that x_i
 // carries plus something that all heads of j share.  What is shared cancels.
 //
-// Where scores are moderate there is a faster way to the same: the gradient is minus the covariance
-// of each arc with the tree's score.
+// For moderate scores there is a faster way: the gradient is minus the covariance of each arc with
+// the tree's score.
 #pragma once
 
 #include "elimination/recursion.hpp"

@@ -1,5 +1,5 @@
-// Trees head by head, and their log-probabilities without cancellation: the greedy tree, which
-// takes the most probable head given those chosen so far, or a tree that is given.
+// Log-probabilities of trees, head by head and without cancellation: of the greedy tree, which
+// takes the most probable head given those chosen so far, or of a given tree.
 #pragma once
 
 #include <cmath>

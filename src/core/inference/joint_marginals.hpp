@@ -1,8 +1,8 @@
 // The probability of every pair of arcs, without a single subtraction, in O(n^4).
 //
 // Fix a word j.  For another word l, let the walk from x stop at the first of {root, j, l}, with
-// the chances alpha, beta and gamma.  In the trees that contain i -> j, the walk goes on from j to
-// i; it reaches the root before l with the chance
+// the chances alpha, beta and gamma.  In the trees that contain i -> j, the walk continues from j
+// to i; it reaches the root before l with the probability
 //
 //     e(i) = alpha_i / (alpha_i + gamma_i)        from i and so from j  (e(root) = 1, e(l) = 0),
 //     e(x) = alpha_x + beta_x e(i)                from any other x,

@@ -1,7 +1,7 @@
-// Memory in large pages, where the system has them: for long arrays that are read at random.
+// Memory in large pages, if the system has them: for long arrays with random access.
 //
-// Such a read waits twice: for where the page is, and for the data.  With pages of 2 MB instead of
-// 4 kB nearly all the first waits are saved.  Linux provides them on request.
+// Such an access waits twice: for the location of the page, and for the data.  With pages of 2 MB
+// instead of 4 kB, nearly all of the first waits are saved.  Linux provides them on request.
 #pragma once
 
 #include <cstddef>

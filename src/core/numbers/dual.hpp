@@ -1,7 +1,7 @@
 // Dual numbers: they carry their derivative in one direction of the scores.
 //
-// The elimination only adds, multiplies and divides, so it runs on these as it runs on plain
-// numbers, and gives the derivative of each result beside the result.
+// The elimination only adds, multiplies and divides, so it runs on these as it does on plain
+// numbers, and gives each result together with its derivative.
 //
 // Why it is accurate.  Every entry x of the elimination is a ratio of two sums over forests with
 // non-negative terms, so its logarithmic derivative x' / x is a difference of two means of the

@@ -1,8 +1,8 @@
 // The third number type of the core: a mantissa times e to an exact sum of scores.
 //
-// UnboundedDouble holds e^score while scores differ by less than some 1e13.  Beyond, a double no
-// longer tells 1e30 from 1e30 + 1, although trees that all contain an arc of score 1e30 may differ
-// by that 1.  Here the scores stay as they are, in an ExactSum: products add them, quotients
+// UnboundedDouble can hold e^score as long as scores differ by less than about 1e13.  Beyond that,
+// a double cannot tell 1e30 from 1e30 + 1, although trees that all contain an arc of score 1e30 may
+// differ by that 1.  Here the scores stay as they are, in an ExactSum: products add them, quotients
 // subtract them, and a sum compares them exactly before it drops what the mantissa cannot hold.
 //
 // The mantissa stays moderate: every entry of the elimination is a ratio of two sums over at most

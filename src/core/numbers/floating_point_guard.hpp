@@ -1,4 +1,4 @@
-// The processor's floating-point environment: what all work relies on, and what it tells.
+// The processor's floating-point environment: the modes that all work relies on, and its flags.
 //
 // Other libraries may have set a rounding mode, or flush-to-zero; results must not depend on it. So
 // every function of the dispatch table (dispatch/kernels.cpp) works behind a guard, which sets the

@@ -3,8 +3,8 @@
 // The ranges are those of doubles whose bits differ by less than 2^44, from `first_bits` on; one of
 // them is [1 - 2^-10, 1 + 2^-9), and has the number 1.  `inverse` is a multiple of 2^-25, and
 // |z * inverse - 1| <= 2^-9 in the whole range.  Of the 401 multiples nearest to the inverse of the
-// range's middle it is the one for which `log`, the logarithm of 1 / inverse, needs least rounding:
-// `log` is right to 0.008 ulp.  (tests/core/test_numbers.py checks every row.)
+// range's middle it is the one for which `log`, the logarithm of 1 / inverse, needs the least
+// rounding: `log` is accurate to 0.008 ulp.  (tests/core/test_numbers.py checks every row.)
 #pragma once
 
 #include <cstdint>

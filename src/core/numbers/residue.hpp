@@ -1,5 +1,5 @@
-// Integers modulo a prime: a whole number that is known to be smaller than the prime is known
-// exactly, whatever large numbers it was computed from.
+// Integers modulo a prime: a whole number that is known to be smaller than the prime is found
+// exactly, however large the numbers it is computed from.
 #pragma once
 
 #include <cmath>

@@ -5,9 +5,9 @@
 //
 //     d log x / du,   d log x / dv,   d^2 log x / du dv,
 //
-// where d / du is the derivative in the direction u of the scores.  Of a product all three add, of
-// a quotient they subtract, and of a sum they follow the law of total covariance: so every
-// operation is as accurate as in dual.hpp, with n^2 max|u| max|v| for n max|direction|.
+// where d / du is the derivative in the direction u of the scores.  For products all three add, for
+// quotients they subtract, and for sums they follow the law of total covariance: so every operation
+// is as accurate as in dual.hpp, with n^2 max|u| max|v| for n max|direction|.
 //
 // With `of_surprisal` the second function is minus the logarithm of the forest's probability: its
 // mean is the entropy (see with_entropy.hpp), and the covariance is the derivative of the entropy

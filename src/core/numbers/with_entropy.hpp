@@ -1,11 +1,11 @@
 // Numbers that carry an entropy.
 //
 // A number stands for a sum over forests, and carries the entropy of choosing one of them in
-// proportion to its weight.  Of a product the entropies add, of a quotient they subtract, and of a
-// sum it is the mean of both entropies plus that of choosing the part.  In other words it is
-// log x - (the derivative of log x where all scores are stretched); but no score enters, so that a
-// mask of -1e9 on an arc that every tree needs costs no digits.  The error is absolute: a few units
-// in the last place of n log(n + 1).
+// proportion to its weight.  For products the entropies add, for quotients they subtract, and for a
+// sum it is the mean of both entropies plus that of choosing the part.  In other words, it is
+// log x - (the derivative of log x as all scores are stretched); but no score enters, so a mask of
+// -1e9 on an arc that every tree needs costs no digits.  The error is absolute: a few units in the
+// last place of n log(n + 1).
 #pragma once
 
 #include <cmath>

@@ -127,7 +127,7 @@ void Batch::set_lengths(const std::optional<Lengths>& lengths, Index count) {
     expect_size(*lengths, count);
     const bool is_wide = lengths->dtype() == nb::dtype<std::int64_t>();
     if (!is_wide && lengths->dtype() != nb::dtype<std::int32_t>()) {
-        throw std::invalid_argument("lengths are int32 or int64");
+        throw std::invalid_argument("lengths must be int32 or int64");
     }
     for (Index g = 0; g < count; ++g) {
         const std::int64_t length = is_wide ? static_cast<const std::int64_t*>(lengths->data())[g]
@@ -270,7 +270,7 @@ void register_batch(nb::module_& m) {
                     nb::sig("def check(values: object, lengths: NDArray | None, kind: int, "
                             "are_weights: bool = False) -> "
                             "tuple[Batch | None, tuple[int, int, int, int] | None]"),
-                    "Make a checked copy; with it, or instead of it, what is odd or wrong.")
+                    "Make a checked copy, and report what is odd or wrong.")
         .def("take", &Batch::take, nb::arg("chosen"), "Copy some graphs of a checked copy.")
         .def("__len__", &Batch::count)
         .def_prop_ro("size", &Batch::size,

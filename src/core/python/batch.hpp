@@ -34,7 +34,7 @@ using Lengths = nb::ndarray<nb::ro, nb::c_contig, nb::device::cpu>;
 
 // Scores as they come have a graph that does not pass: the gate is to say what is wrong with it.
 struct RefusedScores : std::runtime_error {
-    RefusedScores() : std::runtime_error("the gate has something to say about the scores") {}
+    RefusedScores() : std::runtime_error("the scores did not pass the gate") {}
 };
 
 // Numbers as Python holds them, float32 or float64, with a matrix for each graph.
@@ -174,7 +174,7 @@ void for_each_graph(const Batch& batch, int workers, const Solve& solve) {
 template <class SomeArray>
 void expect_size(const SomeArray& array, Index size) {
     if (static_cast<Index>(array.size()) != size) {
-        throw std::invalid_argument("an array does not have the size that the lengths ask for");
+        throw std::invalid_argument("an array does not have the size that the lengths require");
     }
 }
 

@@ -130,7 +130,7 @@ void register_best_trees(nb::module_& m) {
     m.def("best_trees", &best_trees, nb::arg("batch"), nb::arg("workers"), nb::arg("caution"),
           nb::arg("heads"), nb::arg("num_found"));
     nb::class_<BestIterator>(m, "BestIterator",
-                             "The trees of one graph from the best one on, a few at a time.")
+                             "The best trees of one graph, in order, a few at a time.")
         .def(nb::init<const Batch&, Index>(), nb::keep_alive<1, 2>(), nb::arg("batch"),
              nb::arg("graph"))
         .def("find", &BestIterator::find, nb::arg("heads"), nb::arg("numbers"));

@@ -1,4 +1,4 @@
-// How Python calls into the core: arrays, threads without the GIL, Ctrl-C, and what went wrong.
+// How Python calls into the core: arrays, threads without the GIL, Ctrl-C, and errors.
 #pragma once
 
 #include <nanobind/nanobind.h>

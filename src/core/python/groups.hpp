@@ -1,4 +1,4 @@
-// Which graphs of a batch are solved at once: four of one length where that pays, one otherwise.
+// Which graphs of a batch are solved at once: four of the same length if that pays, one otherwise.
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// What Python and XLA both ask for: log Z, the entropy, and their derivatives.
+// What Python and XLA both call: log Z, the entropy, and their derivatives.
 #pragma once
 
 #include <nanobind/stl/optional.h>
@@ -99,7 +99,7 @@ inline Answers answers(const AnyNumbers& array, Index size) {
     expect_size(*array, size);
     const bool is_float32 = array->dtype() == nb::dtype<float>();
     if (!is_float32 && array->dtype() != nb::dtype<double>()) {
-        throw std::invalid_argument("answers are in float32 or float64");
+        throw std::invalid_argument("answers must be float32 or float64");
     }
     return {array->data(), is_float32};
 }

@@ -1,5 +1,5 @@
 // What may be wrong with a graph: an entry of its matrix, or that it has no tree.  validation.py
-// turns what is found here into an error that names it.
+// turns what is found here into an error message.
 #pragma once
 
 #include <cmath>

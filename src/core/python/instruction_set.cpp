@@ -33,7 +33,7 @@ void use(const std::string& name, const char* argument) {
         kernels = &baseline::kernels();
     } else {
         throw std::invalid_argument(std::string(argument) + " is \"" + name +
-                                    "\", which this machine does not have: use \"baseline\"" +
+                                    "\", which this machine does not support: use \"baseline\"" +
                                     (has_avx2() ? " or \"avx2\"" : ""));
     }
 }

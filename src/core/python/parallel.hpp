@@ -1,6 +1,6 @@
 // Independent pieces of work on several threads, one of which is the caller's.
 //
-// Which thread does which piece never shows in the results.
+// The results never depend on which thread does which piece.
 #pragma once
 
 #include <atomic>

@@ -31,7 +31,7 @@ void sample_with_log_prob(const Batch& batch, int workers, int method, std::uint
                           Array<double, 1> log_prob) {
     const bool are_bytes = heads.dtype() == nb::dtype<std::uint8_t>();
     if (!are_bytes && heads.dtype() != nb::dtype<std::int32_t>()) {
-        throw std::invalid_argument("heads are uint8 or int32");
+        throw std::invalid_argument("heads must be uint8 or int32");
     }
     std::vector<Index> first_word{0};
     for (const Index length : batch.lengths()) first_word.push_back(first_word.back() + length);

@@ -1,4 +1,4 @@
-// Draws with replacement, as Python and XLA ask for them.
+// Draws with replacement, for Python and XLA.
 #pragma once
 
 #include <cstdint>

@@ -604,7 +604,7 @@ void register_sparse(nb::module_& m) {
         .def("maximum_spanning_tree", &SparseGraph::maximum_spanning_tree, nb::arg("root"),
              nb::arg("heads"))
         .def("plan", &SparseGraph::plan, nb::arg("root"), nb::arg("work_limit"), nb::arg("order"));
-    nb::class_<Elimination>(m, "Elimination", "A sparse graph with all its nodes taken out.")
+    nb::class_<Elimination>(m, "Elimination", "A sparse graph with all its nodes eliminated.")
         .def(nb::init<const SparseGraph&, Index, Array<const std::int32_t, 1>>(), nb::arg("graph"),
              nb::arg("root"), nb::arg("order"), nb::keep_alive<1, 2>())
         .def_prop_ro("log_partition", &Elimination::log_partition)

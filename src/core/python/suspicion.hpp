@@ -1,8 +1,8 @@
-// Sound scores that are probably not what their owner thinks they are.
+// Valid scores that are probably not what the caller thinks they are.
 //
-// Looks at the arcs alone, in a graph that is clean (inspection.hpp); validation.py looks at the
-// array as it was given before it warns.  Scores of models need not be looked at: they have neither
-// an exact 0 nor a very low score, which a kernel finds out in no time.
+// Checks only the arcs, in a graph that is clean (inspection.hpp); validation.py looks at the array
+// as it was given before it warns.  Scores of models need no such check: they have neither an exact
+// 0 nor a very low score, which a kernel finds out quickly.
 #pragma once
 
 #include <cmath>

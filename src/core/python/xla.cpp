@@ -1,10 +1,10 @@
 // Handlers for XLA: what compiled functions of JAX call, without Python and without the GIL.
 //
-// The first argument of a call are scores (..., m, m), in float32 or float64, and the last one are
-// the lengths of the graphs.  Answers are in the precision of the scores.  The attributes say what
-// else is asked; `operation` is its name in Python.  There is one more handler, which lets Python
-// do the work: for what is seldom asked, and where a call is refused, because Python's gates know
-// what to say.
+// The first argument of a call holds the scores (..., m, m), in float32 or float64, and the last
+// one the lengths of the graphs.  Answers are in the precision of the scores.  Everything else is
+// passed as attributes; `operation` is the name of the operation in Python.  One more handler lets
+// Python do the work: for rare operations, and for calls that are refused, because Python's gates
+// know what to say.
 #include <cstring>
 #include <exception>
 #include <new>
@@ -162,7 +162,7 @@ nb::dlpack::dtype type_of(const xla::Buffer& buffer) {
         case xla::Type::float64:
             return nb::dtype<double>();
     }
-    throw std::invalid_argument("a buffer of XLA has an unexpected type");
+    throw std::invalid_argument("an XLA buffer has an unexpected type");
 }
 
 // The memory of buffers, as arrays.
@@ -172,7 +172,7 @@ nb::list arrays_of(const xla::Buffers& buffers) {
     for (std::int64_t i = 0; i < buffers.size; ++i) {
         const xla::Buffer& buffer = *buffers.buffers[i];
         std::size_t shape[32];
-        if (buffer.rank > 32) throw std::invalid_argument("a buffer of XLA has too many axes");
+        if (buffer.rank > 32) throw std::invalid_argument("an XLA buffer has too many axes");
         std::copy_n(buffer.dimensions, buffer.rank, shape);
         const nb::ndarray<nb::numpy, Access...> array(buffer.data,
                                                       static_cast<std::size_t>(buffer.rank), shape,
@@ -237,7 +237,7 @@ xla::Error* answer(const xla::CallFrame& frame, Solve solve) {
         if (message.empty()) return nullptr;
         return error_of(frame, xla::ErrorCode::invalid_argument, message.c_str());
     } catch (const std::bad_alloc&) {
-        return error_of(frame, xla::ErrorCode::resource_exhausted, "arborand has no memory left");
+        return error_of(frame, xla::ErrorCode::resource_exhausted, "arborand is out of memory");
     } catch (const std::exception& error) {
         return error_of(frame, xla::ErrorCode::internal, error.what());
     }

@@ -2,9 +2,9 @@
 //
 // Probabilities are first rounded down to multiples of 2^-64, and what is missing is given to the
 // largest; from there on nothing is rounded.  A draw takes one 64-bit number u: the high half of
-// u * slots chooses the slot, the low half is compared with the slot's threshold.  Beside the
+// u * slots chooses the slot, the low half is compared with the slot's threshold.  Apart from the
 // rounding of the float64 it was computed from, each outcome's probability is off by less than
-// 2^-63, that of the largest by as much for each of the others; an outcome of probability 0 is
+// 2^-63, and the largest one by as much for each of the others; an outcome of probability 0 is
 // never drawn.
 #pragma once
 

@@ -1,14 +1,14 @@
 // Wilson's algorithm where most steps are the heaviest: all nodes step at once, then cycles are
 // popped.
 //
-// Every node has a pile of steps, drawn independently; a tree is what is left on top when all
+// Every node has a stack of steps, drawn independently; the tree is what is left on top when all
 // cycles have been popped, in any order (Propp and Wilson 1998; docs/mathematics.md).  A walk goes
-// down the piles node by node, and draws every step.  Here all tops are laid out at once: the
-// heaviest steps, except where a node *deviates* and takes another one.  One random number tells
-// which of many nodes deviates first, so a draw takes two numbers per deviation and one or two
-// more.  If the heaviest steps alone are a tree, then every cycle has a deviation in it, and is
-// found from there.  A cycle of heaviest steps is popped until it is gone, all at once, however
-// tightly it is bound.
+// down the stacks node by node, and draws every step.  Here the tops of all stacks are drawn at
+// once: the heaviest steps, except where a node *deviates* and takes another one.  One random
+// number tells which of many nodes deviates first, so a draw takes two numbers per deviation and
+// one or two more.  If the heaviest steps alone are a tree, then every cycle has a deviation in it,
+// and is found from there.  A cycle of heaviest steps is popped until it is gone, all at once,
+// however tightly it is bound.
 #pragma once
 
 #include <cstdint>

@@ -1,7 +1,7 @@
 // Sets of trees that share their first choices, and draws from them.
 //
 // A tree is a sequence of choices: the heads of nodes 0, 1, ..  A subspace is "choices 0 .. j - 1
-// are these, choice j is none of X".  Drawing a tree in it by the ancestral sampler passes by all
+// are these, choice j is none of X".  Drawing a tree in it with the ancestral sampler yields all
 // that is needed to split it: at each later choice, the conditional of what was drawn and the sum
 // of the conditionals of the others.  Projective trees have choices of their own
 // (projective_subspaces.hpp).

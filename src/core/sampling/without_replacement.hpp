@@ -1,23 +1,22 @@
 // Distinct trees in the order of sequential sampling without replacement, to the last one.
 //
 // While little of the mass has been drawn, draws with replacement are made and repeats dropped.
-// When that stops paying (or at once), the trees not yet drawn are held as a disjoint union of
+// When that no longer pays (or at once), the trees not yet drawn are kept as a disjoint union of
 // subspaces
 //
 //     "choices 0 .. j - 1 are these, choice j is none of X"
 //
-// (the choices are heads, or those of projective/derivation.hpp),
-// one for every prefix that a drawn tree has, so that the prefixes form a trie.  A draw picks a
-// subspace in proportion to its mass, draws a tree in it by the ancestral sampler, and splits it
-// along the tree's path.  The mass of each new subspace is the chance of its prefix times a *sum*
-// of the conditionals of the heads not in X: never 1 - p, so nothing cancels.  Where the paper's
-// `swor` subtracts the weights of the drawn trees from Z, a tree of probability 1 - 1e-19 leaves it
-// nothing; here the other trees keep their full relative accuracy, and the support is exhausted
-// exactly when all masses are 0.
+// (the choices are heads, or those of projective/derivation.hpp), one for every prefix that a drawn
+// tree has, so that the prefixes form a trie.  A draw picks a subspace in proportion to its mass,
+// draws a tree in it by the ancestral sampler, and splits it along the tree's path.  The mass of
+// each new subspace is the chance of its prefix times a *sum* of the conditionals of the heads not
+// in X: never 1 - p, so nothing cancels.  The paper's `swor` subtracts the weights of the drawn
+// trees from Z, so a tree of probability 1 - 1e-19 leaves it nothing; here the other trees keep
+// their full relative accuracy, and the support is exhausted exactly when all masses are 0.
 //
 // The switch is exact because the state of both ways is the same, the set of trees drawn: the next
 // tree that is not in it has the law P(t) / (mass not drawn), whether it is found by rejection or
-// by subspaces.  It depends on the trees drawn alone, so that a longer sequence continues a shorter
+// by subspaces.  It depends only on the trees drawn, so that a longer sequence continues a shorter
 // one.
 //
 // Cost: O(n^3) per tree at most, O(n) memory per tree.

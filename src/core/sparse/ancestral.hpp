@@ -12,8 +12,8 @@
 //
 // docs/mathematics.md proves that this has the law of the trees of the graph with p.  An arc's
 // weight is the input's plus what each node next to both its ends passed on when it was taken out.
-// Which of these an arc stands for is drawn once, when the arc is made: then it is looked at again
-// when that node's turn comes, and not before.
+// Which of these an arc stands for is drawn once, when the arc is made; it is not considered again
+// until that node's turn comes.
 //
 // Cost: per arc that is drawn the number of entries of its two ends, and per head the path to the
 // root; about the square root of the elimination's work in practice.  Memory: 8 bytes per entry,

@@ -8,9 +8,8 @@
 // difference is the one subtraction here: `rounding` is the size of what was subtracted, in units
 // of the result, and tells how many digits are left.
 //
-// The entropy is log Z less the mean of a tree's log-weight.  Both are taken relative to the
-// largest weight of each row, which every tree contains once: then the size of the weights does not
-// matter.
+// The entropy is log Z minus the mean log-weight of a tree.  Both are taken relative to the largest
+// weight of each row, which every tree contains once: then the size of the weights does not matter.
 #pragma once
 
 #include <algorithm>

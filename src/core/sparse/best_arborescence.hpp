@@ -1,8 +1,8 @@
 // The best arborescence of a sparse graph: Edmonds' algorithm with mergeable heaps, O(m log n).
 //
-// Every node chooses the best arc that enters it.  Where the choices close a cycle, it is
-// contracted to one node, whose arcs are worth what they add to the choices they replace (Gabow,
-// Galil, Spencer and Tarjan, Combinatorica 6, 1986; see docs/mathematics.md).
+// Every node chooses the best arc that enters it.  If the choices form a cycle, it is contracted to
+// one node, whose arcs are worth what they add to the choices they replace (Gabow, Galil, Spencer
+// and Tarjan, Combinatorica 6, 1986; see docs/mathematics.md).
 //
 // A row is sorted once, best arc first, and is then a run that is read from its front.  A node's
 // arcs are a leftist heap of the runs of the nodes inside it, by the value of the arc in front.
@@ -12,8 +12,8 @@
 // Values are exact (numbers/fixed_point.hpp): those of a run lie between two of its scores'
 // differences, and those of root arcs that come last are sums of at most n of them.
 //
-// If one root arc is asked for, arcs from the root come after all others, whatever their value: the
-// best tree with as few of them as possible is found, and it has one if there is such a tree.
+// If a single root arc is required, arcs from the root come after all others, whatever their value:
+// the best tree with as few of them as possible is found, and it has one if there is such a tree.
 //
 // Among ties the choice depends on the rows alone, which are sorted: the order in which the arcs
 // were given does not matter.  A node whose best arcs are tied prefers the root, then the first.

@@ -5,7 +5,7 @@
 // afterwards (`draw_edge`).  An undirected edge is two arcs, one in each direction.
 //
 // Spanning forests have an outside node, the last one, which is a possible head of every node with
-// a killing weight; its arcs are no edges of the input.
+// a killing weight; its arcs are not edges of the input.
 //
 // Cost: two counting sorts, O(nodes + arcs).  Memory: 8 bytes per arc, and 8 more where weights
 // differ; another 8 per arc while it is made.

@@ -1,4 +1,4 @@
-// Elimination without subtraction in a sparse order: log Z, and the factors behind all else.
+// Elimination without subtraction in a sparse order: log Z, and the factors for everything else.
 //
 // The censoring of elimination/censoring.hpp, node by node: taking node p out of the walk passes
 // its steps on to those that led to it,
@@ -6,8 +6,8 @@
 //     w(j -> i) += w(j -> p) w(p -> i) / s(p),      a(j) += w(j -> p) a(p) / s(p),
 //
 // with a(.) the weight of stepping to the root and the pivot s(p) the sum of all steps that leave
-// p.  Only nodes next to p are touched, in either direction, so that the structure is that of
-// Cholesky's method for the symmetric graph.  Rows are scaled by their largest weight first.
+// p.  Only neighbours of p are touched, in either direction, so the structure is that of a Cholesky
+// factorisation of the symmetric graph.  Rows are scaled by their largest weight first.
 //
 // What is kept of p, at the moment it is taken out: the steps from it (`out`) and to it (`in`) for
 // each node next to it, a(p) and s(p).

@@ -1,8 +1,8 @@
 // The maximum spanning tree of an undirected graph: Kruskal's algorithm, O(m log n).
 //
-// Edges are looked at in the order of their weights, and of equal ones in that of the rows, which
-// are sorted: the order in which they were given does not matter.  Weights are compared and never
-// added up, so there is nothing to round.
+// Edges are taken in the order of their weights, and equal ones in the order of the rows, which are
+// sorted: the order in which they were given does not matter.  Weights are compared and never added
+// up, so there is nothing to round.
 #pragma once
 
 #include <algorithm>

@@ -7,8 +7,8 @@
 // being counted (Amestoy, Davis and Duff, SIAM J. Matrix Analysis 17, 1996).  The degree of the
 // block that is being eliminated is exact, and with it the predicted fill and work.
 //
-// Cost: close to linear where the fill is small.  It is given up as soon as the work that it
-// predicts passes the limit, which also bounds its own.
+// Cost: close to linear where the fill is small.  It is abandoned as soon as the predicted work
+// exceeds the limit, which also bounds its own work.
 #pragma once
 
 #include <algorithm>

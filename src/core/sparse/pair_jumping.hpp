@@ -1,7 +1,7 @@
 // Wilson's algorithm that jumps over pairs of nodes bound to each other.
 //
 // Two nodes that are each other's heaviest head, so strongly that the walk returns from the one to
-// the other more often than not, send it back and forth for ever.  Where the walk stands at v and
+// the other more often than not, send it back and forth almost forever.  When the walk is at v and
 // its partner u is *fresh* (neither in the tree nor on the current path), all returns v -> u -> v
 // are popped at once, however many they are.  What follows them does not depend on their number:
 // the walk leaves v for another head, or it steps to u and leaves that for another head than v, in
@@ -13,7 +13,7 @@
 // step to u would close another loop than the pair.
 //
 // The budget counts what is popped, not what is walked: each time a loop is erased, its arcs
-// between nodes that are no partners.  That number is a function of the popped cycles alone, which
+// between nodes that are not partners.  That number is a function of the popped cycles alone, which
 // are independent of the tree; so ending the walk when it passes the budget leaves the law of the
 // tree as it is (docs/mathematics.md).  The number of steps, or of arcs walked, is not such a
 // function: whether the loop of a pair is jumped over or walked depends on where the walk came

@@ -7,8 +7,8 @@
 //     G(p, j) = sum_i T(p, i) G(i, j),    G(j, p) = sum_i G(j, i) U(i, p),
 //     G(p, p) = 1 / s + sum_i T(p, i) G(i, p),
 //
-// where all the entries on the right belong to pairs of nodes next to p, and so are there.  Sums of
-// products of what is not negative: each keeps a small relative error.
+// where all the entries on the right belong to pairs of nodes next to p, and so are there.  These
+// are sums of products of non-negative numbers: each keeps a small relative error.
 //
 // Cost: about twice that of the elimination.
 #pragma once

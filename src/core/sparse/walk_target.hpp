@@ -4,7 +4,7 @@
 // A walk is at a node in proportion to the node's total weight, so the heaviest is met soonest.  Of
 // many nodes that are equally heavy (a grid's) one in the middle is best: the steps from the border
 // to the border of a square grid are nearly twice those to its centre.  The middle is looked for
-// between two nodes far apart from each other, found by two searches in breadth.
+// between two nodes far apart from each other, found by two breadth-first searches.
 //
 // Cost: O(arcs).
 #pragma once

@@ -1,4 +1,4 @@
-// What is asked of samplers and searches, and what they answer besides heads, in plain types.
+// Arguments of samplers and searches, and what they return besides heads, in plain types.
 #pragma once
 
 #include <cstdint>

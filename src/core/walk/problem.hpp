@@ -1,5 +1,4 @@
-// One graph, made ready for work: in double where that is enough, in UnboundedDouble where it is
-// not.
+// One graph, prepared for work: in double if that is enough, in UnboundedDouble otherwise.
 #pragma once
 
 #include <type_traits>

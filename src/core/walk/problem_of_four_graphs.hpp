@@ -1,4 +1,4 @@
-// Four graphs of the same size, made ready for work side by side, in double.
+// Four graphs of the same size, prepared for work side by side, in double.
 //
 // Work that runs on a Problem<double> runs on this as well, and each graph gets the bits that it
 // gets alone.  What it reads and writes of one graph is then a list, with an entry for each.
