@@ -72,7 +72,7 @@ def test_every_option_is_listed_once_and_flags_take_nothing(help_of, name):
 @pytest.mark.parametrize("name", FORMATS_OF)
 def test_the_formats_are_those_that_the_command_accepts(help_of, name):
     text = " ".join(help_of(name).split())
-    listed = re.search(r"--format NAME If the ending does not tell: ([a-z, ]+)\.", text)[1]
+    listed = re.search(r"--format NAME If the ending does not say: ([a-z, ]+)\.", text)[1]
     assert tuple(listed.split(", ")) == formats_of(FORMATS_OF[name])
     assert set(listed.split(", ")) <= set(FORMATS)
 

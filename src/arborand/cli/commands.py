@@ -53,10 +53,10 @@ def sample(
 @options.command(
     format_=options.formats(BEST_TREES),
     num_trees=options.number_of_trees(
-        "Trees per sentence, the best one first.", "Best trees", "-k"
+        "Find this many trees per sentence, the best one first.", "Best trees", "-k"
     ),
     minimum_risk=options.option(
-        "The tree with the most expected correct arcs (minimum Bayes risk), instead.",
+        "Find the tree with the most expected correct arcs (minimum Bayes risk) instead.",
         "Best trees",
     ),
 )
@@ -71,9 +71,9 @@ def best(
 ) -> None:
     r"""Find the best trees of every sentence, in order.
 
-    The best tree is the most probable one. The order is exact: by the real sum of the scores,
-    and for equal sums by the heads of words 1, 2, and so on. On the terminal, the first tree
-    is shown as a whole, and the others by what they change.
+    The best tree is the most probable one. The order is exact: by the unrounded sum of the
+    scores, with ties broken by the heads of words 1, 2, and so on. On the terminal, the first
+    tree is shown in full, the others by what they change.
 
     Examples
     --------
@@ -103,9 +103,9 @@ def best(
 def marginals(scores: list[str], *, run: options.Run) -> None:
     """Compute the probability of every arc of every sentence.
 
-    One matrix per sentence: a row for each head, a column for each dependent, node 0 for the
-    root. Each entry is right to about 13 digits, however small. On the terminal, the
-    likeliest heads of each word are listed.
+    The result is one matrix per sentence, with a row for each head and a column for each
+    dependent; node 0 is the root. Each entry is accurate to about 13 digits, however small. On
+    the terminal, the likeliest heads of each word are listed.
 
     Examples
     --------
@@ -119,8 +119,8 @@ def marginals(scores: list[str], *, run: options.Run) -> None:
 def logz(scores: list[str], *, run: options.Run) -> None:
     """Compute log Z of every sentence.
 
-    That is the logarithm of the summed weights of all its trees; with --keep-heads, of those
-    that have the given heads.
+    log Z is the logarithm of the total weight of all trees of the sentence; with --keep-heads,
+    of those that have the given heads.
 
     Examples
     --------
@@ -137,7 +137,7 @@ def logz(scores: list[str], *, run: options.Run) -> None:
         "likeliest heads (jsonl, csv, tsv).",
         "Words",
     ),
-    max_words=options.option(f"How many words to list. [{_WORDS}]", "Words", min=1),
+    max_words=options.option(f"List this many words. [{_WORDS}]", "Words", min=1),
 )
 def entropy(
     scores: list[str], words: bool = False, max_words: int | None = None, *, run: options.Run

@@ -54,28 +54,28 @@ class Compared(options.Selecting):
 
 @options.command(
     first=options.argument("A", "Scores of the first parser: a file, a folder or a pattern."),
-    second=options.argument("B", "Scores of the second parser, of the same sentences."),
+    second=options.argument("B", "Scores of the second parser, for the same sentences."),
     conllu=options.option(
         "Words and, if there are any, gold heads, matched by sent_id or position.",
         "Scores",
         metavar="FILE",
     ),
     sort=options.option(
-        "kl (of A from B), heads (that differ), length or file; the largest first.",
+        "Sort by kl (of A from B), heads (that differ), length or file, largest first.",
         "Which sentences",
         metavar="MEASURE",
     ),
     max_sentences=options.option(
-        f"List at most this many. By default {_LINES} on the terminal, else all.",
+        f"List at most this many; by default {_LINES} on the terminal, otherwise all.",
         "Which sentences",
         min=1,
     ),
     output=options.output(
-        "A file, whose ending tells the format, or '-' for standard output. A .json file also has "
-        "the totals."
+        "Write a file (the ending sets the format), or '-' (standard output). A .json file also "
+        "has the totals."
     ),
     format_=options.formats(CONTRAST),
-    workers=options.option("Threads.", "Running", min=1),
+    workers=options.option("Use N threads.", "Running", min=1),
 )
 def compare(
     first: str,

@@ -39,10 +39,10 @@ _CALIBRATION = "Calibration: of the arcs in each probability range, how many are
         "Scores",
         metavar="GOLD",
     ),
-    output=options.output("A file, whose ending tells the format; '-' for standard output."),
+    output=options.output("Write a file (the ending sets the format), or '-' (standard output)."),
     format_=options.formats(EVALUATION),
-    workers=options.option("Threads.", "Running", min=1),
-    plot=options.option("Also draw the calibration: .svg, .png or .pdf.", "Output", metavar="FILE"),
+    workers=options.option("Use N threads.", "Running", min=1),
+    plot=options.option("Also plot the calibration: .svg, .png or .pdf.", "Output", metavar="FILE"),
 )
 def evaluate(
     scores: list[str],

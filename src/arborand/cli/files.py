@@ -34,7 +34,7 @@ _LISTED_NUMBERS = 5
         "IN", "Files of scores or of trees, folders or patterns; '-' reads standard input."
     ),
     output=options.argument(
-        "OUT", "A file, whose ending tells the format, or a folder (OUT/) of parts."
+        "OUT", "A file, whose ending sets the format, or a folder (OUT/) of parts."
     ),
     format_=options.formats(scores_layout(np.dtype("f8")), TREES),
 )
@@ -152,7 +152,7 @@ def _described(shards: list[Shard], found: Findings) -> Iterator[tuple[str, str]
 
 @options.command(folder=options.argument("FOLDER", "The output folder of a job."))
 def status(folder: str) -> None:
-    """Report how far a job is, what failed and what was skipped.
+    """Report the progress of a job, what failed and what was skipped.
 
     The exit status is 0 if the job is complete, and 1 if something is left to do.
 

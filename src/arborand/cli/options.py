@@ -74,65 +74,68 @@ _SHARED = {
     "scores": argument(
         "SCORES", "Files, folders, patterns or URLs of scores; '-' is standard input."
     ),
-    "sent_id": option("The one with this id; may be repeated.", _SENTENCES, metavar="ID"),
+    "sent_id": option("Take the sentence with this id; may be repeated.", _SENTENCES, metavar="ID"),
     "filter_": option(
-        "'entropy > 2', 'length <= 40', 'word = saw' or, with gold heads, 'disagreement >= 1'; may "
-        "be repeated.",
+        "Only if 'entropy > 2', 'length <= 40', 'word = saw' or, with gold heads, "
+        "'disagreement >= 1'; may be repeated.",
         _SENTENCES,
         metavar="CONDITION",
     ),
     "sort": option(
-        "entropy, length or disagreement (with gold); the largest first.",
+        "Sort by entropy, length or disagreement (with gold heads), largest first.",
         _SENTENCES,
         metavar="MEASURE",
         show_default=False,
     ),
     "reverse": option("Reverse the order.", _SENTENCES),
-    "max_sentences": option("At most this many.", _SENTENCES, min=1),
+    "max_sentences": option("Take at most this many.", _SENTENCES, min=1),
     "conllu": option(
         "Words and other columns, matched by sent_id or position.", _SCORES, metavar="FILE"
     ),
-    "decisions": option("Decisions exported from a page of show.", _SCORES, metavar="FILE"),
-    "keep_heads": option("Keep the heads in --conllu; a HEAD of '_' is open.", _SCORES),
+    "decisions": option("Apply decisions exported from a page of show.", _SCORES, metavar="FILE"),
+    "keep_heads": option("Keep the heads in --conllu; a HEAD of '_' is unknown.", _SCORES),
     "relations": option(
-        "keep: trees without labels keep the DEPREL of --conllu where the HEAD is the same.",
+        "Let trees without labels keep the DEPREL of --conllu where the HEAD is the same.",
         _OUTPUT,
         metavar="keep",
     ),
     "trees": option("dependency (one root arc) or spanning.", _SCORES, metavar="KIND"),
-    "projective": option("Only trees without crossing arcs.", _SCORES),
-    "weights": option("Plain weights (0: no arc), not log-weights.", _SCORES),
+    "projective": option("Use only trees without crossing arcs.", _SCORES),
+    "weights": option("Read plain weights (0: no arc), not log-weights.", _SCORES),
     "orientation": option(
-        "Rows and columns: head,dependent (the default) or dependent,head.",
+        "Read rows and columns as head,dependent (the default) or dependent,head.",
         _SCORES,
         metavar="AXES",
         show_default=False,
     ),
-    "num_trees": number_of_trees("Trees per sentence.", _TREES, "-k"),
-    "without_replacement": option("Distinct trees, as many as a sentence has.", _TREES),
+    "num_trees": number_of_trees("Draw this many trees per sentence.", _TREES, "-k"),
+    "without_replacement": option("Draw distinct trees, at most as many as there are.", _TREES),
     "method": option(METHOD_HELP, _TREES, metavar="NAME"),
     "seed": option("The same seed gives the same trees.", _TREES, min=0),
     "output": output(
-        "A file, whose ending tells the format, a folder (OUT/) of parts, or '-' for standard "
-        "output. By default, a table."
+        "Write a file (the ending sets the format), a folder (OUT/) of parts, or '-' (standard "
+        "output). By default, a table."
     ),
     "workers": option(
-        "Processes for the parts of a folder, else threads.", _RUNNING, min=1, max=_MOST_WORKERS
+        "Use N processes for a folder's parts, else threads.",
+        _RUNNING,
+        min=1,
+        max=_MOST_WORKERS,
     ),
     "on_error": option("Stop at a sentence that cannot be used, or skip it.", _RUNNING),
-    "restart": option("Discard what another job has written to the folder.", _JOBS),
+    "restart": option("Start over: discard what another job wrote to the folder.", _JOBS),
     "part_sentences": option("Split a single file into parts of N sentences.", _JOBS, min=1),
-    "engine": option("local, array (SLURM, MPI) or ray.", _JOBS, metavar="NAME"),
-    "rank": option("array: the number of this process, if it is not known.", _JOBS, min=0),
-    "world": option("array: how many processes there are.", _JOBS, min=1),
-    "address": option("ray: the address of a cluster, if not this machine.", _JOBS),
+    "engine": option("Run on: local, array (SLURM, MPI) or ray.", _JOBS, metavar="NAME"),
+    "rank": option("For array: the number of this process, if not detected.", _JOBS, min=0),
+    "world": option("For array: the number of processes, if not detected.", _JOBS, min=1),
+    "address": option("For ray: the address of a cluster, if not this machine.", _JOBS),
 }
 
 
 def formats(*layouts: Layout) -> Any:
     """Describe the option for the format of an output with rows of these layouts."""
     accepted = "; or ".join(", ".join(formats_of(layout)) for layout in layouts)
-    return option(f"If the ending does not tell: {accepted}.", _OUTPUT, metavar="NAME")
+    return option(f"If the ending does not say: {accepted}.", _OUTPUT, metavar="NAME")
 
 
 @dataclass(frozen=True)

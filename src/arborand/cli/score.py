@@ -27,24 +27,24 @@ _ENDINGS = tuple(f".{name}" for name in formats_of(scores_layout(np.dtype("f4"))
 @options.command(
     source=options.argument("FILE", "Sentences in CoNLL-U: a file, or a folder of .conllu files."),
     output=options.output(
-        "A file of scores (.npz, .parquet, .safetensors), or a folder (OUT/) for a folder; files "
-        "that already exist are skipped."
+        "Write a file of scores (.npz, .parquet, .safetensors) or, if FILE is a folder, a folder "
+        "(OUT/); files that already exist are skipped."
     ),
     labels=options.option(
-        "Whether label scores are written: one number per arc and label.",
+        "Whether to write label scores: one number per arc and label.",
         "Output",
         "--labels/--no-labels",
     ),
     parser=options.option(
-        "stanza, or module:function for a function of your own.", "Parser", metavar="NAME"
+        "Use stanza, or your own function (module:function).", "Parser", metavar="NAME"
     ),
     model=options.option(
-        "For stanza, a file of a trained parser, or a language whose models were downloaded.",
+        "Load this model; for stanza, the file of a trained parser or a downloaded language.",
         "Parser",
         metavar="MODEL",
     ),
     option=options.option(
-        "What else the parser takes; may be repeated. For stanza: pretrain, forward_charlm and "
+        "Pass an option to the parser; may be repeated. For stanza: pretrain, forward_charlm and "
         "backward_charlm (files), device, batch_words.",
         "Parser",
         metavar="NAME=VALUE",
@@ -58,13 +58,13 @@ def score(
     option: list[str] | None = None,
     labels: bool = True,
 ) -> None:
-    r"""Get the scores of a parser for the sentences of a CoNLL-U file.
+    r"""Score the sentences of a CoNLL-U file with a parser.
 
-    The words, and whatever else the parser reads, such as tags, come from the file. What is
-    written are the scores that the parser decodes, before it repairs anything by other means.
-    Its own tree is compared with them, sentence by sentence: if it scores higher than the best
-    tree of the scores, or has an arc without a score, the command fails. In how many sentences
-    the parser's repair changes the tree is said at the end.
+    The words, and whatever else the parser reads, such as tags, come from the file. The command
+    writes the scores that the parser decodes, before any repair by other means. It compares the
+    parser's own tree with them, sentence by sentence, and fails if that tree scores higher than
+    the best tree of the scores, or has an arc without a score. At the end, it reports in how
+    many sentences the parser's repair changes the tree.
 
     Examples
     --------

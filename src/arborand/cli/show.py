@@ -45,10 +45,11 @@ class Shown(options.Selecting):
 
 @options.command(
     output=options.output(
-        "A page (.html), or the diagram of one sentence (.svg, .png, .pdf); '-': standard output."
+        "Write a page (.html) or the diagram of one sentence (.svg, .png, .pdf); '-' is standard "
+        "output."
     ),
     explore=options.option(
-        "Whether readers of the page may fix and forbid heads. It then contains the scores.",
+        "Whether readers of the page can fix and forbid heads; it then contains the scores.",
         "Output",
         "--explore/--no-explore",
     ),
@@ -58,9 +59,9 @@ class Shown(options.Selecting):
         "--evaluate/--no-evaluate",
     ),
     num_draws=options.number_of_trees(
-        "Distinct trees to draw of each sentence, to see how much they cover.", "Output"
+        "Draw this many distinct trees per sentence, to see how much they cover.", "Output"
     ),
-    title=options.option("The page's title; by default the file's name.", "Output"),
+    title=options.option("Set the page's title; by default, the file's name.", "Output"),
     seed=options.option("The same seed gives the same trees.", "Output", min=0),
 )
 def show(
@@ -76,12 +77,12 @@ def show(
     selecting: Shown,
     reading: options.Reading,
 ) -> None:
-    r"""Draw pictures of what the scores are unsure of: one self-contained page.
+    r"""Show what the scores are uncertain about, on one self-contained page.
 
-    The words with their arcs, as dark as they are probable; the uncertain words; the best
-    trees, with what each changes. Readers can fix and forbid heads, and see what follows. With
-    --conllu, gold trees are compared: of each sentence, and of the whole corpus. The page
-    loads nothing from anywhere.
+    The page shows the words with their arcs, darker if they are more probable; the uncertain
+    words; and the best trees, with what each changes. Readers can fix and forbid heads, and
+    see what follows. With --conllu, each sentence and the whole corpus are compared with the
+    gold trees. The page loads nothing from the network.
 
     Examples
     --------

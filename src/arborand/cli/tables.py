@@ -330,7 +330,7 @@ def _print_heading(sent_id: str, length: int, tokens: list[str] | None) -> None:
 
 
 class _TreeTable:
-    """The trees of a sentence: the first one as a whole, the others by what they change."""
+    """The trees of a sentence: the first one in full, the others by what they change."""
 
     def __init__(self, numbering: str) -> None:
         self._is_ranking = numbering == "rank"
