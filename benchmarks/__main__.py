@@ -19,7 +19,6 @@ NAMES = (
     "inference",
     "second_order",
     "torch_front",
-    "jax_front",
     "sampling",
     "sharp",
     "without_replacement",
@@ -32,6 +31,7 @@ NAMES = (
     "command_line",
     "corpus",
     "page",
+    "jax_front",  # last: JAX minds if others fork in its process
 )
 # Where quick runs write, so that they never stand in for results that are committed.
 QUICK_RESULTS = ROOT / "build" / "benchmarks"

@@ -201,6 +201,7 @@ CONTENTS = {
             "/benchmarks/results/corpus",
             "/benchmarks/results/second_order",
             "/benchmarks/results/torch_front",
+            "/benchmarks/results/jax_front",
             "/benchmarks/results/page",
             "/benchmarks/results/sparse",
             "/benchmarks/results/projective",

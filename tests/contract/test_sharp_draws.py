@@ -190,7 +190,7 @@ def test_words_step_at_once_where_deviations_are_rare(kind):
 
 
 @KINDS
-@pytest.mark.parametrize(("bond", "is_tight"), [(2.0, False), (12.0, True)])
+@pytest.mark.parametrize(("bond", "is_tight"), [(2.0, False), (6.0, False), (12.0, True)])
 def test_words_step_at_once_where_many_cycles_close_only_if_they_are_tight(kind, bond, is_tight):
     graphs = kind(mutual_pairs(1, 30, bond))._graphs
     heads, _ = sampling.sample(graphs, 300, key=stream_key(1))

@@ -31,6 +31,7 @@ GOLDEN = ("tests/contract/test_golden.py",)
 ENVIRONMENT = ("tests/contract/test_floating_point_environment.py",)
 SECOND_ORDER = ("tests/oracle/test_second_order.py",)
 MASKS = ("tests/oracle/test_masks.py",)
+EXTREME_SCORES = ("tests/oracle/test_extreme_scores.py",)
 SHARP = ("tests/contract/test_sharp_draws.py",)
 NUMBER_TYPES = ("tests/oracle/test_number_types.py",)
 SPARSE_TWIN = ("tests/reference/test_twin_sparse.py",)
@@ -373,7 +374,7 @@ DENSE = (
         "src/core/walk/rows.hpp",
         "constexpr double largest_unbounded_score = 1e13;",
         "constexpr double largest_unbounded_score = 1e300;",
-        SECOND_ORDER,
+        EXTREME_SCORES,
     ),
     Mutant(
         "exactly scaled numbers drop what still matters",

@@ -60,6 +60,11 @@ def find_adapter(name: str) -> Adapter:
     ------
     ArborandError
         If there is none.
+
+    Examples
+    --------
+    >>> find_adapter("arborand.parsers.stanza:scores") is find_adapter("stanza")
+    True
     """
     module, colon, function = name.partition(":")
     if not colon:
@@ -95,7 +100,7 @@ def score(
     advance: Callable[[int], object] = lambda count: None,
     **options: str,
 ) -> Report:
-    """Score the sentences of a CoNLL-U file with a parser, and write the scores to a file.
+    r"""Score the sentences of a CoNLL-U file with a parser, and write the scores to a file.
 
     Parameters
     ----------
@@ -124,6 +129,19 @@ def score(
         If the scores of a sentence contradict the parser's own tree, or do not fit its words.
     ArborandError
         If there is no such parser or model.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> def indifferent(sentences, model):
+    ...     for sentence in sentences:
+    ...         yield Scored(np.zeros((len(sentence.words) + 1,) * 2))
+    >>> with TemporaryDirectory() as folder:
+    ...     corpus = Path(folder, "corpus.conllu")
+    ...     _ = corpus.write_text("1\tRun" + "\t_" * 8 + "\n\n")
+    ...     score(corpus, Path(folder, "scores.npz"), parser=indifferent).num_sentences
+    1
     """
     adapter = find_adapter(parser) if isinstance(parser, str) else parser
     report = Report()
