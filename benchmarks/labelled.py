@@ -34,7 +34,8 @@ def run(settings: Settings) -> Report:
         "Labelled and unlabelled",
         ("what", "without labels", "labelled", "ratio"),
         "Marginals and best trees of 64 sentences of 39 words with 50 labels; the 100 best of one "
-        "of 20 words with 40 labels.  From scores: with the constructor, which copies them.",
+        "of 20 words with 40 labels.  The side without labels begins with a sum or a maximum over "
+        "labels.  From scores: with the constructor, which copies them.",
     )
     size = settings.pick((64, 40, 40, 50), (4, 10, 10, 5))
     scores = np.random.default_rng(0).normal(size=tuple(size))

@@ -35,7 +35,7 @@ def run(settings: Settings) -> Report:
     count, size = _SHAPE
     scores = torch.tensor(graphs.random(size - 1, count=count))
     table = report.table(
-        "Value and gradient of a batch of 64 sentences of 39 words",
+        "Value and gradient, per sentence of a batch of 64 with 39 words each",
         ("loss", "arborand.torch", "by determinants", "ratio"),
     )
     for loss, bound in (("log_partition", 0.6), ("entropy", 0.7)):
