@@ -1,8 +1,9 @@
-"""What labelled trees of the fronts have in common: formulas that a framework can differentiate.
+"""Labelled trees of all front ends (torch, JAX): formulas that a framework can differentiate.
 
-They are written in what torch and JAX call alike.  The distribution of the trees is the front's
-own, whose gradients are exact; the labels of single arcs are sums and products of its arrays.  What
-has no gradient (draws, best trees) is asked of :class:`arborand.LabelledTrees`.
+They use only functions that torch and JAX both have under the same name.  The distribution over
+trees is the front end's own, with exact gradients; the labels of single arcs are handled by sums
+and products of arrays.  What has no gradient (draws, best trees) comes from
+:class:`arborand.LabelledTrees`.
 """
 
 from __future__ import annotations
@@ -23,31 +24,31 @@ _INFINITY = float("inf")
 
 
 class LabelFormulas(LabelledShape):
-    """Labelled trees over the distributions of a front.
+    """Labelled trees over the distributions of a front end.
 
     Attributes
     ----------
-    trees : distribution of the front
-        Of the trees without labels; its log-weights are relative to each word's best score, unless
-        it was given.
+    trees : distribution of the front end
+        The distribution over trees without labels. Its log-weights are relative to each word's best
+        score, unless it was given.
     labels : tuple of str or None
         The names of the labels.
     """
 
-    _xp: Any  # the module of the front's functions on arrays
-    _front: Any  # operations of the front
+    _xp: Any  # the module of array functions: torch or jax.numpy
+    _front: Any  # operations of the front end
     trees: Any
     labels: tuple[str, ...] | None
     _log_chances: Any  # log P(label | arc), [..., head, dependent, label]
-    _shift: Any  # what log Z of the trees lacks
+    _shift: Any  # added to log Z of the trees
     _joint: Any  # the scores, if arcs and labels were scored together, or None
 
-    # What a front adds.
-    _range: Any  # counts from 0
-    _divergence: Any  # of the trees without labels
-    _find: Any  # asks a method of `arborand.LabelledTrees` for heads and labels
+    # What a front end adds.
+    _range: Any  # the framework's arange
+    _divergence: Any  # from another distribution over trees without labels
+    _find: Any  # calls a method of `arborand.LabelledTrees` that returns heads and labels
 
-    # ---- how it is made
+    # ---- construction
 
     def _from_scores(
         self,
@@ -95,12 +96,12 @@ class LabelFormulas(LabelledShape):
         return self
 
     def _normalised(self, scores: Any) -> tuple[Any, Any]:
-        """Sum over the labels of each arc: logarithms of the sums, and of the labels' shares."""
+        """Return the logarithms of each arc's sum over labels, and of the labels' shares of it."""
         xp = self._xp
         top = self._front.stop_gradient(xp.amax(scores, -1))
         is_arc = top != -_INFINITY
         top = xp.where(is_arc, top, 0.0)
-        # What is not chosen must not be infinite either, or its gradient is not a number.
+        # The branch that `where` does not choose must be finite too, or its gradient is NaN.
         relative = xp.where(is_arc[..., None], scores, 0.0) - top[..., None]
         log_sum = xp.log(xp.exp(relative).sum(-1))
         chances = xp.where(is_arc[..., None], relative - log_sum[..., None], -_INFINITY)
@@ -119,7 +120,7 @@ class LabelFormulas(LabelledShape):
             return made._put(trees, self.labels, chances, self._shift, None)
         return made._put(trees, self.labels, chances, taken(self._shift), taken(self._joint))
 
-    # ---- what it knows
+    # ---- probabilities and expectations
 
     def log_partition(self) -> Any:
         """Compute log Z; its gradient is `label_marginals`."""
@@ -142,28 +143,28 @@ class LabelFormulas(LabelledShape):
         return self.trees.root_marginals()
 
     def entropy(self) -> Any:
-        """Compute the entropy, in nats: that of the trees, plus the mean of that of labels."""
+        """Compute the entropy in nats: that of the trees plus the mean entropy of their labels."""
         return self.trees.entropy() - self.expectation(self._log_chances)
 
     def log_prob(self, heads: Any, labels: Any) -> Any:
         """Compute the log-probability of labelled trees.
 
-        It is -inf outside the support, and for a row of -1, which stands for no tree: these add
-        nothing to any gradient.
+        It is -inf outside the support, and for a row of -1, which stands for a missing tree; both
+        contribute nothing to any gradient.
         """
         xp = self._xp
         tree, given = xp.asarray(heads), xp.asarray(labels)
         of_trees = self.trees.log_prob(tree)
         if tuple(given.shape) != tuple(tree.shape):
             raise InvalidTreeError(
-                f"labels has shape {tuple(given.shape)}: expected that of heads, "
+                f"labels has shape {tuple(given.shape)}: expected the shape of heads, "
                 f"{tuple(tree.shape)}"
             )
         num_graphs, size = math.prod(self.batch_shape), tree.shape[-1]
         graph = self._range(num_graphs).reshape(*self.batch_shape, 1)
         table = self._log_chances.reshape(num_graphs, size, size, self.num_labels)
         label = xp.where((given >= 0) & (given < self.num_labels), given, 0)
-        # The head of the root, -1, counts from the end: what it reads is left out below.
+        # The head of the root, -1, indexes from the end: what it reads is dropped below.
         of_words = table[graph, tree, self._range(size), label]
         of_words = self._check_labels(of_words, given, tree >= 0, 0)
         log_prob = of_trees + xp.where(tree >= 0, of_words, 0.0).sum(-1)
@@ -196,7 +197,7 @@ class LabelFormulas(LabelledShape):
         return self.entropy() + self.kl_divergence(other)
 
     def condition(self, *, heads: Any = None, labels: Any = None, allowed: Any = None) -> Self:
-        """Make the distribution of the labelled trees that meet a condition.
+        """Make the distribution over the labelled trees that meet a condition.
 
         The arguments are those of :meth:`arborand.LabelledTrees.condition`.
         """
@@ -213,7 +214,7 @@ class LabelFormulas(LabelledShape):
     def log_evidence(self, *, heads: Any = None, labels: Any = None, allowed: Any = None) -> Any:
         """Compute the log-probability of a `condition`.
 
-        It is -inf where no labelled tree meets the condition, which then adds nothing to any
+        It is -inf if no labelled tree meets the condition, which then contributes nothing to any
         gradient.
         """
         weighted, _, arcs = self._weighted(heads, labels, allowed)
@@ -221,7 +222,7 @@ class LabelFormulas(LabelledShape):
         of_labels = weighted.log_partition() - self.trees.log_partition()
         return self._xp.where(of_arcs == -_INFINITY, of_arcs, of_labels + of_arcs)
 
-    # ---- what it finds: heads and labels, without derivatives
+    # ---- best trees: heads and labels, without derivatives
 
     def best_tree(self) -> Any:
         """Find the best labelled tree: heads and labels."""
@@ -231,10 +232,10 @@ class LabelFormulas(LabelledShape):
         """Find the labelled tree with the largest expected number of correct labelled arcs."""
         return self._find("minimum_risk_tree")
 
-    # ---- how it is done
+    # ---- implementation
 
     def _read(self, values: Any) -> Any:
-        """Let values through where an arc has the label: 0 times anything would spread NaN."""
+        """Set values to 0 where the arc cannot have the label: 0 times NaN would be NaN."""
         return self._xp.where(self._xp.exp(self._log_chances) > 0, values, 0.0)
 
     def _mean(self, values: Any) -> Any:
@@ -242,7 +243,7 @@ class LabelFormulas(LabelledShape):
         return (self._xp.exp(self._log_chances) * self._read(values)).sum(-1)
 
     def _check_labels(self, numbers: Any, labels: Any, is_word: Any, least: int) -> Any:
-        """Let numbers through if labels are those of words, and -1 elsewhere."""
+        """Return the numbers if words have valid labels and other nodes have -1."""
         last = self.num_labels - 1
         is_wrong = self._xp.where(is_word, (labels < least) | (labels > last), labels != -1)
         return self._front.checked(
@@ -255,8 +256,8 @@ class LabelFormulas(LabelledShape):
     def _weighted(self, heads: Any, labels: Any, allowed: Any) -> tuple[Any, Any, dict[str, Any]]:
         """Weight the trees by the probability that their labels meet a condition.
 
-        Returns their distribution, in which an arc without any label that is left keeps its weight;
-        what is left of the labels; and the condition on arcs that remains.
+        Returns their distribution, in which an arc with no label left keeps its weight; the
+        log-probabilities of the labels that are left; and the remaining condition, on arcs.
         """
         xp = self._xp
         left = self._log_chances != -_INFINITY
@@ -287,13 +288,13 @@ class LabelFormulas(LabelledShape):
 
     @property
     def _given(self) -> tuple[Any, ...]:
-        """What `_on_host` takes."""
+        """The arguments of `_on_host`."""
         if self._joint is not None:
             return self._joint, self.lengths
         return self._log_chances, self.lengths, self.trees.log_weights
 
     def _on_host(self, scores: Any, lengths: Any, *arcs: Any) -> arborand.LabelledTrees:
-        """Make the same distribution of NumPy's arrays; joint scores keep the order of trees."""
+        """Make the same distribution from NumPy arrays; joint scores keep the order of trees."""
         kind = getattr(arborand, type(self.trees).__name__)
         if not arcs:
             return arborand.LabelledTrees(scores, kind=kind, lengths=lengths)

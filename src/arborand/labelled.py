@@ -1,11 +1,11 @@
 r"""Trees with labelled arcs, over any kind of tree.
 
-A labelled tree is a tree of a graph with one arc for each label, so
+A labelled tree is a tree of a multigraph, in which each label of an arc is an arc of its own, so
 
 .. math:: P(t, l) = P(t) \prod_j P(l_j \mid h_j \to j),
 
-where P(t) is the law of trees whose weights are sums over labels.  Everything here is made of that
-law, by the public methods of its distribution, and of the labels of single arcs.
+where P(t) is the distribution over trees whose arc weights are sums over labels.  Everything here
+is computed from that distribution, by its public methods, and from the labels of single arcs.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ if TYPE_CHECKING:
     HeadsAndLabels = tuple[NDArray[np.int32], NDArray[np.int32]]
 
 _LOWEST = -np.finfo(np.float64).max
-# Scores are worked on so many at a time, which stay in the cache.
+# The number of scores processed at a time: few enough to stay in the cache.
 _AT_ONCE = 2**15
 
 
 class LabelledShape:
-    """The words and the number of labels of labelled trees, also of those of the fronts."""
+    """The words and the number of labels of labelled trees, here and in the front ends."""
 
     _base: Any  # a distribution over trees of the same words
     _shape: tuple[int, ...]  # of the scores
@@ -77,10 +77,10 @@ class LabelledShape:
 class LabelledTrees(LabelledShape):
     """The distribution over the trees of a graph whose arcs have labels.
 
-    The probability of a labelled tree is in proportion to the product of the weights of its
-    labelled arcs.  A labelled tree is a pair of integer arrays, `heads` and `labels`, which hold -1
-    for the root and for padding.  Methods that are not explained here do what those of
-    `DependencyTrees` do, for labelled trees.
+    The probability of a labelled tree is proportional to the product of the weights of its labelled
+    arcs.  A labelled tree is a pair of integer arrays, `heads` and `labels`, which hold -1 for the
+    root and for padding.  Arguments that are not explained here are those of the same methods of
+    `DependencyTrees`.
 
     Parameters
     ----------
@@ -95,17 +95,17 @@ class LabelledTrees(LabelledShape):
     lengths : array_like of int, optional
         The number of words of each graph of a padded batch.
     orientation : {"head,dependent", "dependent,head"}
-        What the two axes before that of the labels stand for.
+        The meaning of the two axes before the label axis.
 
     Raises
     ------
     InvalidWeightsError, NoTreeError
-        If the array is not a labelled graph, or has no tree.
+        If the array is not a labelled graph, or the graph has no tree.
 
     Notes
     -----
-    Answers are right to 1e-13 + 1.2e-16 D relative, where D adds up how far the arcs of a tree are
-    below the best scores of their words.
+    The relative error of answers is at most 1e-13 + 1.2e-16 D, where D is the sum, over the arcs of
+    a tree, of how far each is below the best score of its word.
 
     Examples
     --------
@@ -143,9 +143,10 @@ class LabelledTrees(LabelledShape):
         *,
         labels: Sequence[str] | None = None,
     ) -> Self:
-        """Give the arcs of a distribution labels: P(label | arc) is the softmax of their scores.
+        """Add labels to the arcs of a distribution: P(label | arc) is the softmax of their scores.
 
-        The trees keep their law.  This is for parsers that score arcs and labels separately.
+        The distribution over trees stays the same.  This is for parsers that score arcs and labels
+        separately.
 
         Parameters
         ----------
@@ -186,9 +187,10 @@ class LabelledTrees(LabelledShape):
         keeps_trees: bool,
         best: NDArray[np.intp] | None = None,
     ) -> Self:
-        """Remember checked scores, flat over the batch, and the distribution they belong to.
+        """Store checked scores, flat over the batch, and the distribution they belong to.
 
-        That is the one of the trees with their best labels, or of the trees whose law is kept.
+        This is the distribution over trees with their best labels or, after `from_trees`, the one
+        that was given.
         """
         self._base: TreeDistribution = base
         self._names, self._keeps_trees = names, keeps_trees
@@ -200,21 +202,21 @@ class LabelledTrees(LabelledShape):
         self._scores.flags.writeable = False
         return self
 
-    # ---- what it is made of
+    # ---- its parts
 
     @property
     def trees(self) -> TreeDistribution:
-        """The distribution of the trees without their labels.
+        """The distribution over the trees without their labels.
 
-        Its log-weights are sums over labels, relative to the best score of each word.  So its log Z
-        is less than `log_partition` by the sum of these best scores.  After `from_trees`, it is the
-        distribution that was given.
+        The weight of an arc is the sum over its labels, relative to the best score of its word.  So
+        its log Z is less than `log_partition` by the sum of these best scores.  After `from_trees`,
+        it is the distribution that was given.
         """
         return self._base if self._keeps_trees else self._summed
 
     @property
     def log_weights(self) -> NDArray[np.floating]:
-        """The scores [head, dependent, label]: -inf where nothing is read."""
+        """The scores [head, dependent, label]; -inf in entries that are ignored."""
         if not self._keeps_trees:
             return self._shaped(self._scores)
         joint: NDArray[np.floating] = self._log_chances(...)
@@ -222,7 +224,7 @@ class LabelledTrees(LabelledShape):
 
     @property
     def labels(self) -> tuple[str, ...] | None:
-        """The names of the labels, if they have names."""
+        """The names of the labels, or None if they have no names."""
         return self._names
 
     def __getitem__(self, index: Any) -> Self:
@@ -242,7 +244,7 @@ class LabelledTrees(LabelledShape):
         made = type(self).__new__(type(self))
         return made._set(scores, base, self._names, self._keeps_trees)
 
-    # ---- what it knows
+    # ---- probabilities and expectations
 
     def log_partition(self, *, workers: int = 1) -> NDArray[np.float64]:
         """Compute log Z, the logarithm of the summed weights of all labelled trees.
@@ -293,7 +295,7 @@ class LabelledTrees(LabelledShape):
         return self.trees.root_marginals(workers=workers)
 
     def entropy(self, *, workers: int = 1) -> NDArray[np.float64]:
-        """Compute the entropy in nats: that of the trees, plus the mean entropy of their labels.
+        """Compute the entropy in nats: that of the trees plus the mean entropy of their labels.
 
         Examples
         --------
@@ -374,7 +376,8 @@ class LabelledTrees(LabelledShape):
     ) -> NDArray[np.float64]:
         """Compute the covariance of two sums over labelled arcs, exactly.
 
-        That of their means given the tree, plus the mean of their covariances given the tree.
+        It is the covariance of their means given the tree plus the mean of their covariances given
+        the tree.
 
         Examples
         --------
@@ -393,7 +396,7 @@ class LabelledTrees(LabelledShape):
     def kl_divergence(self, other: LabelledTrees, *, workers: int = 1) -> NDArray[np.float64]:
         """Compute the Kullback-Leibler divergence from another distribution, in nats.
 
-        That of the trees, plus the mean divergence of their labels.
+        It is the divergence of the trees plus the mean divergence of their labels.
 
         Examples
         --------
@@ -408,7 +411,8 @@ class LabelledTrees(LabelledShape):
             log_q = other._log_chances(block)
             with np.errstate(invalid="ignore", over="ignore"):
                 distance = log_q - log_p
-                # As p and q sum to 1, all terms of q - p - p log(q / p) are at least 0.
+                # Since p and q sum to 1, the terms of the divergence can be written as
+                # q - p - p log(q / p), all of them at least 0.
                 near = p * (np.expm1(distance) - distance)
                 far = np.exp(log_q) - p - p * distance
             terms = np.where(p > 0, np.where(abs(distance) < 1, near, far), np.exp(log_q))
@@ -434,12 +438,12 @@ class LabelledTrees(LabelledShape):
         labels: ArrayLike | None = None,
         allowed: ArrayLike | None = None,
     ) -> Self:
-        """Make the distribution of the labelled trees that meet a condition.
+        """Make the distribution over the labelled trees that meet a condition.
 
         Parameters
         ----------
         heads, labels : array_like of int, shape ``(*batch_shape, m)``, optional
-            Partial annotations: the head of a word, its label, or both; -1 where it is open.
+            Partial annotations: the head of a word, its label, or both; -1 if it is unknown.
         allowed : array_like of bool, optional
             ``allowed[head, dependent]`` or ``allowed[head, dependent, label]``: which arcs a tree
             may contain.
@@ -475,7 +479,7 @@ class LabelledTrees(LabelledShape):
         allowed: ArrayLike | None = None,
         workers: int = 1,
     ) -> NDArray[np.float64]:
-        """Compute the log-probability of a `condition`: -inf where no labelled tree meets it.
+        """Compute the log-probability of a `condition`: -inf if no labelled tree meets it.
 
         Examples
         --------
@@ -490,7 +494,7 @@ class LabelledTrees(LabelledShape):
         of_arcs = weighted.log_evidence(heads=heads, allowed=is_left, workers=workers)
         return np.minimum(of_labels, 0.0) + of_arcs
 
-    # ---- what it draws
+    # ---- draws
 
     def sample(
         self,
@@ -514,7 +518,8 @@ class LabelledTrees(LabelledShape):
         (True, (5, 3))
         """
         key, first_draw = stream_key(rng), check_index(first_draw, "first_draw")
-        options: dict[str, Any] = {} if method is None else {"method": method}  # not of all kinds
+        # Not every kind of tree takes a method.
+        options: dict[str, Any] = {} if method is None else {"method": method}
         options |= {"rng": key, "first_graph": first_graph, "first_draw": first_draw}
         heads = self.trees.sample(check_size(size), workers=workers, **options)
         return heads, self._labels_of(heads, key, first_graph, first_draw)
@@ -542,9 +547,9 @@ class LabelledTrees(LabelledShape):
         on_exhausted: str = "return",
         first_graph: int = 0,
     ) -> Draws:
-        """Draw k distinct labelled trees, each in proportion to its probability among those left.
+        """Draw k distinct labelled trees, in proportion to their probabilities among those left.
 
-        New trees appear in the order in which ``trees.sample_without_replacement`` gives them.
+        New trees appear in the order in which ``trees.sample_without_replacement`` draws them.
 
         Examples
         --------
@@ -574,7 +579,7 @@ class LabelledTrees(LabelledShape):
             for heads, labels, numbers in self._side_by_side(sequences, 3)
         )
 
-    # ---- what is best
+    # ---- best trees
 
     def best_tree(self, *, workers: int = 1) -> HeadsAndLabels:
         """Find the best labelled tree: heads and labels.
@@ -602,7 +607,7 @@ class LabelledTrees(LabelledShape):
         return BestTrees(heads, log_prob, count, exhausted, labels)
 
     def iterate_best_trees(self) -> Iterator[BestTree]:
-        """Find labelled trees lazily, from the best one on, until there are no more.
+        """Find labelled trees lazily, starting with the best one, until there are no more.
 
         Examples
         --------
@@ -644,11 +649,11 @@ class LabelledTrees(LabelledShape):
 
     @cached_property
     def _rest(self) -> NDArray[np.float64]:
-        """The weight of all labels of an arc but the best, relative to the best."""
+        """The total weight of all labels of an arc except the best, relative to the best."""
         return self._add_up_rest()
 
     def _add_up_rest(self, kept: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
-        """Find `_rest`, and keep the weights that it adds up, if there is an array for them."""
+        """Compute `_rest`, and store the weights that it adds up in `kept`, if given."""
         rest = np.empty(self._best.shape)
         for block in _blocks(self._scores.shape):
             weights = self._relative(block)
@@ -671,7 +676,7 @@ class LabelledTrees(LabelledShape):
 
     @cached_property
     def _summed(self) -> TreeDistribution:
-        """The distribution of the trees whose weights are sums over labels."""
+        """The distribution over trees whose arc weights are sums over labels."""
         tops = self._flat(self._base.log_weights)
         with np.errstate(over="ignore"):
             relative = np.maximum(tops - self._word_best[:, None], _LOWEST) + np.log1p(self._rest)
@@ -679,7 +684,7 @@ class LabelledTrees(LabelledShape):
 
     @cached_property
     def _tops(self) -> TreeDistribution:
-        """The distribution of the trees with their best labels."""
+        """The distribution over trees with their best labels."""
         if not self._keeps_trees:
             return self._base
         return self._kind(self._flat(self._base.log_weights) - np.log1p(self._rest))
@@ -711,7 +716,7 @@ class LabelledTrees(LabelledShape):
     def _over_labels(self, function: Callable[..., Any], *values: Any) -> NDArray[np.float64]:
         """Compute a number for each arc from P(label | arc), its logarithm, and values.
 
-        A value of None stands for where the arcs are.
+        A value of None stands for the block of arcs itself.
         """
         answer = np.zeros(self._best.shape)
         for block in _blocks(self._scores.shape):
@@ -724,9 +729,9 @@ class LabelledTrees(LabelledShape):
         return self.trees.expectation(self._shaped(values), workers=workers)
 
     def _weighted_by(self, left: NDArray[np.bool_]) -> NDArray[np.float64]:
-        """Multiply the weights of arcs by the probability that their label is among those left.
+        """Multiply each arc's weight by the probability that its label is among those left.
 
-        An arc for which no label is left keeps its weight.
+        An arc with no label left keeps its weight.
         """
 
         def log_share(p: Any, log_p: Any, kept: Any) -> Any:
@@ -740,12 +745,12 @@ class LabelledTrees(LabelledShape):
 
         return self._flat(self.trees.log_weights) + self._over_labels(log_share, left)
 
-    # ---- what is given with labels
+    # ---- checks of arguments
 
     def _what_is_left(
         self, labels: ArrayLike | None, allowed: ArrayLike | None
     ) -> NDArray[np.bool_]:
-        """Mark the labelled arcs that two conditions leave."""
+        """Mark the labelled arcs that meet both conditions."""
         left: NDArray[np.bool_] = self._scores > -np.inf
         if allowed is not None:
             mask, shape = np.asarray(allowed), self._shape
@@ -766,7 +771,7 @@ class LabelledTrees(LabelledShape):
     def _check_labels(
         self, labels: ArrayLike, shape: tuple[int, ...], least: int = 0
     ) -> NDArray[np.intp]:
-        """Let the labels of words through."""
+        """Check the labels of words."""
         array = check_integers(labels, "labels").astype(np.intp)
         if array.shape != shape:
             raise InvalidTreeError(
@@ -784,7 +789,7 @@ class LabelledTrees(LabelledShape):
         return array
 
     def _check_values(self, values: ArrayLike, name: str) -> NDArray[np.float64]:
-        """Let values of labelled arcs through, 0 where there is none."""
+        """Check the values of labelled arcs; where there is no arc, return 0."""
         array, shape = real_array(values, name), self._shape
         if array.shape != shape:
             raise ValueError(
@@ -801,7 +806,7 @@ class LabelledTrees(LabelledShape):
     # ---- sequences of distinct labelled trees
 
     def _rows_of(self, graph: int) -> Rows:
-        """Return the function that gives log P(label | arc) of a tree's arcs, one row per word."""
+        """Return a function that computes log P(label | arc) of a tree's arcs, a row per word."""
 
         def rows(heads: NDArray[np.int32]) -> NDArray[np.float64]:
             arcs = (graph, heads, np.arange(1, heads.shape[-1] + 1))
@@ -839,14 +844,14 @@ class LabelledTrees(LabelledShape):
             yield from (trees[index] for index in np.ndindex(self.batch_shape))
 
     def _side_by_side(self, sequences: list[RowsOfTrees], num_numbers: int) -> Iterator[Any]:
-        """Yield heads, labels and numbers in the shape of the batch; -1 and -inf after the last."""
+        """Yield heads, labels and numbers in the shape of the batch; -1 and -inf after the end."""
         for rows, numbers in side_by_side(sequences, (2, self._scores.shape[1]), num_numbers):
             yield *np.moveaxis(self._shaped(rows), -2, 0), self._shaped(numbers)
 
     def _first(
         self, k: int, sequences: list[RowsOfTrees], num_numbers: int, on_exhausted: str
     ) -> tuple[Any, ...]:
-        """Take the first k of each: heads, labels, numbers, how many were found, all there are."""
+        """Take the first k of each: heads, labels, numbers, how many there are, if that is all."""
         k = check_count(k, "k", 0)
         check_choice(on_exhausted, "on_exhausted", ("return", "raise"))
         found = [list(itertools.islice(sequence, k)) for sequence in sequences]
@@ -865,9 +870,9 @@ class LabelledTrees(LabelledShape):
     def _log_prob_of_best(
         self, heads: NDArray[np.int32], labels: NDArray[np.int32]
     ) -> NDArray[np.float64]:
-        """Compute log-probabilities, -inf where a graph had no more."""
+        """Compute log-probabilities, -inf where a graph has no more trees."""
         missing = heads[..., 1] < 0
-        best = self.best_tree()  # may take the place: any tree will do
+        best = self.best_tree()  # in place of missing trees, for which any tree will do
         pairs = zip(best, (heads, labels), strict=True)
         trees = (np.where(missing[..., None], *pair) for pair in pairs)
         return np.where(missing, -np.inf, self.log_prob(*trees))[()]
@@ -878,7 +883,7 @@ def _check_scores(
 ) -> tuple[Any, NDArray[np.intp], Any]:
     """Copy the scores of labelled arcs, and find each arc's best label with its score.
 
-    NaN is best.  Whether the best scores are sound is checked with the trees.
+    NaN counts as the best.  The best scores are checked later, by the distribution over trees.
     """
     array = real_array(values, name)
     dtype = array.dtype if array.dtype in (np.float32, np.float64) else np.float64
@@ -896,7 +901,7 @@ def _blocks(shape: tuple[int, ...]) -> Iterator[slice]:
 
 
 def check_shape(shape: tuple[int, ...], name: str, arcs: tuple[int, ...] | None = None) -> None:
-    """Let the shape of scores of labelled arcs through, and of those of given arcs."""
+    """Check the shape of the scores of labelled arcs, and that it fits the given arcs."""
     *_, heads, dependents, labels = (0, 0, 0, *shape)
     if len(shape) < 3 or heads != dependents or heads < 2 or labels < 1:
         raise InvalidWeightsError(
@@ -905,30 +910,28 @@ def check_shape(shape: tuple[int, ...], name: str, arcs: tuple[int, ...] | None 
         )
     if arcs is not None and shape[:-1] != arcs:
         raise InvalidWeightsError(
-            f"{name} has shape {shape}: expected the shape of the trees' log-weights, {arcs}, and "
+            f"{name} has shape {shape}: expected the shape of the trees' log-weights, {arcs}, plus "
             "an axis for the labels"
         )
 
 
 def check_names(labels: Sequence[str] | None, num_labels: int) -> tuple[str, ...] | None:
-    """Let the names of labels through, if there are any."""
+    """Check the names of the labels, if there are any."""
     if labels is None:
         return None
     names = (labels,) if isinstance(labels, str) else tuple(labels)
     if not all(isinstance(name, str) for name in names):
         raise TypeError("labels must be strings, the names of the labels")
     if len(names) != num_labels:
-        raise ValueError(
-            f"labels has {len(names)} names, where the scores have {num_labels} labels"
-        )
+        raise ValueError(f"labels has {len(names)} names, but the scores have {num_labels} labels")
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
-        raise ValueError(f"labels has the name {twice!r} twice: every label needs its own")
+        raise ValueError(f"labels has the name {twice!r} twice: names must be different")
     return tuple(map(str, names))
 
 
 def check_comparable(own: Any, other: Any) -> None:
-    """Let another distribution of labelled trees through, over the same words and labels."""
+    """Check that another distribution is over labelled trees of the same words and labels."""
     if not isinstance(other, type(own)):
         raise TypeError(f"other must be LabelledTrees, not {type(other).__name__}")
     if other.labels != own.labels or other._shape != own._shape:
@@ -939,5 +942,5 @@ def check_comparable(own: Any, other: Any) -> None:
 
 
 def _places(chosen: NDArray[np.intp], num_labels: int) -> NDArray[np.intp]:
-    """Return the flat index of one label of each arc: NumPy is slow along an axis."""
+    """Return the flat index of one label of each arc: faster than NumPy along an axis."""
     return np.arange(0, chosen.size * num_labels, num_labels).reshape(chosen.shape) + chosen

@@ -1,7 +1,7 @@
-"""Labels of given trees: drawn, drawn without repeats, and in the order of their scores.
+"""Labels of given trees: drawn, drawn without replacement, and in the order of their scores.
 
-Given its tree, the labels of the words are independent.  So all that is needed of a graph is the
-law of the labels of each arc, and trees of the distribution without labels.
+Given the tree, the labels of its words are independent.  So all that is needed of a graph is the
+distribution of the labels of each arc, and trees of the distribution without labels.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     # Heads and labels, padded, in an array of shape (2, m), and numbers of the labelled tree.
     RowsOfTrees = Iterator[tuple[NDArray[np.int32], NDArray[np.float64]]]
 
-# Streams of their own, so that the trees are those drawn without labels: the second word of
-# Philox's counter, into which the blocks of many draws may carry.
+# Labels have random streams of their own, so that the trees are the same as without labels. These
+# are values of the second word of Philox's counter, into which the blocks of many draws may carry.
 _LABELS, _DISTINCT = 2**40, 2**41
 _ROWS_AT_ONCE = 2**12
 
@@ -41,14 +41,14 @@ def _stream(key: tuple[int, int], purpose: int, graph: int, first: int = 0) -> n
 def _choose(weights: NDArray[np.float64], numbers: NDArray[np.uint64]) -> NDArray[np.intp]:
     """Choose an index of the last axis, in proportion to the weights, by 128 random bits each.
 
-    Sums grow from the smallest weight on, so that even an outcome of probability 1e-30 is neither
-    lost nor inflated: it is not small beside the sum that ends with it.
+    Weights are added up from the smallest to the largest, so that even an outcome of probability
+    1e-30 is neither lost nor inflated: it is not small compared with the sum that ends with it.
     """
     order = np.argsort(weights, axis=-1, kind="stable")
     sums = np.take_along_axis(weights, order, axis=-1).cumsum(axis=-1)
     uniform = (numbers[..., 0] + numbers[..., 1] * 2.0**-64) * 2.0**-64
     passed = (sums <= (uniform * sums[..., -1])[..., None]).sum(axis=-1)
-    # All sums are passed where the number was rounded to 1.
+    # All sums are passed if the number was rounded up to 1.
     place = np.minimum(passed, weights.shape[-1] - 1)
     chosen: NDArray[np.intp] = np.take_along_axis(order, place[..., None], axis=-1)[..., 0]
     return chosen
@@ -61,9 +61,9 @@ def draw_labels(
     graph: int,
     first_draw: int,
 ) -> NDArray[np.intp]:
-    """Draw labels for trees of one graph, heads of words of shape (num_draws, n).
+    """Draw labels for trees of one graph, given the heads of words: shape (num_draws, n).
 
-    Draw i reads 2 n numbers of its own.
+    Each draw reads 2 n random numbers of its own.
     """
     num_draws, num_words = heads.shape
     stream = _stream(key, _LABELS, graph, 2 * num_words * first_draw)
@@ -80,18 +80,18 @@ def draw_labels(
 def draw_distinct(
     rows_of: Rows, trees: Iterator[Draw], num_words: int, key: tuple[int, int], graph: int
 ) -> RowsOfTrees:
-    """Draw distinct labelled trees of one graph, to the last one, from its distinct trees.
+    """Draw distinct labelled trees of one graph from its distinct trees, until none is left.
 
-    Yields heads and labels, and the three numbers of `Draws`.  What is left is a union
-    of disjoint parts: the labelled trees whose tree was not drawn yet, and, for each tree drawn,
-    sets of those whose first labels are given and whose next one is among some that were not drawn
-    there.  Masses of parts are sums and products, never differences.
+    Yields heads and labels, and the three numbers of `Draws`.  What is left is a union of disjoint
+    parts: the labelled trees whose tree was not drawn yet and, for each tree that was drawn, sets
+    of labellings with given first labels and a next label that was not drawn after them.  The
+    masses of the parts are sums and products, never differences.
     """
     stream = _stream(key, _DISTINCT, graph)
     log_time = -np.inf
     coming = next(trees, None)
-    # Part 0 is what `trees` has left.  The others are: a tree, its label rows, its first labels,
-    # and the log-probabilities of what is left for the next word.
+    # Part 0 is what is left of `trees`.  Each other part is a tuple: a tree, its log-probability,
+    # its label rows, its first labels, and the log-probabilities left for the next word.
     parts: list[Any] = [None]
     masses = np.array([0.0])
     while (top := masses.max()) > -np.inf:
@@ -112,7 +112,7 @@ def draw_distinct(
         drawn = _choose(np.exp(left - left.max(axis=-1, keepdims=True)), numbers)
         labels = [*labels, *drawn.tolist()]
         log_chances = log_tree + rows[np.arange(num_words), labels].cumsum()
-        # What is left at each word that was open, after the labels before it.
+        # What is left at each word that was just labelled, given the labels before it.
         left[np.arange(len(left)), drawn] = -np.inf
         top_left = left.max(axis=-1)
         for word in (first + np.flatnonzero(top_left > -np.inf)).tolist():
@@ -120,8 +120,8 @@ def draw_distinct(
             before = log_chances[word - 1] if word else log_tree
             parts.append((tree, log_tree, rows, labels[:word], row))
             masses = np.append(masses, before + best + np.log(np.exp(row - best).sum()))
-        # Each labelled tree has a clock that rings at a rate of its probability: minus the
-        # logarithm of the time is its perturbed log-probability.
+        # Each labelled tree has a clock that rings at a rate equal to its probability: minus the
+        # logarithm of the time when it rings is the tree's perturbed log-probability.
         uniform = (float(stream.random_raw()) + 0.5) * 2.0**-64
         log_time = np.logaddexp(log_time, np.log(-np.log(uniform)) - log_remaining)
         yield (
@@ -131,7 +131,7 @@ def draw_distinct(
 
 
 def _row(heads: NDArray[np.int32] | tuple[int, ...], labels: Sequence[int]) -> NDArray[np.int32]:
-    """Put labels below heads, both padded by -1."""
+    """Stack labels below heads, both padded with -1."""
     padding = (-1,) * (len(heads) - 1 - len(labels))
     return np.array((heads, (-1, *labels, *padding)), np.int32)
 
@@ -141,8 +141,8 @@ def best_labellings(
 ) -> RowsOfTrees:
     """List the labelled trees of one graph by exact score, then heads, then labels.
 
-    `trees` come in the order of their best labelling.  The labellings of each are listed lazily,
-    and the lists are merged: a tree is fetched only if its best labelling may come next.
+    `trees` come in the order of their best labellings.  The labellings of each tree are listed
+    lazily, and the lists are merged: a tree is fetched only if its best labelling may come next.
     """
     arc_labels = _exact_losses(scores)
     remaining = map(tuple, (tree.tolist() for tree in trees))
@@ -154,10 +154,10 @@ def best_labellings(
         best = [arc_labels(heads[word], word)[0] for word in range(1, num_words + 1)]
         return sum(loss for loss, _ in best), heads, tuple(label for _, label in best), start, 0
 
-    # A labelling is the rank of each word's label among those of its arc.  It is reached from one
-    # other, which has the rank before at the last word that has not its best label.
+    # A labelling is the rank of each word's label among those of its arc.  It is reached from
+    # exactly one other, whose rank is one lower at the last word without its best label.
     start = (0,) * num_words
-    queue: list[Any] = []  # loss, heads, labels, ranks, the last word that has not its best label
+    queue: list[Any] = []  # loss, heads, labels, ranks, the last word without its best label
     coming = next_tree()
     while coming is not None or queue:
         while coming is not None and not (queue and queue[0] < coming):
@@ -180,9 +180,9 @@ def best_labellings(
 
 
 def _exact_losses(scores: NDArray[np.floating]) -> Callable[[int, int], list[tuple[int, int]]]:
-    """Return what lists (loss, label) of an arc, the best label first.
+    """Return a function that lists (loss, label) for an arc, the best label first.
 
-    Losses are minus the scores of one graph as integers, times one power of two.
+    Losses are the negated scores of one graph, scaled to integers by a common power of two.
     """
     lowest = int(np.frexp(scores[np.isfinite(scores) & (scores != 0)])[1].min(initial=0))
 

@@ -308,7 +308,7 @@ WITHOUT[1, 2] = -np.inf
         (lambda: LabelledTrees(WITHOUT, lengths=5), InvalidWeightsError, "lengths"),
         (lambda: LabelledTrees(WITHOUT, kind=dict), TypeError, "kind must be a class such as"),
         (lambda: LabelledTrees(WITHOUT, kind=TREES), TypeError, "kind must be a class such as"),
-        (lambda: LabelledTrees(WITHOUT, labels=["a"]), ValueError, "labels has 1 names, where"),
+        (lambda: LabelledTrees(WITHOUT, labels=["a"]), ValueError, "labels has 1 names, but"),
         (lambda: LabelledTrees(WITHOUT, labels=["a", "a"]), ValueError, "the name 'a' twice"),
         (lambda: LabelledTrees(WITHOUT, labels=[1, 2]), TypeError, "labels must be strings"),
         (lambda: LabelledTrees(WITHOUT, orientation="x"), ValueError, "orientation is 'x'"),
@@ -317,7 +317,7 @@ WITHOUT[1, 2] = -np.inf
         (
             lambda: LabelledTrees.from_trees(TREES, np.zeros((4, 4, 2))),
             InvalidWeightsError,
-            r"label_log_weights has shape \(4, 4, 2\): expected .* \(3, 3\), and an axis",
+            r"label_log_weights has shape \(4, 4, 2\): expected .* \(3, 3\), plus an axis",
         ),
         (
             lambda: LabelledTrees.from_trees(TREES, WITHOUT),

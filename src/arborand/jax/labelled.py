@@ -1,4 +1,4 @@
-"""Labelled trees that JAX can compile, differentiate and map."""
+"""Labelled trees that JAX can compile, differentiate and vmap."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class LabelledTrees(LabelFormulas):
     log_weights : Array of floats, shape ``(*batch_shape, m, m, L)``
         ``log_weights[head, dependent, label]``, as for :class:`arborand.LabelledTrees`.
     kind : class
-        Which trees: a distribution of ``arborand.jax``.
+        The kind of tree: a distribution of ``arborand.jax``.
     labels : sequence of str, optional
         The names of the labels.
     lengths, orientation, workers
@@ -78,7 +78,7 @@ class LabelledTrees(LabelFormulas):
         *,
         labels: Sequence[str] | None = None,
     ) -> Self:
-        """Give the arcs of a distribution labels: P(label | arc) is the softmax of their scores.
+        """Add labels to the arcs of a distribution: P(label | arc) is the softmax of their scores.
 
         Examples
         --------
@@ -87,15 +87,17 @@ class LabelledTrees(LabelFormulas):
         '8.0000'
         """
         if not isinstance(trees, TreeDistribution):
-            raise TypeError(f"trees must be of arborand.jax, not a {type(trees).__name__}")
+            raise TypeError(
+                f"trees must be a distribution of arborand.jax, not {type(trees).__name__}"
+            )
         return cls.__new__(cls)._from_trees(trees, _floats(label_log_weights), labels)
 
-    # ---- what it draws and finds
+    # ---- draws and best trees
 
     def sample(
         self, key: Array, shape: Sequence[int] = (), *, method: str | None = None
     ) -> tuple[Array, Array]:
-        """Draw labelled trees: heads and labels.  The heads are those of ``trees.sample``.
+        """Draw labelled trees: heads, drawn by ``trees.sample``, and labels.
 
         Examples
         --------
@@ -112,7 +114,7 @@ class LabelledTrees(LabelFormulas):
         return heads, labels
 
     def sample_without_replacement(self, key: Array, k: int, *, method: str | None = None) -> Draws:
-        """Draw k distinct labelled trees; the answer has k rows, whatever their number.
+        """Draw k distinct labelled trees; the answer has k rows even if there are fewer trees.
 
         Examples
         --------
@@ -138,7 +140,7 @@ class LabelledTrees(LabelFormulas):
         return Draws(heads, log_prob, log_remaining, perturbed, num_drawn, labels)
 
     def best_trees(self, k: int) -> BestTrees:
-        """Find the k best labelled trees, in order; the answer has k rows, whatever their number.
+        """Find the k best labelled trees, in order; the answer has k rows even if there are fewer.
 
         Examples
         --------
@@ -154,7 +156,7 @@ class LabelledTrees(LabelFormulas):
         heads, labels, num_found = self._ask(find, [trees, trees, count])
         return BestTrees(heads, self.log_prob(heads, labels), num_found, labels)
 
-    # ---- how it is done
+    # ---- implementation
 
     def _find(self, name: str) -> tuple[Array, Array]:
         trees, _, _ = self._shapes()
@@ -163,7 +165,7 @@ class LabelledTrees(LabelFormulas):
         return heads, labels
 
     def _shapes(self, *draws: int) -> list[jax.ShapeDtypeStruct]:
-        """Describe trees, their numbers, and a count for each graph."""
+        """Describe the arrays of trees, of a number per tree, and of a count per graph."""
         return [
             jax.ShapeDtypeStruct((*draws, *self._shape[:-2]), jnp.int32),
             jax.ShapeDtypeStruct((*draws, *self.batch_shape), self._log_chances.dtype),
@@ -171,7 +173,7 @@ class LabelledTrees(LabelFormulas):
         ]
 
     def _ask(self, function: Callable[..., Any], answers: list[Any], *more: Any) -> Any:
-        """Ask arborand, which reads NumPy's arrays: by a callback, which can be compiled."""
+        """Call a function of the NumPy distribution by a callback, which can be compiled."""
         given = [jax.lax.stop_gradient(array) for array in self._given]
         answers = [jax.ShapeDtypeStruct(one.shape, one.dtype) for one in answers]
 
@@ -190,7 +192,7 @@ class LabelledTrees(LabelFormulas):
 
 
 def _floats(scores: ArrayLike) -> Array:
-    """Let scores of labels through, in the precision of answers."""
+    """Convert the scores of labels to the precision of answers."""
     array = jnp.asarray(scores) * 1.0
     return array.astype(jnp.promote_types(array.dtype, jnp.float32))
 

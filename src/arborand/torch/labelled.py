@@ -32,7 +32,7 @@ class LabelledTrees(LabelFormulas):
     log_weights : Tensor of floats, shape ``(*batch_shape, m, m, L)``
         ``log_weights[head, dependent, label]``, as for :class:`arborand.LabelledTrees`.
     kind : class
-        Which trees: a distribution of ``arborand.torch``.
+        The kind of tree: a distribution of ``arborand.torch``.
     labels : sequence of str, optional
         The names of the labels.
     lengths, orientation, workers
@@ -76,7 +76,7 @@ class LabelledTrees(LabelFormulas):
         *,
         labels: Sequence[str] | None = None,
     ) -> Self:
-        """Give the arcs of a distribution labels: P(label | arc) is the softmax of their scores.
+        """Add labels to the arcs of a distribution: P(label | arc) is the softmax of their scores.
 
         Examples
         --------
@@ -85,11 +85,13 @@ class LabelledTrees(LabelFormulas):
         8.0
         """
         if not isinstance(trees, TreeDistribution):
-            raise TypeError(f"trees must be of arborand.torch, not a {type(trees).__name__}")
+            raise TypeError(
+                f"trees must be a distribution of arborand.torch, not {type(trees).__name__}"
+            )
         scores = _floats(label_log_weights, "label_log_weights")
         return cls.__new__(cls)._from_trees(trees, scores, labels)
 
-    # ---- what it draws and finds
+    # ---- draws and best trees
 
     @not_compiled
     def sample(
@@ -99,7 +101,7 @@ class LabelledTrees(LabelFormulas):
         generator: torch.Generator | None = None,
         method: str | None = None,
     ) -> tuple[Tensor, Tensor]:
-        """Draw labelled trees: heads and labels.  The heads are those of ``trees.sample``.
+        """Draw labelled trees: heads, drawn by ``trees.sample``, and labels.
 
         Examples
         --------
@@ -138,7 +140,7 @@ class LabelledTrees(LabelFormulas):
         """
         return to_tensors(self._of_arrays().best_trees(k), BestTrees, self.trees.log_weights)
 
-    # ---- how it is done
+    # ---- implementation
 
     @not_compiled
     def _find(self, name: str) -> tuple[Tensor, Tensor]:
@@ -156,6 +158,6 @@ class LabelledTrees(LabelFormulas):
 
 
 def _floats(scores: Tensor, name: str) -> Tensor:
-    """Let scores of labels through, in the precision of answers."""
+    """Check the scores of labels, and convert them to the precision of answers."""
     check_tensor(scores, name)
     return scores.to(answer_dtype(scores.dtype))
