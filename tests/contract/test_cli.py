@@ -729,7 +729,7 @@ def test_words_come_from_one_file(arborand, corpus, tmp_path):
         assert f"{words} matches 2 files: put all words into one file" in result.err
     result = arborand("logz", scores, "--conllu", none)
     assert (result.status, result.out) == (1, b"")
-    assert f"{none} holds no files that end in .conllu" in result.err
+    assert f"{none} contains no files that end in .conllu" in result.err
 
 
 def test_an_empty_name_is_not_a_folder(arborand, corpus, tmp_path, monkeypatch):

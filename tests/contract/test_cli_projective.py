@@ -95,7 +95,7 @@ def test_projective_trees_have_no_choice_of_methods(arborand, sentences, tmp_pat
     scores = tmp_path / "scores.npz"
     result = arborand("sample", scores, "--projective", "--method", "wilson")
     assert result.status == 2
-    assert "projective trees are drawn in one way" in " ".join(result.err.split())
+    assert "projective trees have only one method" in " ".join(result.err.split())
 
 
 def test_sentences_whose_trees_all_cross_are_named(arborand, tmp_path):

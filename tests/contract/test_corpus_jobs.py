@@ -415,7 +415,7 @@ def test_a_folder_with_other_things_is_left_alone(arborand, whole, tmp_path):
         assert result.status == 1
         assert "contains other files ('cat.jpg'): write to a new folder" in result.err
     result = arborand("logz", tmp_path / "shards", "-o", f"{tmp_path}/shards/out/")
-    assert (result.status, "lies in the folder that is read" in result.err) == (1, True)
+    assert (result.status, "is inside the input folder" in result.err) == (1, True)
     result = arborand("logz", tmp_path / "shards" / "part-0.npz", "-o", f"{tmp_path}/shards/")
     assert (result.status, "choose another folder" in result.err) == (1, True)
     result = arborand("logz", tmp_path / "whole.npz", "-o", f"{tmp_path}/no/where/")
@@ -484,7 +484,7 @@ def test_files_folders_and_patterns_are_inputs(arborand, whole, tmp_path, monkey
     for inputs, message in [
         (["nothing/*.npz"], "no file matches nothing/*.npz"),
         (["words.conllu", "missing.npz"], "missing.npz cannot be read"),
-        (["empty"], "empty holds no files that end in .parquet"),
+        (["empty"], "empty contains no files that end in .parquet"),
     ]:
         (tmp_path / "empty").mkdir(exist_ok=True)
         result = arborand("logz", *inputs, "-o", "out/")
@@ -556,9 +556,9 @@ def test_a_folder_that_cannot_be_listed_is_named(arborand, whole, tmp_path, monk
 @pytest.mark.parametrize(
     ("scores", "out", "message"),
     [
-        ("shards", "shards/out/", "lies in the folder that is read"),
+        ("shards", "shards/out/", "is inside the input folder"),
         ("shards/part-0.npz", "shards/", "choose another folder"),
-        ("memory://scores/", "memory://scores/out/", "lies in the folder that is read"),
+        ("memory://scores/", "memory://scores/out/", "is inside the input folder"),
         ("memory://scores/part-0.npz", "memory://scores/", "choose another folder"),
     ],
 )
@@ -804,10 +804,10 @@ def test_the_rank_is_known_from_what_started_the_process(environment, expected):
 
 def test_a_rank_that_makes_no_sense_is_refused(whole, tmp_path):
     with pytest.raises(
-        ArborandError, match=r"it is not known which process .* SLURM_ARRAY_TASK_ID"
+        ArborandError, match=r"the rank of this process in the array .* SLURM_ARRAY_TASK_ID"
     ):
         rank_and_world(None, None, {})
-    with pytest.raises(ArborandError, match="rank 3 of 3: expected one from 0 to 2"):
+    with pytest.raises(ArborandError, match="rank 3 of 3: expected a rank from 0 to 2"):
         rank_and_world(3, 3, {})
     with pytest.raises(ArborandError, match="must share one seed: give --seed"):
         corpus.run("sample", tmp_path / "shards", tmp_path / "out", engine="array", rank=0, world=2)
@@ -825,7 +825,7 @@ def test_a_rank_that_makes_no_sense_is_refused(whole, tmp_path):
          "SLURM_ARRAY_TASK_ID=7, SLURM_ARRAY_TASK_COUNT=2, .*without gaps"),
         ({"SLURM_ARRAY_TASK_ID": "2", "SLURM_ARRAY_TASK_COUNT": "3", "SLURM_ARRAY_TASK_MIN": "1",
           "SLURM_ARRAY_TASK_STEP": "2"}, "SLURM_ARRAY_TASK_ID=2.*without gaps"),
-        ({"PMI_RANK": "2", "PMI_SIZE": "2"}, "PMI_RANK=2, PMI_SIZE=2 does not say"),
+        ({"PMI_RANK": "2", "PMI_SIZE": "2"}, "PMI_RANK=2, PMI_SIZE=2 does not give"),
         ({"OMPI_COMM_WORLD_RANK": "", "OMPI_COMM_WORLD_SIZE": "2"}, "OMPI_COMM_WORLD_RANK=, "),
     ],
 )  # fmt: skip
@@ -927,7 +927,7 @@ def test_rows_of_any_table_get_the_trees_of_their_place(whole, tmp_path):
 @pytest.mark.parametrize(
     ("batch", "message"),
     [
-        ({"scores": [[0.0] * 4]}, "no column 'log_weights'; it holds"),
+        ({"scores": [[0.0] * 4]}, "no column 'log_weights'; its columns are"),
         ({"log_weights": [[0.0] * 4]}, "no column 'index' with the place"),
         ({"log_weights": [[0.0] * 4, [0.0] * 5], "index": [7, 8]}, r"sentence '9' \(number 9\)"),
         (

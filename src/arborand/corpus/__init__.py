@@ -1,7 +1,7 @@
 """Jobs over corpora: inputs, a command, and an output; an interrupted job can be resumed.
 
-A corpus is one file of scores or many.  An output folder has one part for each of them.  What it
-needs beyond NumPy comes with ``pip install 'arborand[cli]'``.
+A corpus is one or more files of scores.  An output folder has one part for each of them.  The
+packages needed besides NumPy come with ``pip install 'arborand[cli]'``.
 """
 
 from arborand.corpus.execution import StoppedError, run

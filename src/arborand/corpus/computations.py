@@ -1,7 +1,7 @@
-"""What jobs compute for a run of sentences.
+"""What jobs compute for a run, a batch of consecutive sentences.
 
 Every number depends on its own sentence alone, to the last bit: sums run over a sentence's own
-words, never over padding, and draws are counted by the sentence's place in the corpus.
+words, never over padding, and random streams are numbered by the sentence's place in the corpus.
 """
 
 from __future__ import annotations
@@ -89,23 +89,23 @@ class Setting:
 
     @property
     def kind(self) -> TreeKind:
-        """Which trees are meant."""
+        """The kind of tree that the options select."""
         kind = TreeKind[self.trees.upper()]
         return kind.projective if self.projective else kind
 
     def by(self, method: str | None) -> dict[str, str]:
-        """Pass a method on, where there is a choice."""
+        """Return the method as a keyword argument, if this kind of tree takes one."""
         return {} if self.projective or method is None else {"method": method}
 
     @property
     def takes_scores(self) -> bool:
-        """Whether scores can go into the core as they are: log-weights, without a condition."""
+        """Whether the core can read the scores unchanged: log-weights, without a condition."""
         is_plain = self.orientation == HEAD_DEPENDENT
         return is_plain and not (self.weights or self.keep_heads or self.decisions)
 
     @property
     def described(self) -> dict[str, Any]:
-        """The options that ask for it, for the record of where an output comes from."""
+        """The options that select it, for the provenance of an output."""
         options: dict[str, Any] = {
             "keep-heads": self.keep_heads,
             "trees": self.trees,
@@ -120,7 +120,7 @@ class Setting:
         return options
 
     def distribution(self, run: Sentences) -> TreeDistribution:
-        """Make the distribution of a run: a batch."""
+        """Make the distribution of a run, as a batch."""
         maker = _CLASSES[self.kind]
         make = maker.from_weights if self.weights else maker
         padded = run.padded(0.0 if self.weights else -np.inf)
@@ -137,7 +137,7 @@ class Setting:
             whole = made(slice(None))
             return whole if self.decisions is None else self.decisions.apply(whole, run)
         except ArborandError:
-            if len(run) == 1:  # let the error be about the sentence's own matrix, not about a batch
+            if len(run) == 1:  # repeat the error for the sentence's own matrix, not for a batch
                 try:
                     made(0)
                 except NoTreeError as error:
@@ -145,10 +145,10 @@ class Setting:
             raise
 
     def labelled(self, run: Sentences) -> LabelledTrees | None:
-        """Make the distribution of a run with its labels; None if the file has none.
+        """Make the distribution of a run with its labels; None if the file has no labels.
 
-        Where labels are scored, `root` and its subtypes are for arcs from the root, and others for
-        other arcs, as far as an arc has both.
+        If labels are scored, arcs from the root keep only `root` and its subtypes, and other arcs
+        only the other labels, unless this would leave an arc without a label.
         """
         scores = run.padded_labels()
         if run.labels is None or scores is None:
@@ -166,7 +166,7 @@ class Setting:
 
 @contextmanager
 def _naming_sentences(run: Sentences) -> Iterator[None]:
-    """Let warnings about a batch name the sentence."""
+    """Make warnings about a batch name the sentence."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", SuspiciousWeightsWarning)
         yield
@@ -209,7 +209,7 @@ class Sampling:
 
     @property
     def run_scale(self) -> int:
-        """How much larger a run may be than one that is padded."""
+        """How much larger a run may be than a padded one."""
         return _UNPADDED if self.setting.takes_scores else 1
 
     def __call__(self, run: Sentences) -> Iterator[Rows]:
@@ -236,7 +236,7 @@ class Sampling:
         yield from self._padded(run)
 
     def _padded(self, run: Sentences) -> Iterator[Rows]:
-        """Draw from padded graphs, whose gate says what is wrong; from one sentence in portions."""
+        """Draw from padded, checked graphs; from a single sentence, in portions."""
         labelled = self.setting.labelled(run)
         distribution = self.setting.distribution(run) if labelled is None else labelled.trees
         first_draw, portion = 0, self.num_trees
@@ -253,7 +253,7 @@ class Sampling:
             }
             labels = None
             with warnings.catch_warnings():
-                # The command has warned once.
+                # The command itself has already given this warning.
                 warnings.simplefilter("ignore", BiasedSamplerWarning)
                 if labelled is None:
                     heads, log_prob = distribution.sample_and_log_prob(count, **drawing)
@@ -294,7 +294,7 @@ class SamplingWithoutReplacement:
 
 @dataclass(frozen=True)
 class BestTrees:
-    """The best trees, or the one of least risk, each with its log-probability."""
+    """The best trees, or the minimum Bayes risk tree, each with its log-probability."""
 
     setting: Setting
     num_trees: int
@@ -327,7 +327,7 @@ def _tree_rows(
     num_trees: NDArray[np.int64],
     labels: NDArray[np.int32] | None = None,
 ) -> Rows:
-    """Make rows of the trees of a run; `num_trees` has their number per sentence."""
+    """Make rows from the trees of a run; `num_trees` is their number per sentence."""
     found = list(enumerate(zip(num_trees.tolist(), run.lengths.tolist(), strict=True)))
 
     def flat(trees: NDArray[np.int32]) -> NDArray[np.int32]:
@@ -354,7 +354,7 @@ def sentence_rows(
     values: NDArray[Any] | None = None,
     labels: NDArray[Any] | None = None,
 ) -> Rows:
-    """Make a row of each sentence of a run."""
+    """Make one row per sentence of a run."""
     ones = np.ones(len(run), dtype=np.int64)
     lists = np.empty(0) if values is None else values
     notes = (run.tokens, run.annotations)
@@ -427,7 +427,7 @@ class Entropy:
         yield sentence_rows(run, columns)
 
     def _log_dependency(self, run: Sentences) -> NDArray[np.float64]:
-        """Compute log Z of the dependency trees: -inf where there is none."""
+        """Compute log Z of the dependency trees: -inf if there is none."""
         answer = np.full(len(run), -np.inf)
         setting = replace(self.setting, trees="dependency")
         for i, one in enumerate(run.one_by_one()):
@@ -440,7 +440,7 @@ class Entropy:
 
 @dataclass(frozen=True)
 class Gate:
-    """Nothing but the check that every distribution begins with."""
+    """Only the check that every distribution begins with."""
 
     setting: Setting
 
@@ -466,13 +466,13 @@ class Check(Gate):
 
 @dataclass(frozen=True)
 class Copy:
-    """The scores as they are."""
+    """The scores, unchanged."""
 
     dtype: str
 
     def __call__(self, run: Sentences) -> Iterator[Rows]:
         """Copy the scores of a run."""
-        with np.errstate(invalid="ignore"):  # some NaNs complain already when they are copied
+        with np.errstate(invalid="ignore"):  # merely copying some NaNs raises a warning
             values = run.scores.astype(self.dtype, copy=False)
         yield sentence_rows(run, {}, values, run.labels)
 
@@ -498,15 +498,15 @@ class Work:
     ----------
     command : str
     compute : Computation or None
-        None if trees are converted, and as long as it is not known what is converted.
+        None if trees are converted, or if it is not known yet what is converted.
     layout : Layout or None
-        What is written; None for ``convert`` as long as its inputs are not known.
+        What is written; None for ``convert`` until its inputs are known.
     options : dict
         The options that influence the output, in the order of the provenance.
     num_trees : int
         Per sentence; 0 if no trees are written.
     seed, method
-        None where nothing is drawn.
+        None if nothing is drawn.
     selection : Selection or None
         Which sentences to work on; None for all.
     """
@@ -535,13 +535,13 @@ class Work:
     def with_threads(self, count: int) -> Work:
         """Use `count` threads for each run."""
         setting = getattr(self.compute, "setting", None)
-        if setting is None or not is_dataclass(self.compute):  # it keeps sums, and is not copied
+        if setting is None or not is_dataclass(self.compute):  # it accumulates: do not copy it
             return self
         setting = replace(setting, workers=count)
         return replace(self, compute=replace(self.compute, setting=setting))
 
     def for_inputs(self, layout: Layout) -> Work:
-        """Tell a conversion what its inputs hold."""
+        """Tell a conversion what its inputs contain."""
         if self.layout is not None:
             return self
         compute = None if layout.name == "trees" else Copy(layout.dtype)
@@ -602,7 +602,7 @@ def make_work(
         methods = WITHOUT_REPLACEMENT if without_replacement else WITH_REPLACEMENT
         if projective and method is not None:
             raise ValueError(
-                f"method {method!r}: projective trees are drawn in one way; leave the method out"
+                f"method {method!r}: projective trees have only one method; leave it out"
             )
         check_method(method, methods, kind=TreeKind[trees.upper()])
     decided = None if decisions is None else read_decisions(decisions)

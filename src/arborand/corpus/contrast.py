@@ -1,7 +1,7 @@
-"""Where two files of scores for the same sentences differ, and who is right there.
+"""Where two files of scores for the same sentences differ, and which one is right there.
 
-The sentences of the second file are found by their ids, in whatever order they are; by their place
-where one of the files has no ids.
+Sentences of the second file are found by their ids, in any order; or by their place, if one of the
+files has no ids.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ Order = Literal["kl", "heads", "length", "file"]
 
 
 class Second:
-    """The sentences of the second corpus, read forward as long as they come in the same order."""
+    """The sentences of the second corpus, read sequentially while they are in the same order."""
 
     def __init__(self, shards: list[Shard], *, by_id: bool) -> None:
         self.name = (
@@ -66,12 +66,12 @@ class Second:
         self._run: Sentences | None = None
 
     def like(self, run: Sentences) -> Sentences:
-        """Find the sentences of a run.
+        """Find the sentences of the second corpus that correspond to a run.
 
         Raises
         ------
         FormatError
-            If one is missing, or has another number of words.
+            If one is missing, or has a different number of words.
         """
         found = [self._one(run, i) for i in range(len(run))]
         return replace(
@@ -107,7 +107,7 @@ class Second:
         return self._run.part(place - self._run.first, place - self._run.first + 1)
 
     def _runs(self, place: int) -> Iterator[Sentences]:
-        """Read the sentences from a place on."""
+        """Read the sentences, starting at a place."""
         parts = [
             Part("", shard, max(0, place - shard.first), shard.num_sentences)
             for shard in self._shards
@@ -124,16 +124,16 @@ class Totals:
     ----------
     num_sentences, num_words : int
     kl_to_second, kl_to_first : float
-        Summed over the sentences where they are finite.
+        Summed over the sentences for which both are finite.
     num_infinite : int
-        The sentences where one of them is not.
+        The number of sentences for which one of them is not.
     different_heads : int
     expected_agreement : float
-        How many words get the same head from a random tree of each, on average.
+        The expected number of words with the same head in a random tree of each.
     first, second : Summary
         The comparisons with gold.
     first_only, second_only, neither : int
-        Of the words with gold and different heads in the best trees: who is right.
+        Among the words with a gold head and different heads in the best trees: which is right.
     """
 
     num_sentences: int = 0
@@ -150,7 +150,7 @@ class Totals:
     neither: int = 0
 
     def as_dict(self) -> dict[str, Any]:
-        """Return everything as plain numbers, for JSON; without gold, nothing about it."""
+        """Return everything as plain numbers, for JSON; without gold, omit comparisons with it."""
         num_finite = self.num_sentences - self.num_infinite
         answer: dict[str, Any] = {
             "num_sentences": self.num_sentences,
@@ -225,7 +225,7 @@ class Contrast:
 
 
 class FirstLines(NoOutput):
-    """Keeps the first lines of an order."""
+    """Keeps the first lines in a given order."""
 
     def __init__(self, order: Order, *, reverse: bool, most: int | None) -> None:
         self._column = {"kl": "kl_to_second", "heads": "different_heads"}.get(order)
@@ -235,7 +235,7 @@ class FirstLines(NoOutput):
         self._kept: Largest[Rows] = Largest(most)
 
     def write(self, rows: Rows) -> None:
-        """Keep those that come first; of equals, the first in the file."""
+        """Keep the lines that come first; ties are broken by the order in the file."""
         for i in range(len(rows.sent_ids)):
             rank = 0.0
             if self._column is not None:

@@ -1,4 +1,4 @@
-"""Engines: who makes which part, and when.  Each is a loop over the same task.
+"""Engines: which process makes which part, and when.  Each is a loop over the same task.
 
 An engine reports what happens (``Progress``, ``Done`` or ``Failed``).  It stops at the first part
 that cannot be made.  Finished parts are kept.
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 Engine = Literal["local", "array", "ray"]
 ENGINES = get_args(Engine)
-# The variables with the rank of a process in an array and the number of processes.
+# The environment variables with the rank of a process in an array and the number of processes.
 _RANKS = (
     ("SLURM_ARRAY_TASK_ID", "SLURM_ARRAY_TASK_COUNT"),
     ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"),
@@ -52,7 +52,7 @@ class Progress:
 
 
 def run_here(job: Job, parts: Sequence[Part], tell: Tell) -> None:
-    """Make one part after the other, in this process."""
+    """Make the parts one after another, in this process."""
     for part in parts:
 
         def advance(count: int, name: str = part.name) -> None:
@@ -105,7 +105,7 @@ class _Worker:
         self._is_over = False
 
     def start(self) -> None:
-        """Begin, in a thread."""
+        """Start in a thread."""
         threading.Thread(target=self._work, daemon=True).start()
 
     def _work(self) -> None:
@@ -140,7 +140,8 @@ class _Worker:
     def _started(self) -> subprocess.Popen[bytes] | None:
         with self._lock:
             if self._process is None and not self._is_over:
-                # The same modules as here; not a fork, nor this program's own main module again.
+                # A fresh interpreter with the same modules: no fork, and this program's own main
+                # module is not run again.
                 start = (
                     f"import sys; sys.path[:] = {sys.path!r}; "
                     "from arborand.corpus.engines import serve; serve()"
@@ -149,7 +150,7 @@ class _Worker:
                     [sys.executable, "-c", start],
                     stdin=subprocess.PIPE,
                     stdout=subprocess.PIPE,
-                    start_new_session=True,  # Ctrl-C is for this process alone
+                    start_new_session=True,  # Ctrl-C must reach only this process
                 )
                 pickle.dump(self._job, self._process.stdin)  # type: ignore[arg-type]
             return self._process
@@ -176,7 +177,7 @@ def _ended(process: subprocess.Popen[bytes]) -> int:
     """Close the pipes of a process, which ends it, and wait until it has ended."""
     for stream in (process.stdin, process.stdout):
         if stream is not None:
-            with suppress(OSError):  # what was not sent yet
+            with suppress(OSError):  # flushing what was not sent yet
                 stream.close()
     try:
         return process.wait(10)
@@ -188,12 +189,12 @@ def _ended(process: subprocess.Popen[bytes]) -> int:
 def rank_and_world(
     rank: int | None, world: int | None, environment: Mapping[str, str] = os.environ
 ) -> tuple[int, int]:
-    """Find out which process of how many this one is.
+    """Find the rank of this process, and the number of processes.
 
     Raises
     ------
     ArborandError
-        If nothing tells, or what does makes no sense.
+        If they are not known, or make no sense.
     """
     if rank is None and world is None:
         for rank_name, world_name in _RANKS:
@@ -203,18 +204,18 @@ def rank_and_world(
     if rank is None or world is None:
         names = ", ".join(f"{rank_name} and {world_name}" for rank_name, world_name in _RANKS)
         raise ArborandError(
-            "it is not known which process of the array this is: give --rank and --world, or "
+            "the rank of this process in the array is not known: give --rank and --world, or set "
             f"{names}"
         )
     if not 0 <= rank < world:
-        raise ArborandError(f"rank {rank} of {world}: expected one from 0 to {world - 1}")
+        raise ArborandError(f"rank {rank} of {world}: expected a rank from 0 to {world - 1}")
     return rank, world
 
 
 def _started_as(rank_name: str, world_name: str, environment: Mapping[str, str]) -> tuple[int, int]:
-    """Read rank and world from environment variables, which may hold anything."""
+    """Read rank and world from environment variables, which may contain anything."""
     given = {name: environment[name] for name in (rank_name, world_name)}
-    if rank_name == "SLURM_ARRAY_TASK_ID":  # --array=1-9:2 begins with 1, and skips
+    if rank_name == "SLURM_ARRAY_TASK_ID":  # --array=1-9:2 starts at 1, in steps of 2
         for name, usual in (("SLURM_ARRAY_TASK_MIN", "0"), ("SLURM_ARRAY_TASK_STEP", "1")):
             given[name] = environment.get(name, usual)
     try:
@@ -225,8 +226,7 @@ def _started_as(rank_name: str, world_name: str, environment: Mapping[str, str])
     except (ValueError, ZeroDivisionError) as error:
         values = ", ".join(f"{name}={value}" for name, value in given.items())
         raise ArborandError(
-            f"{values} does not say which process of how many this is ({error}): give --rank and "
-            "--world"
+            f"{values} does not give the rank of this process ({error}): give --rank and --world"
         ) from error
     return rank, world
 
@@ -241,7 +241,7 @@ _INTERVAL = 0.1
 def serve() -> None:
     """Make parts until standard input ends."""
     answers = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # what a library prints must not mix with answers
+    os.dup2(2, 1)  # output printed by libraries must not mix with answers
     tasks: queue.SimpleQueue[Any] = queue.SimpleQueue()
     threading.Thread(target=_listen, args=(tasks,), daemon=True).start()
     job = tasks.get()
@@ -254,7 +254,7 @@ def serve() -> None:
             _go()
 
     def pass_on(message: Warning | str, *others: object) -> None:
-        """Let the other process show it, once: the next sentence may look as odd."""
+        """Let the other process show a warning, but only the first: many sentences may cause it."""
         warnings.simplefilter("ignore")
         if isinstance(message, Warning):
             answer(message)
@@ -289,7 +289,7 @@ def _go() -> None:
 # ---- Ray
 
 
-# How many tasks per processor wait in the cluster: enough to keep it busy, however many parts.
+# How many tasks per processor are submitted at a time: enough to keep the cluster busy.
 _WINDOW = 4
 # How long to wait for results before checking whether the cluster has grown, in seconds.
 _PATIENCE = 5.0
@@ -305,8 +305,8 @@ def run_on_ray(job: Job, parts: Sequence[Part], tell: Tell, address: str | None)
     job, parts, tell
         See :mod:`arborand.corpus.engines`.
     address : str or None
-        Of a cluster.  None: Ray is started on this machine, and stopped at the end.  A program that
-        is connected to Ray already keeps its connection.
+        The address of a cluster.  If None, Ray is started on this machine, and stopped at the end.
+        A program that is already connected to Ray keeps its connection.
     """
     ray: Any = required("ray", "--engine ray", "cli,ray")
     is_ours = not ray.is_initialized()
@@ -320,11 +320,11 @@ def run_on_ray(job: Job, parts: Sequence[Part], tell: Tell, address: str | None)
 
 
 def _check_address(address: str) -> None:
-    """Raise an error if nothing listens at an address: Ray itself would wait for many minutes."""
+    """Raise an error if nothing listens at an address: Ray itself would wait several minutes."""
     if address == "auto":
         address = os.environ.get("RAY_ADDRESS", "")
     host, _, port = address.removeprefix("ray://").partition("/")[0].rpartition(":")
-    if not (host and port.isdecimal()):  # Ray finds it, or says what is wrong with it
+    if not (host and port.isdecimal()):  # Ray resolves it, or reports what is wrong
         return
     try:
         socket.create_connection((host.strip("[]"), int(port)), _ANSWER).close()
@@ -342,9 +342,9 @@ def _connect(ray: Any, address: str | None) -> None:
         try:
             ray.init(address=address or "local", **options)
             return
-        except Exception as error:  # whatever it raises: Ray has no type of its own for it
+        except Exception as error:  # Ray has no exception type of its own for this
             ray.shutdown()
-            # A busy machine may take longer than Ray waits for itself.
+            # A busy machine may take longer to start Ray than Ray waits.
             if not left or address is not None:
                 what = "started here" if address is None else f"reached at {address}"
                 raise ArborandError(f"Ray cannot be {what}: {error}") from error

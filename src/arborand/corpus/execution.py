@@ -1,4 +1,4 @@
-"""Commands executed over a corpus: into a folder of parts, a file or a writer."""
+"""Runs commands over a corpus, with output to a folder of parts, a file or a writer."""
 
 from __future__ import annotations
 
@@ -54,13 +54,13 @@ if TYPE_CHECKING:
     from arborand.corpus.shards import Inputs, Part
     from arborand.formats.records import Layout, Writer
 
-# How many sentences of a single file make a part.
+# A single file is divided into parts of this many sentences.
 PART_SENTENCES = 10_000
 
 
 @dataclass(frozen=True)
 class Execution:
-    """Who makes the parts of a job, and how it is divided; see :func:`run`."""
+    """How a job is divided into parts, and which engine makes them; see :func:`run`."""
 
     restart: bool = False
     part_sentences: int = PART_SENTENCES
@@ -76,13 +76,13 @@ class Execution:
                 raise ValueError(f"{name} needs engine {engine}, not {self.engine}")
         if self.restart and self.engine == "array":
             raise ValueError(
-                "restart does not go with engine array: each process would discard what the others "
-                "have made. Remove the output folder, then start the array"
+                "restart cannot be combined with engine array: each process would discard what the "
+                "others have made. Remove the output folder, then start the array"
             )
 
 
 class StoppedError(ArborandError):
-    """A job that ended early: the reason, and what can be done."""
+    """A job that ended early: the reason, and what to do about it."""
 
 
 def run(
@@ -104,10 +104,10 @@ def run(
     tell: Callable[[Progress | Done | Failed], object] = lambda event: None,
     **options: Any,
 ) -> Status:
-    """Run a command over a corpus, into a folder with one part for each shard.
+    """Run a command over a corpus; the output is a folder with one part for each shard.
 
     Calling it again with the same arguments resumes the job: finished parts are not made again.
-    What is written depends neither on the engine nor on the number of workers.
+    The output depends neither on the engine nor on the number of workers.
 
     Parameters
     ----------
@@ -115,46 +115,47 @@ def run(
         ``sample``, ``best``, ``marginals``, ``logz``, ``entropy``, ``convert`` or ``check``, which
         writes a row for each sentence that cannot be used.
     inputs : path, or sequence of paths
-        Files, folders and patterns, here or at a URL such as ``s3://bucket/scores/``.
+        Files, folders and patterns, on this machine or at a URL such as ``s3://bucket/scores/``.
     output : path
         A folder.
     format : str, optional
-        ``parquet`` if not given.
+        The format of the parts; ``parquet`` by default.
     conllu : str, optional
-        A file that has the words and other columns of the sentences.
+        A file with the words and other columns of the sentences.
     filter : sequence of str
-        Only sentences that meet all these conditions, such as ``"length <= 40"``.
+        Use only sentences that meet all these conditions, such as ``"length <= 40"``.
     on_error : {"stop", "skip"}
         What to do with a sentence that cannot be used.
     engine : {"local", "array", "ray"}
     workers : int
-        Processes on this machine.
+        The number of processes on this machine.
     rank, world : int, optional
-        With ``array``: which process of how many this is.  Known from SLURM, OpenMPI and PMI.
+        With ``array``: the rank of this process, and the number of processes.  By default, they are
+        taken from SLURM, OpenMPI or PMI.
     address : str, optional
         With ``ray``: the address of a cluster.
     part_sentences : int
-        A single file of more sentences than this is divided into parts of this size.
+        A single file with more sentences than this is divided into parts of this size.
     restart : bool
-        Discard what an earlier job has written to the folder.  Not with ``array``.
+        Discard what an earlier job wrote to the folder.  Not with ``array``.
     tell : function
-        Called with each event: a part was begun, is done, or failed.
+        Called with each event: progress on a part, a finished part, or a failed one.
     **options
-        Those of the command: `trees`, `projective`, `weights`, `orientation`, `keep_heads`,
+        The options of the command: `trees`, `projective`, `weights`, `orientation`, `keep_heads`,
         `num_trees`, `seed`, `method`, `without_replacement`, `minimum_risk`, `decisions`.  An
         option that the command does not have is refused.
 
     Returns
     -------
     Status
-        Of the job.
+        The status of the job.
 
     Raises
     ------
     StoppedError
         If a part cannot be made; the others are kept.
     OutputError
-        If the folder belongs to another job, or comes to belong to one.
+        If the folder belongs to another job, or is taken over by one.
     FormatError
         If the input cannot be read.
 
@@ -206,9 +207,9 @@ def run_job(
     began: Callable[[Status], object] = lambda status: None,
     advance: Callable[[int], object] = lambda count: None,
 ) -> Status:
-    """Run a job into a folder; see :func:`run`.
+    """Run a job that writes to a folder; see :func:`run`.
 
-    `began` is called with what was done before, `advance` with the number of sentences so far.
+    `began` is called with the status at the start, `advance` with the number of sentences so far.
     """
     engine = execution.engine
     if engine not in ENGINES:
@@ -220,7 +221,7 @@ def run_job(
     mine: Sequence[Part] = parts
     if engine == "array":
         place, count = rank_and_world(execution.rank, execution.world)
-        # Of the whole list, not of what is left: the others may see less of it done.
+        # Divide the whole list, not what is left of it: other processes may see fewer parts done.
         mine = parts[place::count]
     if work.command == "sample" and work.seed is None:
         seed = None if execution.restart else recorded_seed(output)
@@ -270,7 +271,7 @@ def run_job(
         else:
             run_in_processes(job, left, listen, num_processes)
     if failures:
-        with suppress(OSError):  # raises an error if the job was discarded: then nothing is kept
+        with suppress(OSError):  # if the job was discarded, this raises: nothing was kept
             check_owner(open_folder(output), job_digest(identity))
         hints = ["finished parts are kept: rerun the same command to resume"]
         hints = [failures[0].hint, *hints] if failures[0].hint else hints
@@ -279,7 +280,7 @@ def run_job(
 
 
 def _identity(work: Work, inputs: Inputs, chosen: str) -> dict[str, Any]:
-    """List what must be the same for a job to be resumed: no folders, no workers, no engine."""
+    """List what must be the same to resume a job; folders, workers and engine may differ."""
     identity: dict[str, Any] = {
         "version": __version__,
         "command": work.command,
@@ -307,12 +308,12 @@ def run_to_writer(
     workers: int = 1,
     advance: Callable[[int], object] = lambda count: None,
 ) -> Tally:
-    """Run a command over a corpus, in order, into one writer; return what was processed.
+    """Run a command over a corpus, in order, with one writer; return what was processed.
 
     Raises
     ------
     StoppedError
-        If a sentence, a file or the disk made it stop.
+        If a sentence, a file or the disk caused an error.
     """
     if work.command == "sample" and work.seed is None:
         work = work.with_seed(secrets.randbits(63))
@@ -338,7 +339,7 @@ def run_to_writer(
 
 
 def run_to_file(work: Work, inputs: Inputs, output: str, chosen: str, **others: Any) -> Tally:
-    """Run a command over a corpus, into one file that appears when it is complete, or a pipe.
+    """Run a command over a corpus; the output is a pipe, or a file that appears when complete.
 
     Parameters
     ----------

@@ -1,17 +1,18 @@
-"""A job: the task that makes one part, and the files that say what is done.
+"""A job: the task that makes one part, and the files that record what is done.
 
 Making a part again gives the same bytes.  A part appears when it is complete; then its marker
-appears, ``_arborand/PART.done``, which says what is in it.  A part without a marker is made again.
-A sentence that cannot be used is an answer, not a fault: no engine tries such a part again.
+appears, ``_arborand/PART.done``, which describes it.  A part without a marker is made again.  A
+part that fails because of an unusable sentence would fail again: no engine retries it.
 
-``_arborand/job.json``, the manifest, says what the job is, and is written first.  ``_SUCCESS`` says
+``_arborand/job.json``, the manifest, describes the job, and is written first.  ``_SUCCESS`` says
 that all parts are complete.  Files are replaced as a whole, never changed, and nothing is locked:
-two runs of one job write the same bytes.
+two runs of the same job write the same bytes.
 
 ``--restart`` discards a job: it first says so in the manifest, then removes all temporary files.  A
 task reads the manifest once its temporary file exists.  So either it sees that its job was
-discarded, or its file is removed and cannot get its name: nothing of a discarded job appears later.
-In an object store, which has no temporary files, it reads the manifest again before the upload.
+discarded, or its file is removed before it can be renamed: no output of a discarded job appears
+later.  In an object store, which has no temporary files, it reads the manifest again before the
+upload.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ if TYPE_CHECKING:
 
 
 SKIP_HINT = "--on-error skip leaves such sentences out"
-# How often a part is tried whose files cannot be read or written.
+# How often a part is tried if its files cannot be read or written.
 TRIES = 3
 # A manifest begins with the digest of its job, within this many bytes.
 _BEGINNING = 64
@@ -131,7 +132,7 @@ def run_part(
 
 
 def record_failure(job: Job, part: Part, reason: str, hint: str = "") -> Failed:
-    """Write down in the folder why a part cannot be made."""
+    """Record in the folder why a part cannot be made."""
     content = json.dumps({"job": job.digest, "reason": reason})
     with suppress(OSError, OutputError):  # the first error is the one to report
         folder = open_folder(job.output)
@@ -141,7 +142,7 @@ def record_failure(job: Job, part: Part, reason: str, hint: str = "") -> Failed:
 
 
 def check_owner(folder: Folder | RemoteFolder, digest: str) -> None:
-    """Raise an error if the folder is no longer that of the job with this digest."""
+    """Raise an error if the folder no longer belongs to the job with this digest."""
     with suppress(FileNotFoundError), folder.open(MANIFEST) as file:
         if f'"digest": "{digest}"'.encode() in file.read(_BEGINNING):
             return
@@ -159,7 +160,7 @@ def _made(job: Job, part: Part, advance: Callable[[int], object]) -> Done:
     tally = Tally()
     # For trees, the number of sentences before this part is not known.
     place = {"first_sentence": part.first + 1} if part.num_sentences else {}
-    # In this order: the part must not appear before its shard is known to be unchanged.
+    # The order matters: the part must not appear before its shard is known to be unchanged.
     with folder.create(part.name) as target, open_corpus([part], job.conllu) as corpus:
         check()
         hashed = _Hashed(target)
@@ -191,7 +192,7 @@ def _made(job: Job, part: Part, advance: Callable[[int], object]) -> Done:
         "input": {
             "name": part.shard.name,
             "sha256": sha256,
-            # As planned: if the shard is written later, its digest is compared.
+            # The time when the job was planned: if the shard is newer, digests are compared.
             "modified": part.shard.stamp.modified,
         },
         "bytes": hashed.size,
@@ -204,7 +205,7 @@ def _made(job: Job, part: Part, advance: Callable[[int], object]) -> Done:
 
 
 class _Hashed:
-    """A file and its digest, while it is written from front to back."""
+    """A file that is written sequentially, and its digest."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self._file = file
@@ -248,7 +249,7 @@ _NAMED = 3
 
 @dataclass
 class Status:
-    """How far a job is.
+    """The progress of a job.
 
     Attributes
     ----------
@@ -256,11 +257,11 @@ class Status:
     identity : dict
         What the job is: version, command, options, format and inputs.
     num_parts, num_sentences : int
-        Of the whole job.
+        The numbers for the whole job.
     done : dict from part to its marker
     failed : dict from part to reason
     is_complete : bool
-        Whether all parts are there, and the output says so itself, by ``_SUCCESS``.
+        Whether all parts exist, and the output says so with ``_SUCCESS``.
     has_writers : bool
         Whether a process is writing to the folder, as far as this machine can tell; after
         ``restart``, whether one was writing to the job that was discarded.
@@ -277,12 +278,12 @@ class Status:
 
     @property
     def num_sentences_done(self) -> int:
-        """The sentences of all finished parts."""
+        """The number of sentences in all finished parts."""
         return sum(int(marker["sentences"]) for marker in self.done.values())
 
     @property
     def num_rows(self) -> int:
-        """The rows of all finished parts."""
+        """The number of rows in all finished parts."""
         return sum(int(marker["rows"]) for marker in self.done.values())
 
     @property
@@ -293,7 +294,7 @@ class Status:
 
 
 def job_digest(identity: dict[str, Any]) -> str:
-    """Make a short name of a job that no other job has."""
+    """Compute a short name for a job that no other job has."""
     return hashlib.sha256(as_json(identity).encode("utf-8", "surrogateescape")).hexdigest()[:16]
 
 
@@ -308,7 +309,7 @@ def recorded_seed(output: str) -> int | None:
 
 
 def read_status(output: str) -> Status:
-    """Read the status of a job: how far it is, what failed and what was skipped.
+    """Read the status of a job: its progress, what failed and what was skipped.
 
     Parameters
     ----------
@@ -344,7 +345,7 @@ def _manifest(folder: Folder | RemoteFolder) -> dict[str, Any] | None:
         if not isinstance(manifest["identity"], dict):
             raise TypeError("it has no identity")
         if manifest["digest"] != job_digest(manifest["identity"]):
-            raise ValueError("its digest is another one's")
+            raise ValueError("its digest does not match")
         manifest["parts"] = [
             (str(name), int(first), int(count), str(digest))
             for name, first, count, digest in manifest["parts"]
@@ -374,7 +375,7 @@ def _put_manifest(
 def _status(
     folder: Folder | RemoteFolder, manifest: dict[str, Any], sizes: dict[str, int]
 ) -> Status:
-    """Read all markers; only those count whose part is there, and as large as they say."""
+    """Read all markers; a marker counts only if its part exists and has the recorded size."""
     digest = manifest["digest"]
     parts = [name for name, _, _, _ in manifest["parts"]]
     answer = Status(
@@ -396,7 +397,7 @@ def _status(
                     failure = parse_json(file.read())
                 if failure["job"] == digest:
                     return None, str(failure["reason"])
-        except (OSError, ValueError, KeyError, TypeError):  # then it is not known
+        except (OSError, ValueError, KeyError, TypeError):  # the state of the part is unknown
             pass
         return None, ""
 
@@ -416,7 +417,7 @@ def begin(output: str, identity: dict[str, Any], parts: Sequence[Part], *, resta
     Raises
     ------
     OutputError
-        If the folder belongs to another job, or holds other things.
+        If the folder belongs to another job, or contains other files.
     """
     folder = open_folder(output)
     check_writable(folder)
@@ -461,9 +462,9 @@ def _another_job(output: str, found: list[str]) -> OutputError:
 
 
 def _made_of_others(done: dict[str, dict[str, Any]], parts: Sequence[Part]) -> list[str]:
-    """Name the parts that were made of other bytes than their shard has now.
+    """Name the parts whose shard had other content when they were made.
 
-    Only shards that were written since are read.
+    Only shards that were modified since are read.
     """
     made_of = {name: marker["input"] for name, marker in done.items()}
     written_since = [
@@ -479,7 +480,7 @@ def _made_of_others(done: dict[str, dict[str, Any]], parts: Sequence[Part]) -> l
 
 
 def _changed_inputs(before: list[tuple[str, int, int, str]], parts: Sequence[Part]) -> list[str]:
-    """Name the shards that differ, by the parts that are made of them."""
+    """Describe the shards that differ, naming the parts that are made from them."""
     old = {name: rest for name, *rest in before}
     new = {part.name: [part.first, part.num_sentences, part.shard.digest] for part in parts}
     found = []
@@ -499,9 +500,9 @@ def _listed(names: list[str], what: str) -> str:
 
 
 def _discard(folder: Folder | RemoteFolder, manifest: dict[str, Any]) -> bool:
-    """Remove what a job has written, and its manifest last.
+    """Remove the output of a job, its manifest last.
 
-    Return whether a run of it was writing.  That run will find that its job was discarded.
+    Return whether a process was writing.  That process will find that its job was discarded.
     """
     folder.remove(SUCCESS)
     discarded = {**manifest["identity"], "discarded": True}
@@ -510,7 +511,7 @@ def _discard(folder: Folder | RemoteFolder, manifest: dict[str, Any]) -> bool:
     had_writers = any(map(is_being_written, temporaries))
     for name in temporaries:
         folder.remove(name)
-    # Listed again: a temporary file may have got its name meanwhile.
+    # Listed again: a temporary file may have been renamed meanwhile.
     left = folder.sizes()
     names = [name for name, _, _, _ in manifest["parts"]]
     written = [file for n in names for file in (marker_name(n), failure_name(n), n)]
@@ -524,7 +525,7 @@ def _discard(folder: Folder | RemoteFolder, manifest: dict[str, Any]) -> bool:
 def finish(status: Status, *, alone: bool) -> Status:
     """Write ``_SUCCESS`` if all parts are complete.
 
-    Unless this process worked `alone`, it looks up what others have made.
+    Unless this process worked `alone`, it first reads which parts others have made.
     """
     folder = open_folder(status.output)
     folder.remove_orphans()
@@ -546,7 +547,7 @@ def finish(status: Status, *, alone: bool) -> Status:
 
 
 def differences(before: dict[str, Any], now: dict[str, Any]) -> list[str]:
-    """List what differs between two records, in words."""
+    """Describe the differences between two records."""
     found = []
     for key in sorted({*before, *now}):
         old, new = before.get(key), now.get(key)

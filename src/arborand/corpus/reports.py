@@ -1,4 +1,4 @@
-"""Questions about a corpus as a whole: what is wrong, how good is it, what is least certain."""
+"""Reports on a whole corpus: problems, comparison with gold trees, the least certain words."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Findings:
-    """What a check has found.
+    """The findings of a check.
 
     Attributes
     ----------
@@ -51,7 +51,7 @@ class Findings:
 
 
 def check_corpus(inputs: Inputs, setting: Setting, advance: Callable[[int], object]) -> Findings:
-    """Check every number of every sentence, and all ids."""
+    """Check every score of every sentence, and all ids."""
     census = _Census()
     problems = run_to_writer(
         Work("check", Gate(setting), LOG_PARTITION, {}),
@@ -69,7 +69,7 @@ def check_corpus(inputs: Inputs, setting: Setting, advance: Callable[[int], obje
 
 
 class _Census(NoOutput):
-    """Counts sentences by length, and keeps a digest of 16 bytes of each id."""
+    """Counts sentences by length, and keeps a 16-byte digest of each id."""
 
     def __init__(self) -> None:
         self.lengths: dict[int, int] = {}
@@ -94,7 +94,7 @@ def _shared(digests: bytearray, numbers: NDArray[np.int64]) -> set[int]:
 
 
 def _named(inputs: Inputs, numbers: set[int]) -> dict[str, list[int]]:
-    """Look up the ids of sentences: the numbers of those of each id."""
+    """Look up the ids of sentences: a dict from id to sentence numbers."""
     found: dict[str, list[int]] = {}
     for run in Corpus(inputs.parts).runs() if numbers else ():
         for number, sent_id in enumerate(run.sent_ids, run.first + 1):
@@ -104,14 +104,14 @@ def _named(inputs: Inputs, numbers: set[int]) -> dict[str, list[int]]:
 
 
 def absent_sentences(inputs: Inputs, decisions: Decisions) -> list[str]:
-    """List the ids of decisions that no sentence of the inputs has."""
+    """List the ids in the decisions that no sentence of the inputs has."""
     runs = Corpus(inputs.parts).runs()
     return decisions.without_sentence({sent_id for run in runs for sent_id in run.sent_ids})
 
 
 # ---- gold trees
 
-# How many sentences of a kind are named.
+# How many sentences of each kind are named.
 _NAMED = 3
 
 
@@ -131,13 +131,13 @@ class Named:
 
 @dataclass
 class Attachment:
-    """How many words of some kind have the right head, and the right relation, too.
+    """How many words of some kind have the right head, and how many also the right relation.
 
     Attributes
     ----------
     num_words, heads_right : int
     labels_right : int or None
-        None where the scores have no labels.
+        None if the scores have no labels.
     """
 
     num_words: int = 0
@@ -180,7 +180,7 @@ class Comparison:
     ----------
     summary : Summary
     words : Attachment
-        Of all words with a gold head and relation, in the best tree, with its labels if scored.
+        All words with a gold head and relation; from the best tree, with its labels if scored.
     by_relation, by_length : dict from gold relation, or range of sentence lengths, to Attachment
     unknown : dict from gold relation to number of words
         The relations that the scores have no label for.
@@ -197,7 +197,7 @@ class Comparison:
         self.no_trees, self.impossible = Named(), Named()
 
     def __call__(self, run: Sentences) -> Iterator[Rows]:
-        """Compare a run with what its CoNLL-U file gives as heads."""
+        """Compare a run with the heads of its CoNLL-U file."""
         labelled = self.setting.labelled(run)
         distribution = self.setting.distribution(run) if labelled is None else labelled.trees
         gold = given_heads(run, distribution.log_weights.shape[-1])
@@ -276,7 +276,7 @@ class Comparison:
 
 
 def gold_heads(sentence: Sentences) -> NDArray[np.intp] | None:
-    """Read the tree that a CoNLL-U file gives a sentence, if it gives one."""
+    """Read the tree of a sentence in a CoNLL-U file, if there is one."""
     annotation = sentence.annotations[0] if sentence.annotations else None
     if annotation is None:
         return None
@@ -289,9 +289,9 @@ def gold_heads(sentence: Sentences) -> NDArray[np.intp] | None:
 def compare_corpus(
     corpus: Corpus, setting: Setting, advance: Callable[[int], object]
 ) -> tuple[Summary | None, list[Skipped]]:
-    """Compare all sentences that have gold heads with them; no summary if none has any.
+    """Compare all sentences that have gold heads with these heads; if none has any, no summary.
 
-    Sentences that cannot be used are left out, and listed.
+    Unusable sentences are left out, and listed.
     """
     if corpus.words is None:
         return None, []
@@ -302,7 +302,7 @@ def compare_corpus(
 
 
 def _with_gold(runs: Iterable[Sentences]) -> Iterator[Sentences]:
-    """Leave out sentences without any gold head, about which there is nothing to say."""
+    """Leave out sentences without any gold head."""
 
     def has_gold(annotation: Annotation | None) -> bool:
         return annotation is not None and any(head != "_" for head in annotation.column("HEAD"))
@@ -325,15 +325,15 @@ class Word(NamedTuple):
     ----------
     sent_id : str
     length : int
-        How many words its sentence has.
+        The number of words in its sentence.
     number : int
         Its place in the sentence, from 1.
     form : str
         The word, or its number if the words are not known.
     entropy : float
-        That of its head, in nats: what one would learn, on average, by being told the head.
+        The entropy of its head, in nats: how much one would learn, on average, from the head.
     heads : tuple of int
-        The two likeliest, 0 for the root; one if there is no other node.
+        The two likeliest heads, 0 for the root; only one if there is no other node.
     head_forms : tuple of str
     probabilities : tuple of float
     """
@@ -349,20 +349,20 @@ class Word(NamedTuple):
 
 
 class UncertainWords:
-    """Keeps the words with the largest entropies of all runs; a computation without rows."""
+    """Keeps the words with the largest entropies over all runs; a computation without rows."""
 
     def __init__(self, setting: Setting, most: int) -> None:
         self.setting = setting
         self._kept: Largest[Word] = Largest(most)
 
     def __call__(self, run: Sentences) -> Iterator[Rows]:
-        """Look at the words of a run."""
+        """Process the words of a run."""
         marginals = self.setting.distribution(run).arc_marginals(workers=self.setting.workers)
         with np.errstate(divide="ignore", invalid="ignore"):
             entropies = np.where(marginals > 0, -marginals * np.log(marginals), 0.0).sum(axis=-2)
         for i, length in enumerate(run.lengths.tolist()):
             for number in range(1, length + 1):
-                # Of equals, the first in the corpus.
+                # Ties are broken by the order in the corpus.
                 key = (float(entropies[i, number]), -(run.first + i), -number)
                 if not self._kept.takes(key):
                     continue
@@ -388,7 +388,7 @@ class UncertainWords:
 
 
 def word_rows(words: list[Word]) -> Rows:
-    """Make a row of each word."""
+    """Make one row per word."""
 
     def second(values: tuple[object, ...]) -> object:
         return values[1] if len(values) > 1 else ""

@@ -1,4 +1,4 @@
-"""Which sentences of a corpus are worked on: named ones, those that meet conditions, the first few.
+"""Selects sentences of a corpus: by id, by conditions, the first few in some order.
 
 Every command selects in the same way.  A sentence keeps its place in the corpus, so what is
 computed for it does not depend on which others were selected.
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 Order = Literal["file", "entropy", "length", "disagreement"]
 MEASURES = ("entropy", "length", "disagreement")
-# How an order is described, and its reverse.
+# The description of each order, and of its reverse.
 _FIRST = {
     "file": ("in the order of the file", "the last first"),
     "entropy": ("the most uncertain first", "the most certain first"),
@@ -51,7 +51,7 @@ _CONDITION = re.compile(r"\s*(\w+)\s*(<=|>=|<|>|=)\s*(.*\S)\s*")
 
 
 class Condition(NamedTuple):
-    """What is asked of a sentence, such as ``entropy > 2`` or ``word = saw``."""
+    """A condition on sentences, such as ``entropy > 2`` or ``word = saw``."""
 
     measure: str
     comparison: str
@@ -67,7 +67,7 @@ def parse_condition(text: str) -> Condition:
     Raises
     ------
     ValueError
-        If it is none.
+        If the text is not a condition.
     """
     match = _CONDITION.fullmatch(text)
     if match is None or match[1] not in (*MEASURES, "word"):
@@ -89,19 +89,19 @@ def parse_condition(text: str) -> Condition:
 
 @dataclass(frozen=True)
 class Selection:
-    """Which sentences to work on, and in which order; all of them by default.
+    """Which sentences to process, and in which order; all of them by default.
 
     Attributes
     ----------
     wanted : tuple of str
-        Only the sentences with these ids.
+        Take only the sentences with these ids.
     conditions : tuple of Condition
-        Only sentences that meet all of these.
+        Take only sentences that meet all of these.
     order : Order
     reverse : bool
-        The last in that order first.
+        Reverse the order.
     most : int or None
-        How many sentences at most.
+        The maximum number of sentences.
     """
 
     wanted: tuple[str, ...] = ()
@@ -112,27 +112,27 @@ class Selection:
 
     @property
     def measures(self) -> set[str]:
-        """What has to be known about each sentence."""
+        """The measures that must be computed for each sentence."""
         return {self.order, *(condition.measure for condition in self.conditions)} - {"file"}
 
     @property
     def needs_gold(self) -> bool:
-        """Whether gold heads have to be there."""
+        """Whether gold heads are required."""
         return "disagreement" in self.measures
 
     @property
     def is_sorted(self) -> bool:
-        """Whether sentences may leave the order of the file."""
+        """Whether the order of the sentences may differ from that of the file."""
         return self.order != "file" or self.reverse
 
     @property
     def is_plain(self) -> bool:
-        """Whether the first sentences of the file are asked for, whatever they are."""
+        """Whether simply the first sentences of the file are requested."""
         return not (self.is_sorted or self.conditions or self.wanted)
 
     @property
     def options(self) -> dict[str, Any]:
-        """The options of a command line that ask for it."""
+        """The command-line options for this selection."""
         return {
             "sent-id": list(self.wanted) or None,
             "filter": list(map(str, self.conditions)) or None,
@@ -142,7 +142,7 @@ class Selection:
         }
 
     def described(self, taken: int, met: int) -> str:
-        """Say how many sentences were taken, of how many, and in which order."""
+        """Say how many sentences were taken, out of how many, and in which order."""
         asked = " and ".join(map(str, self.conditions))
         which = f" with {asked}" if asked else ""
         return f"{taken:,} of {met:,} sentences{which}, {_FIRST[self.order][self.reverse]}"
@@ -153,14 +153,14 @@ class Largest(Generic[Item]):
 
     def __init__(self, most: int | None) -> None:
         self._most = most  # None: all of them
-        self._kept: list[tuple[tuple[float, ...], Item]] = []  # the smallest key is in front
+        self._kept: list[tuple[tuple[float, ...], Item]] = []  # a heap: the smallest key is first
 
     def takes(self, key: tuple[float, ...]) -> bool:
         """Tell whether an item with this key would be kept."""
         return len(self._kept) != self._most or key > self._kept[0][0]
 
     def add(self, key: tuple[float, ...], item: Item) -> None:
-        """Keep an item that `takes` lets through."""
+        """Keep an item whose key `takes` accepts."""
         is_full = len(self._kept) == self._most
         (heapq.heapreplace if is_full else heapq.heappush)(self._kept, (key, item))
 
@@ -170,21 +170,21 @@ class Largest(Generic[Item]):
 
 
 class Selected:
-    """The sentences that a selection takes, as an iterator of runs; counted on the way.
+    """The sentences that a selection takes, as an iterator of runs that also counts them.
 
     A sentence that cannot be measured is passed on with its fault, for the caller to raise or skip.
-    Where sentences are sorted, or counted before the first few are taken, those that are kept are
-    held in memory: at most as many as were asked for.
+    If sentences are sorted, or counted before the first few are taken, those that are kept are held
+    in memory: at most as many as were requested.
 
     Attributes
     ----------
     num_read : int
-        The sentences that were looked at.
+        The sentences that were read.
     num_met : int
         Those that were wanted and met all conditions.
     num_taken : int
     num_without_gold : int
-        Those without gold heads, where disagreement was asked for.
+        Those without gold heads, if disagreement was requested.
     """
 
     def __init__(
@@ -212,9 +212,9 @@ class Selected:
                 return
 
     def described(self, total: int) -> str | None:
-        """Say what was taken of `total` sentences; None if they were asked for by name.
+        """Say what was taken out of `total` sentences.
 
-        Nor is anything said where all sentences come in their order.
+        None if sentences were requested by id, or if all of them are taken in file order.
         """
         selection = self.selection
         if selection.wanted and not (selection.conditions or selection.is_sorted):
@@ -233,7 +233,7 @@ class Selected:
             yield run
 
     def _first(self, runs: Iterable[Sentences]) -> Iterator[Sentences]:
-        """Take the first ones of the order, as runs of one; of equals, the first in the file."""
+        """Take the first sentences in order, as runs of one; ties are broken by place in file."""
         kept: Largest[Sentences] = Largest(self.selection.most)
         sign = -1 if self.selection.reverse else 1
         for run, ranks in self._meeting(runs):
@@ -241,11 +241,11 @@ class Selected:
                 yield run
                 continue
             for i, rank in enumerate(ranks.tolist()):
-                # What has no rank is last, whatever the direction.
+                # Sentences without a rank come last in either direction.
                 key = (-math.inf if math.isnan(rank) else sign * rank, -sign * (run.first + i))
                 if kept.takes(key):
                     one = run.part(i, i + 1)
-                    # A copy: a part would keep its whole run in memory.
+                    # Copied, because a view would keep its whole run in memory.
                     kept.add(key, replace(one, scores=one.scores.copy()))
         taken = kept.items()
         self.num_taken = len(taken)
@@ -254,7 +254,7 @@ class Selected:
     def _meeting(
         self, runs: Iterable[Sentences]
     ) -> Iterator[tuple[Sentences, NDArray[np.float64] | None]]:
-        """Yield what meets all conditions, with its ranks; None for a sentence with a fault."""
+        """Yield the sentences that meet all conditions, with their ranks; None for a fault."""
         for run, values in self._measured(runs):
             if values is None:
                 yield run, None
@@ -281,7 +281,7 @@ class Selected:
                 run.check_usable()
                 values = self._values(run, names)
             except (ArborandError, MemoryError):
-                pass  # the loop below finds out which sentence is to blame
+                pass  # the loop below finds the sentence that failed
             else:
                 yield run, values
                 continue
@@ -314,7 +314,7 @@ class Selected:
 
 
 def _named(runs: Iterable[Sentences], wanted: Iterable[str]) -> Iterator[Sentences]:
-    """Take the sentences with some ids, and read no further than needed."""
+    """Take the sentences with the given ids, and read no further than needed."""
     left = set(wanted)
     for run in runs:
         for i, sent_id in enumerate(run.sent_ids):
@@ -327,12 +327,12 @@ def _named(runs: Iterable[Sentences], wanted: Iterable[str]) -> Iterator[Sentenc
 
 
 def select_rows(selection: Selection, portions: Iterable[Rows], layout: Layout) -> Iterator[Rows]:
-    """Take the trees of selected sentences; the order stays, and only words are measured."""
+    """Take the trees of selected sentences, in file order; only words can be measured."""
     left, taken, is_kept = set(selection.wanted), 0, False
     for rows in portions:
         kept = []
         for i, sent_id in enumerate(rows.sent_ids):
-            if i or not rows.first_sample:  # else it continues the sentence before
+            if i or not rows.first_sample:  # otherwise, it continues the previous sentence
                 is_kept = not selection.wanted or sent_id in left
                 values = {"length": rows.lengths[i : i + 1].astype(np.float64)}
                 tokens = rows.tokens[i : i + 1] or [None]
@@ -363,7 +363,7 @@ def _meets(
 
 
 def spans(is_kept: Iterable[bool]) -> Iterator[tuple[int, int]]:
-    """Find the stretches of neighbours that are kept."""
+    """Find the stretches of consecutive items that are kept."""
     start = 0
     for kept, same in groupby(is_kept):
         stop = start + len(list(same))

@@ -1,4 +1,4 @@
-"""The plan of a job: which sentences go into which part of the output, before any is read.
+"""The plan of a job: which sentences go into which part of the output, before any are read.
 
 A shard is one file of the input.  The number of its first sentence in the corpus follows from the
 footers of the files before it.  So a sentence has the same number, and therefore the same trees,
@@ -62,17 +62,17 @@ class Shard:
     folder, name : str
         Where it is, and its name there.
     stamp : Stamp
-        Its number of bytes, and when they were written.
+        Its size in bytes, and when it was written.
     kind : str
     digest : str
-        Of its footer; see :mod:`arborand.corpus.shards`.
+        The digest of its footer; see :mod:`arborand.corpus.shards`.
     num_sentences : int
     first : int
         The place of its first sentence in the corpus, from 0.
     dtype : str
-        The type in which its scores are written.
+        The type of its scores.
     sha256 : str
-        Of all of it, where it is known already.
+        The digest of the whole file, if it is already known.
     shown : str
         What messages and provenance call it.
     """
@@ -91,7 +91,7 @@ class Shard:
 
 @dataclass(frozen=True)
 class Part:
-    """Some consecutive sentences of a shard, and the file that is made of them."""
+    """Some consecutive sentences of a shard, and the name of the file that is made from them."""
 
     name: str
     shard: Shard
@@ -105,7 +105,7 @@ class Part:
 
     @property
     def num_sentences(self) -> int:
-        """How many sentences there are."""
+        """The number of sentences."""
         return self.stop - self.start
 
 
@@ -119,14 +119,14 @@ def find_shards(
     inputs : sequence of str
         Files, folders and patterns such as ``scores/*.parquet``.
     endings : tuple of str
-        Which files of a folder count.
+        Which files of a folder are inputs.
     output : str, optional
-        Where the job writes: files there are never inputs, even if a pattern matches them.
+        Where the job writes. Files there are never inputs, even if a pattern matches them.
 
     Raises
     ------
     FormatError
-        If there is no such file, or one is not a file of scores.
+        If a file does not exist, or is not a file of scores.
     """
     base, names = _listed(inputs, endings)
     if output is not None and is_remote(output) == is_remote(base):
@@ -150,12 +150,12 @@ def find_shards(
 
 
 def _placed(base: str, folder: str) -> PurePath:
-    """Resolve where a folder of the input is."""
+    """Resolve the path of an input folder."""
     return place(base) / folder if is_remote(base) else place(os.path.join(base, folder))
 
 
 def _listed(inputs: Sequence[str], endings: tuple[str, ...]) -> tuple[str, list[str]]:
-    """List the files of the input: the folder that holds them all, and their names in it."""
+    """List the input files: the folder that contains them all, and their names in it."""
     bases, found = [], set()
     for where in inputs:
         base, names = _files_of(where, endings)
@@ -168,12 +168,12 @@ def _listed(inputs: Sequence[str], endings: tuple[str, ...]) -> tuple[str, list[
         except ValueError:
             common = ""
         if any(map(is_remote, bases)) or not common:
-            raise FormatError("files of one job must lie in one folder, or in folders below it")
+            raise FormatError("the files of a job must be in one folder, or in its subfolders")
         found = {
             ("", os.path.relpath(os.path.join(os.path.abspath(base), name), common))
             for base, name in found
         }
-    # By the bytes of their names, whatever the locale and the order of the listing.
+    # Sorted by the bytes of their names, whatever the locale and the order of the listing.
     return common, sorted((name for _, name in found), key=os.fsencode)
 
 
@@ -189,7 +189,7 @@ def _files_of(where: str, endings: tuple[str, ...]) -> tuple[str, list[str]]:
         files = folder.inputs()
         names = [n for n in files if not is_hidden(n) and n.lower().endswith(endings)]
         if not names:
-            raise FormatError(f"{where} holds no files that end in {', '.join(endings)}")
+            raise FormatError(f"{where} contains no files that end in {', '.join(endings)}")
         if MANIFEST in files and SUCCESS not in files:
             raise FormatError(
                 f"{where} is the output of a job that is not finished: arborand status {where}"
@@ -240,7 +240,7 @@ def _inspected(folder: Folder | RemoteFolder, name: str) -> Shard:
 
 def _footer(folder: Folder | RemoteFolder, name: str, shown: str) -> tuple[Footer, Stamp]:
     try:
-        stamp = folder.stamp(name)  # before the footer: what is written later gets a later stamp
+        stamp = folder.stamp(name)  # before the footer is read: later changes get a later stamp
         with folder.open(name) as file:
             return read_footer(file, shown), stamp
     except (OSError, ValueError) as error:  # ValueError: a name with a NUL in it
@@ -252,14 +252,14 @@ def _footer(folder: Folder | RemoteFolder, name: str, shown: str) -> tuple[Foote
 
 @contextmanager
 def open_shard(shard: Shard, *, digest: bool = False) -> Iterator[InputFile]:
-    """Make a shard a file on this machine, and make sure that it has not changed since the plan.
+    """Open a shard as a local file, and make sure that it has not changed since the plan.
 
-    With `digest`, all of it is read for its SHA-256, unless that is known already.
+    With `digest`, the whole file is read for its SHA-256, unless that is already known.
 
     Raises
     ------
     FormatError
-        If it has, or if it changes before the block ends.
+        If it has changed, or changes before the block ends.
     """
     folder = open_folder(shard.folder)
     changed = FormatError(f"{shard.shown} has changed since the job was planned: run it again")
@@ -282,7 +282,7 @@ def open_shard(shard: Shard, *, digest: bool = False) -> Iterator[InputFile]:
 
 
 def shard_sha256(shard: Shard) -> str:
-    """Read all of a shard for its digest, unless it is known already."""
+    """Read a whole shard for its digest, unless that is already known."""
     if shard.sha256:
         return shard.sha256
     with open_folder(shard.folder).open(shard.name) as file:
@@ -329,7 +329,7 @@ def listing_digest(shards: list[Shard]) -> str:
 
 @dataclass(frozen=True)
 class Inputs:
-    """What a job reads: the shards, the file that has their words, and what the shards hold."""
+    """What a job reads: the shards, the file with their words, and what the shards contain."""
 
     shards: list[Shard]
     conllu: Shard | None
@@ -337,7 +337,7 @@ class Inputs:
 
     @property
     def num_sentences(self) -> int:
-        """The sentences of all shards."""
+        """The number of sentences in all shards."""
         return sum(shard.num_sentences for shard in self.shards)
 
     @property

@@ -1,9 +1,9 @@
-"""Where output goes: files that appear when they are complete, here and in object stores.
+"""Where output goes: files that appear only when complete, on this machine and in object stores.
 
-On this machine a file is written under a temporary name, then renamed.  The temporary name cannot
-be foreseen: in a folder that others can write to, a foreseeable name may be a link to a file of
-yours.  A link that has the name of the output is replaced, not followed.  An object store shows an
-object when its upload ends.  Other file systems rename, too.
+On this machine, a file is written under a temporary name, then renamed.  The temporary name cannot
+be predicted: in a folder that others can write to, a predictable name may be a link to one of your
+files.  If the name of the output is a link, the link is replaced, not followed.  An object store
+shows an object when its upload ends.  Other remote file systems rename, too.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ from arborand.formats.outputs import has_known_ending
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-# A temporary name: the machine, the process, and what nobody can guess.
+# A temporary name: the machine, the process, and a number that nobody can guess.
 _TEMPORARY = re.compile(r"\.arborand-([0-9a-f]{8})-([0-9]+)-[0-9a-f]{16}")
 # The temporary files that this process is writing.
 _own: set[Path] = set()
-# What a system says, without naming a file, when a file cannot take more.
+# The errors, which name no file, when nothing more can be written to one.
 _FULL = (errno.ENOSPC, errno.EFBIG, errno.EDQUOT)
-# A temporary file is created, never found, so nothing is written through a link that somebody left.
-# Some systems lack some of these flags, and without O_BINARY Windows would change line ends.
+# A temporary file must be new, so that nothing is written through a link that somebody planted.
+# Flags that some systems lack are added below; without O_BINARY, Windows would change line ends.
 _NEW = os.O_RDWR | os.O_CREAT | os.O_EXCL
-# What shows an object only when all of it was uploaded.
+# The file systems that show an object only when all of it has been uploaded.
 _OBJECT_STORES = ("s3", "gcs", "abfs")
 
 
@@ -48,10 +48,10 @@ _OBJECT_STORES = ("s3", "gcs", "abfs")
 
 @contextmanager
 def atomic_write(path: Path, *, replace: bool = True) -> Iterator[IO[bytes]]:
-    """Open a file that gets its name when the block ends well, and vanishes otherwise.
+    """Open a file that gets its name when the block succeeds, and vanishes otherwise.
 
-    With `replace`, it takes the place of an older one; without, ``FileExistsError`` is raised if
-    there is one by then.
+    With `replace`, it replaces an older file; without, ``FileExistsError`` is raised if there is
+    one by then.
     """
     check_target(path)
     new = path.with_name(f".arborand-{_machine()}-{os.getpid()}-{secrets.token_hex(8)}")
@@ -72,7 +72,7 @@ def atomic_write(path: Path, *, replace: bool = True) -> Iterator[IO[bytes]]:
                 else:
                     new.unlink()
             except BaseException:
-                with suppress(OSError):  # the bytes that did not fit on a full disk
+                with suppress(OSError):  # buffered bytes that do not fit on a full disk
                     file.close()
                 new.unlink(missing_ok=True)
                 raise
@@ -82,12 +82,12 @@ def atomic_write(path: Path, *, replace: bool = True) -> Iterator[IO[bytes]]:
 
 
 def _linked(new: Path, path: Path) -> bool:
-    """Give a file a second name that nothing has; False where files have only one name."""
+    """Give a file a second, unused name; return False if the file system has no hard links."""
     try:
         os.link(new, path)
     except FileExistsError:
         raise
-    except (AttributeError, OSError):  # no such call, or not on this file system
+    except (AttributeError, OSError):  # not on this platform, or not on this file system
         if os.path.lexists(path):
             raise FileExistsError(path) from None
         return False
@@ -95,7 +95,7 @@ def _linked(new: Path, path: Path) -> bool:
 
 
 def _sync_folder(path: Path) -> None:
-    """Wait until the list of files in a folder is on the disk, where a folder can be opened."""
+    """Wait until the list of files in a folder is on the disk, if folders can be opened."""
     try:
         descriptor = os.open(path, os.O_RDONLY)
     except PermissionError:  # always on Windows
@@ -103,7 +103,7 @@ def _sync_folder(path: Path) -> None:
     try:
         os.fsync(descriptor)
     except OSError as error:
-        if error.errno not in (errno.EINVAL, errno.ENOTSUP, errno.EBADF):  # not for folders
+        if error.errno not in (errno.EINVAL, errno.ENOTSUP, errno.EBADF):  # no fsync of folders
             raise
     finally:
         os.close(descriptor)
@@ -111,7 +111,7 @@ def _sync_folder(path: Path) -> None:
 
 @contextmanager
 def naming(path: str | Path, temporary: Path | None = None) -> Iterator[None]:
-    """Let errors of a full disk, and of a temporary file, name what was to be written."""
+    """Make errors about a full disk, or a temporary file, name the intended output."""
     try:
         yield
     except OSError as error:
@@ -122,22 +122,22 @@ def naming(path: str | Path, temporary: Path | None = None) -> Iterator[None]:
 
 
 def is_temporary(name: str) -> bool:
-    """Tell whether a name is that of a temporary file, in whatever folder."""
+    """Tell whether a name is that of a temporary file, in any folder."""
     return _TEMPORARY.fullmatch(name.rpartition("/")[2]) is not None
 
 
 def is_being_written(name: str) -> bool:
-    """Tell whether a file is temporary, and its process not known to be gone."""
+    """Tell whether a file is temporary, and its process may still be running."""
     found = _TEMPORARY.fullmatch(name.rpartition("/")[2])
     if found is None or found[1] != _machine():
         return found is not None
-    if int(found[2]) == os.getpid():  # or of a process before this one, which had its number
+    if int(found[2]) == os.getpid():  # or an earlier process with the same number
         return any(path.name == found[0] for path in list(_own))
     return _is_alive(int(found[2]))
 
 
 def remove_own_temporaries() -> None:
-    """Remove what this process is writing: it is about to end."""
+    """Remove the temporary files of this process, which is about to end."""
     for path in list(_own):
         path.unlink(missing_ok=True)
 
@@ -162,21 +162,21 @@ def _is_alive(process: int) -> bool:
         os.kill(process, 0)
     except ProcessLookupError:
         return False
-    except (OSError, OverflowError):  # somebody else's
+    except (OSError, OverflowError):  # it belongs to another user
         return True
-    # One that has ended keeps its number until its parent asks for its status: some never do.
+    # A process that has ended keeps its number until its parent reads its status: some never do.
     with suppress(OSError):
         return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     return True
 
 
-# ---- folders, here and elsewhere
+# ---- folders, local and remote
 
 
 class Stamp(NamedTuple):
-    """The size of a file, and when it was written, as its file system puts it.
+    """The size of a file, and when it was written, as reported by its file system.
 
-    `modified` is empty where the file system does not say.
+    `modified` is empty if the file system does not report it.
     """
 
     size: int
@@ -199,7 +199,7 @@ def split(where: str) -> tuple[str, str]:
 
 
 def place(where: str) -> PurePath:
-    """Make a place comparable with others: links resolved, what comes after ``?`` removed."""
+    """Make a place comparable with others: resolve links, and remove everything after ``?``."""
     return PurePosixPath(where.partition("?")[0]) if is_remote(where) else Path(where).resolve()
 
 
@@ -234,18 +234,18 @@ class Folder:
     def inputs(self) -> list[str]:
         """List all files, including those in subfolders and behind links.
 
-        A folder that cannot be listed is an error: its sentences would be missing, and those that
-        follow would get wrong numbers.
+        A folder that cannot be listed is an error: its sentences would be missing, and all
+        sentences after them would get wrong numbers.
         """
 
         def refuse(error: OSError) -> None:
             raise error
 
         found = []
-        above: dict[str, set[str]] = {}  # each folder, and those that lead to it
+        above: dict[str, set[str]] = {}  # each folder, and those above it
         for folder, folders, names in os.walk(self.path, onerror=refuse, followlinks=True):
             above[folder] = {os.path.realpath(folder), *above.get(os.path.dirname(folder), ())}
-            # A link to one of those would be followed forever.
+            # A link to one of the folders above would be followed forever.
             folders[:] = [
                 name
                 for name in folders
@@ -266,7 +266,7 @@ class Folder:
 
     @contextmanager
     def local(self, name: str) -> Iterator[Path]:
-        """Give the path of a file on this machine."""
+        """Provide the path of a file on this machine."""
         yield self.path / name
 
     @contextmanager
@@ -282,7 +282,7 @@ class Folder:
         (self.path / name).unlink(missing_ok=True)
 
     def remove_orphans(self) -> None:
-        """Remove what killed processes of this machine were writing."""
+        """Remove the temporary files of killed processes of this machine."""
         for folder, _, _ in os.walk(self.path):
             remove_orphans(Path(folder))
 
@@ -302,7 +302,7 @@ class RemoteFolder:
         self.where = where.rstrip("/")
         try:
             self._fs, root = fs.FileSystem.from_uri(self.where)
-        except Exception as error:  # whatever it raises for a scheme that it does not know
+        except Exception as error:  # its types for an unknown scheme vary
             self._fs, root = _by_fsspec(fs, self.where, error)
         self._root = root.rstrip("/")
 
@@ -337,7 +337,7 @@ class RemoteFolder:
             raise FileNotFoundError(2, "No such file", self._path(name))
         modified = info.mtime_ns
         if modified is None and self._fs.type_name.startswith("py::fsspec"):
-            # Times have many names there; this key stands for all that is known of a file.
+            # Each fsspec backend names times differently; this key covers all it knows of a file.
             modified = self._fs.handler.fs.ukey(self._path(name))
         return Stamp(int(info.size), "" if modified is None else str(modified))
 
@@ -347,7 +347,7 @@ class RemoteFolder:
 
     @contextmanager
     def local(self, name: str) -> Iterator[Path]:
-        """Copy a file to this machine while it is needed."""
+        """Copy a file to this machine for as long as it is needed."""
         with tempfile.TemporaryDirectory(prefix="arborand-") as folder:
             path = Path(folder) / "copy"
             with naming(folder), self.open(name) as source, path.open("wb") as target:
@@ -361,8 +361,8 @@ class RemoteFolder:
             with naming(tempfile.gettempdir()):
                 yield file
                 file.seek(0)
-            # An exception would close the stream, and half an object would appear.  No signal
-            # raises one in another thread.
+            # An exception would close the stream, and half an object would appear.  So upload in
+            # another thread, in which no signal raises one.
             with ThreadPoolExecutor(1) as uploader:
                 uploader.submit(self._upload, file, name).result()
 
@@ -403,14 +403,14 @@ def put(
     content: bytes,
     check: Callable[[], object] = lambda: None,
 ) -> None:
-    """Write a small file, unless `check` raises an error once its temporary file exists."""
+    """Write a small file, unless `check`, called once its temporary file exists, raises."""
     with folder.create(name) as file:
         check()
         file.write(content)
 
 
 def put_first(folder: Folder | RemoteFolder, name: str, content: bytes) -> None:
-    """Write a small file unless it exists; of several writers on this machine one wins."""
+    """Write a small file unless it exists; if several processes of this machine try, one wins."""
     if isinstance(folder, RemoteFolder):
         if name not in folder.sizes():
             put(folder, name, content)
@@ -422,7 +422,7 @@ def put_first(folder: Folder | RemoteFolder, name: str, content: bytes) -> None:
 
 
 def check_writable(folder: Folder | RemoteFolder) -> None:
-    """Raise an error if the folder cannot be made."""
+    """Raise an error if the folder cannot be created."""
     if isinstance(folder, Folder):
         if not folder.path.parent.is_dir():
             raise OutputError(
@@ -433,15 +433,15 @@ def check_writable(folder: Folder | RemoteFolder) -> None:
 
 
 def is_input(path: Path) -> bool:
-    """Tell whether something is a file, or a link to a missing one, which is an error later.
+    """Tell whether something is a file, or a broken link, which will cause an error later.
 
-    A pipe is not: reading it would wait forever.
+    A pipe is not a file: reading it would wait forever.
     """
     return path.is_file() or (path.is_symlink() and not path.exists())
 
 
 def is_hidden(name: str) -> bool:
-    """Tell whether a file, or a folder that it is in, is not data: ``_SUCCESS``, ``.part``."""
+    """Tell whether a file, or a folder above it, is not data: ``_SUCCESS``, ``.part``."""
     return any(part.startswith(("_", ".")) or is_temporary(part) for part in name.split("/"))
 
 
@@ -476,9 +476,9 @@ def check_output(output: str, inputs: Sequence[str]) -> None:
         source = place(where)
         is_read = is_remote(where) or os.path.isdir(where)
         if is_read and (target == source or source in target.parents):
-            raise OutputError(f"{output} lies in the folder that is read: choose another one")
+            raise OutputError(f"{output} is inside the input folder: choose another output")
         if target in source.parents and is_folder(output):
-            raise OutputError(f"{where} lies in {output}: choose another folder for the output")
+            raise OutputError(f"{where} is inside {output}: choose another folder for the output")
 
 
 def check_target(path: Path) -> None:
@@ -490,8 +490,8 @@ def check_target(path: Path) -> None:
 
 
 def make_folder(folder: Path) -> None:
-    """Make the folder, and find out whether files can be made in it: before the work, not after."""
-    if folder.parts[:1] and folder.parts[0].endswith(":"):  # what a path makes of s3://
+    """Create the folder, and check that files can be created in it: before the work, not after."""
+    if folder.parts[:1] and folder.parts[0].endswith(":"):  # s3://, after it became a path
         raise OutputError(f"{folder} cannot be written: name a folder on this machine")
     try:
         folder.mkdir(parents=True, exist_ok=True)

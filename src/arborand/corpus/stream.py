@@ -1,8 +1,8 @@
 """The stream of sentences: read, computed, written, in bounded memory.
 
-Sentences are processed in runs, in order.  Where processors are free, one thread reads the next run
-and another writes the last one while the core works.  What is written does not depend on which
-sentences share a run.
+Sentences are processed in order, in runs: batches of consecutive sentences.  If processors are
+free, one thread reads the next run and another writes the previous one while the core works.  The
+output does not depend on which sentences share a run.
 """
 
 from __future__ import annotations
@@ -84,19 +84,19 @@ class Corpus:
     ) -> dict[str, Any]:
         """Make the provenance of an output, which is written into the output itself.
 
-        Version, command, seed, method and the digests of what was read: enough to make the same
-        output again.  It has neither times nor folders, so the same run gives the same bytes,
-        wherever and whenever.
+        It consists of version, command, seed, method and the digests of the inputs: enough to make
+        the same output again.  It contains neither times nor folders, so the same command gives the
+        same bytes anywhere and at any time.
 
         Parameters
         ----------
         command : str
             The name of the command.
         options : dict
-            The options that influence the output; those that are None or False are left out.  One
-            without a name is an argument.
+            The options that influence the output; those that are None or False are left out.  An
+            option without a name is a positional argument.
         seed, method
-            None where nothing is drawn.
+            None if nothing is drawn.
         """
         shards = [part.shard for part in self.parts]
         name = Path(shards[0].folder).name or "."
@@ -118,7 +118,7 @@ class Corpus:
             record["method"] = method
         for role, file in files.items():
             record[role] = {"name": file.name, "sha256": file.sha256}
-        if self.file is None:  # the digest is that of the listing
+        if self.file is None:  # use the digest of the listing
             record["input"]["files"] = len(shards)
         return record
 
@@ -159,7 +159,7 @@ def _annotated_run(run: Sentences, file: AnnotationFile) -> Sentences:
 
 @contextmanager
 def open_corpus(parts: Sequence[Part], conllu: Shard | None) -> Iterator[Corpus]:
-    """Open the shard of a single part, and the file that has the words."""
+    """Open the shard of a single part, and the file with the words."""
     with ExitStack() as stack:
         file = words = None
         if len(parts) == 1:
@@ -170,12 +170,12 @@ def open_corpus(parts: Sequence[Part], conllu: Shard | None) -> Iterator[Corpus]
 
 
 def has_ids(shard: Shard) -> bool:
-    """Tell whether a file names its sentences."""
+    """Tell whether the sentences of a file have ids."""
     with open_shard(shard) as file, open_scores(file) as scores:
         return scores.has_sent_ids
 
 
-# ---- through the sentences
+# ---- processing
 
 
 # How many portions may wait to be written while a Parquet row group is encoded.
@@ -194,7 +194,7 @@ class NoOutput:
     """A writer that drops all rows; see :class:`arborand.formats.records.Writer`."""
 
     def begin(self, layout: Layout, provenance: dict[str, object]) -> NoOutput:
-        """Keep where the rows come from."""
+        """Keep the provenance of the rows."""
         del layout
         self.provenance = provenance
         return self
@@ -206,7 +206,7 @@ class NoOutput:
         """Nothing to complete."""
 
     def discard(self) -> None:
-        """Nothing to give up."""
+        """Nothing to discard."""
 
 
 class Tally:
@@ -217,7 +217,7 @@ class Tally:
     num_sentences, num_rows : int
     skipped : list of Skipped
     selected : Selected or None
-        The sentences that were selected, if not all were asked for.
+        The sentences that were selected; None if all are processed.
     last : str
         The last sentence, for messages.
     """
@@ -230,7 +230,7 @@ class Tally:
 
     @property
     def num_read(self) -> int:
-        """The sentences that were read, selected or not."""
+        """The number of sentences that were read, selected or not."""
         return self.num_sentences if self.selected is None else self.selected.num_read
 
 
@@ -255,11 +255,11 @@ def process_runs(
     tally : Tally
         Counts what is processed, even if the stream ends with an error.
     num_trees : int
-        How many were asked for, for messages.
+        The number requested, for messages.
     skip : bool
-        Leave out sentences that cannot be used, instead of raising an error.
+        Leave out unusable sentences, instead of raising an error.
     overlap : bool
-        Read and write in threads.  That is faster, but takes a fifth more processor time.
+        Read and write in other threads.  This is faster, but takes a fifth more processor time.
     advance : function
         Called after every run with the number of sentences read so far.
 
@@ -321,12 +321,12 @@ def usable_rows(
     *,
     skip: bool,
 ) -> Iterator[Rows]:
-    """Compute a run at once; if that fails, sentence by sentence, to find the wrong one."""
+    """Compute a run at once; if that fails, sentence by sentence, to find the one that failed."""
     if not run.faults and len(run) > 1:
         try:
             together = list(compute(run))
         except (ArborandError, MemoryError):
-            pass  # the loop below finds out which sentence is to blame
+            pass  # the loop below finds the sentence that failed
         else:
             yield from together
             return
@@ -373,7 +373,7 @@ def write_rows(
     with completed(begin(work.layout, record)) as writer:
         runs = corpus.runs(num_trees=work.num_trees, scale=work.run_scale)
         if work.selection is not None:
-            # Scores that are copied are measured as what most are: log-weights.
+            # A copy has no options; its scores are measured as log-weights, which most are.
             setting = getattr(work.compute, "setting", Setting("dependency", False, 1))
             tally.selected = Selected(work.selection, runs, setting)
             runs = iter(tally.selected)
@@ -408,7 +408,7 @@ def _convert_trees(
             index = 0
             for part in corpus.parts:
                 with corpus.open_part(part) as file, open_trees(file) as trees:
-                    if not writers:  # the first file says what all of them hold
+                    if not writers:  # the first file determines the layout of all
                         if trees.provenance is not None:
                             record["source"] = trees.provenance
                         keeps = "relations" in work.options
@@ -435,7 +435,7 @@ def _convert_trees(
 def _annotated_rows(
     rows: Rows, annotations: AnnotationFile, last: Annotation | None, index: int
 ) -> tuple[Rows, Annotation | None]:
-    """Add words and columns to trees; `last` is what the sentence before had."""
+    """Add words and columns to trees; `last` holds those of the previous sentence."""
     found: list[Annotation | None] = []
     for i, sent_id in enumerate(rows.sent_ids):
         if not (i == 0 and rows.first_sample):
@@ -449,6 +449,6 @@ def _annotated_rows(
 
 
 def as_comment(record: dict[str, Any]) -> str:
-    """Write provenance as a comment of HTML or XML, which two hyphens would end."""
+    """Write provenance as an HTML or XML comment, which two hyphens would end."""
     text = json.dumps(record, sort_keys=True).replace("-", "\\u002d")
     return f"\n<!-- arborand {text} -->\n"

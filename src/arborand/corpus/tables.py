@@ -1,4 +1,4 @@
-"""Trees for the rows of a table, wherever the table is: ``datasets.map``, Ray Data, pandas."""
+"""Trees for the rows of a table, for ``datasets.map``, Ray Data and pandas."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ class SampleTrees:
     """Draws trees for a batch of rows: for ``datasets.map`` and Ray Data's ``map_batches``.
 
     The trees of a sentence are those of ``arborand sample`` with the same seed, whatever rows share
-    its batch and however they were shuffled: each row says, or is told, its place in the corpus.
+    its batch and however they were shuffled: they depend on the place of the row in the corpus.
 
     Parameters
     ----------
     num_trees : int
-        Per sentence.
+        The number of trees per sentence.
     seed : int
     index : str
-        The column with the place of each sentence in the corpus, from 0.  Not needed where a call
-        gets the places as a second argument.
+        The column with the place of each sentence in the corpus, from 0.  Not needed if the places
+        are passed as a second argument.
     **options
         `trees`, `weights`, `orientation`, `method` and `without_replacement`, as for ``arborand
         sample``.
@@ -46,9 +46,9 @@ class SampleTrees:
     Raises
     ------
     FormatError
-        By a call, if a column is missing or of the wrong type.
+        When called, if a column is missing or of the wrong type.
     SentenceError
-        By a call, if a sentence cannot be used; it has its id and its number in the corpus.
+        When called, if a sentence cannot be used; the error has its id and number in the corpus.
 
     Examples
     --------
@@ -67,7 +67,7 @@ class SampleTrees:
         unknown = options.keys() - _OPTIONS
         if unknown:
             raise TypeError(f"SampleTrees has no option {', '.join(map(repr, sorted(unknown)))}")
-        seed = check_count(seed, "seed", 0)  # None would give each batch trees of its own
+        seed = check_count(seed, "seed", 0)  # None would mean another seed for each batch
         self._work = make_work("sample", num_trees=num_trees, seed=seed, **options)
         self._index = index
 
@@ -100,7 +100,7 @@ class SampleTrees:
         """Make a table of the columns that are needed."""
         names = list(getattr(batch, "column_names", batch))
         if "log_weights" not in names:
-            raise FormatError(f"the batch has no column 'log_weights'; it holds {names}")
+            raise FormatError(f"the batch has no column 'log_weights'; its columns are {names}")
         kinds = {"log_weights": "numbers", "sent_id": "text", self._index: "integer"}
         given = {name: batch[name] for name in kinds if name in names}
         if indices is not None:
@@ -117,7 +117,7 @@ class SampleTrees:
                 columns[name] = column if is_arrow else arrow.array(list(column))
             except (arrow.ArrowException, OverflowError) as error:
                 raise FormatError(f"the batch: the column {name}: {error}") from error
-            if len(columns[name]):  # a column of nothing has no type
+            if len(columns[name]):  # an empty column has no type
                 check_type("the batch", name, columns[name].type, kinds[name])
         places = columns[self._index]
         if places.null_count:
@@ -128,7 +128,7 @@ class SampleTrees:
             check_index(place, f"the batch: the column {self._index}")
         try:
             return arrow.table(columns).combine_chunks()
-        except arrow.ArrowException as error:  # columns of several lengths
+        except arrow.ArrowException as error:  # columns of different lengths
             raise FormatError(f"the batch: {error}") from error
 
     def _drawn(self, table: Any) -> Iterator[tuple[int, Rows]]:
@@ -146,10 +146,10 @@ class SampleTrees:
         wrong = np.flatnonzero((lengths < 1) | (matrix_sizes(lengths) != counts))
         if wrong.size:
             i = int(wrong[0])
-            reason = f"its log_weights hold {counts[i]} numbers, where n words have (n + 1) ** 2"
+            reason = f"its log_weights have {counts[i]} numbers, but n words need (n + 1) ** 2"
             raise SentenceError(ids[i], int(index[i]), reason)
         ends = np.concatenate([[0], np.cumsum(counts)])
-        # A call into the core counts graphs from its first one: cut where a place is out of turn.
+        # A call to the core numbers graphs consecutively: cut where places are not consecutive.
         cuts = [0, *(np.flatnonzero(np.diff(index) != 1) + 1).tolist(), len(index)]
         for first, last in itertools.pairwise(cuts):
             for start, stop in split_runs(lengths[first:last], self._work.num_trees, RUN_VALUES):
@@ -164,7 +164,7 @@ class SampleTrees:
                 yield from self._computed(run)
 
     def _computed(self, run: Sentences) -> Iterator[tuple[int, Rows]]:
-        """Draw the trees of a run; with the place of the first sentence of each portion."""
+        """Draw the trees of a run; yield portions, each with the place of its first sentence."""
         assert self._work.compute is not None
         first = stop = run.first
         for rows in usable_rows(run, self._work.compute, [], self._work.num_trees, skip=False):
