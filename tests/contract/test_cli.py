@@ -434,7 +434,7 @@ def test_a_conllu_file_without_ids_is_told_from_one_that_lacks_a_sentence(
     path.write_text("".join(line for line in lines if "sent_id" not in line))
     result = arborand("check", tmp_path / "scores.npz", "--conllu", path)
     assert result.status == 1
-    assert b"nameless.conllu has no sent_ids, and the scores have some: add them" in result.out
+    assert b"nameless.conllu has no sent_ids, but the scores do: add them" in result.out
 
 
 @pytest.mark.parametrize(

@@ -196,12 +196,12 @@ def saved(folder: Path, **arrays: object) -> Path:
         ({"scores": np.zeros(4, dtype=complex), "lengths": [1]}, "must be numbers"),
         (
             {"scores": np.zeros(4), "lengths": [1], "sent_ids": ["a", "b"]},
-            "sent_ids has 2 entries, .* ask for 1",
+            "sent_ids has 2 entries, .* require 1",
         ),
         ({"log_weights": np.zeros((2, 3, 4)), "lengths": [1, 1]}, r"shape \(2, 3, 4\)"),
         (
             {"log_weights": np.zeros((2, 3, 3)), "lengths": [1]},
-            "lengths has 1 entries, .* ask for 2",
+            "lengths has 1 entries, .* require 2",
         ),
     ],
 )
@@ -393,7 +393,7 @@ def test_sentences_are_found_by_id_in_any_order_and_by_place(tmp_path):
             assert found.sent_id == f"s-{i}"
         with pytest.raises(FormatError, match=r"c\.conllu has no sentence with this sent_id"):
             file.find("s-4", 0, 1)
-        with pytest.raises(FormatError, match=r"gives it .* words, but its scores are for 99"):
+        with pytest.raises(FormatError, match=r"it has .* words in .*, but its scores are for 99"):
             file.find("s-3", 0, 99)
     with open_annotations(path, by_sent_id=False) as file:
         assert file.find("", 0, int(corpus.lengths[0])).sent_id == "s-0"
@@ -663,7 +663,7 @@ def test_scores_keep_their_type(kind, dtype, tmp_path):
     [
         ('{"sent_id": "a", "sample": 1, "heads": [2, 1]}\n', "sentence 'a'.*cycle 1 -> 2 -> 1"),
         ('{"sent_id": "a", "sample": 1}\n', "line 1 is not a tree: it has no 'heads'"),
-        ('{"arborand": "entropy", "provenance": {}}\n', "holds entropy, not trees"),
+        ('{"arborand": "entropy", "provenance": {}}\n', "contains entropy, not trees"),
         ("{broken\n", "line 1 is not a tree"),
         ("# sent_id = a\n1\tx\t_\t_\t_\t_\t_\t_\t_\t_\n\n", "word 1 has the HEAD '_'"),
     ],

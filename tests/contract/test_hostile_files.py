@@ -129,9 +129,9 @@ GOOD = {
         ({"heads": np.array(["2", "0", "0", "0"])}, "heads must be a list of integers"),
         ({"lengths": np.array([2.0, 1.0])}, "lengths must be a list of integers"),
         ({"num_trees": np.array([-1, 2])}, r"num_trees\[0\] is -1, which is not a number of trees"),
-        ({"num_trees": np.array([1, 10**12])}, "log_prob has 3 entries.* ask for 10000"),
+        ({"num_trees": np.array([1, 10**12])}, "log_prob has 3 entries.* require 10000"),
         ({"lengths": np.array([10**9, 1])}, "1000000000 words.*ARBORAND_MAX_WORDS"),
-        ({"heads": np.array([2, 0, 0])}, "heads has 3 entries.* ask for 4"),
+        ({"heads": np.array([2, 0, 0])}, "heads has 3 entries.* require 4"),
         ({"log_prob": np.zeros((3, 1))}, r"log_prob must be a list .* of shape \(3, 1\)"),
         ({"sent_ids": np.array("a")}, r"sent_ids must be a list .* of shape \(\)"),
         (
@@ -321,11 +321,11 @@ MISLEADING = {
     # Ends the process when the footer is asked for the sizes of columns.
     "statistics_that_end_the_process": "is truncated or damaged: ",
     # Takes 2 GB for the header of a page, in a file of 607 bytes.
-    "page_of_two_gigabytes": "a page of log_weights.list.element is said to have 2147483647 bytes",
+    "page_of_two_gigabytes": "a page of log_weights.list.element declares 2147483647 bytes",
     # Takes 2 GB for a file of 637 bytes.
-    "sentence_of_12000_words": "holds 1152192008 bytes .* raise ARBORAND_MAX_WORDS",
+    "sentence_of_12000_words": "packs 1152192008 bytes .* raise ARBORAND_MAX_WORDS",
     # Takes 440 MB for a file of 5 kB, whose footer says 100 bytes.
-    "footer_that_hides_150_million_characters": "a page of sent_id is said to have 150000010",
+    "footer_that_hides_150_million_characters": "a page of sent_id declares 150000010",
 }
 
 
@@ -431,7 +431,7 @@ def test_small_files_do_not_take_much_memory(tmp_path):
         """
     )
     for path, message in zip(paths, messages, strict=True):
-        assert "ARBORAND_MAX_" in message or "is said to have" in message, (path.name, message)
+        assert "ARBORAND_MAX_" in message or "declares" in message, (path.name, message)
     assert growth < 200_000  # kilobytes
 
 

@@ -158,15 +158,15 @@ def test_runs_are_smaller_where_labels_take_room(tmp_path):
         (
             {"path": "s.txt"},
             OutputError,
-            "'s.txt' tells no format of scores: let it",
+            "the format cannot be determined from the name 's.txt': end it",
         ),
-        ({"labels": [[]]}, ValueError, "labels and label_scores are given"),
+        ({"labels": [[]]}, ValueError, "labels and label_scores are both given"),
         ({"label_scores": None}, ValueError, "label_names needs labels or label_scores"),
         ({"label_names": None}, ValueError, "label_names is missing"),
         ({"label_names": ["a", "a", "b", "c"]}, FormatError, "has 'a' twice"),
         ({"label_names": ["a", "b"]}, ValueError, r"label_scores\[0\] must be numbers of shape"),
         ({"sent_ids": ["a"]}, ValueError, "sent_ids ends after 1 sentences"),
-        ({"sent_ids": list("abcde")}, ValueError, "sent_ids has entries after the last"),
+        ({"sent_ids": list("abcde")}, ValueError, "sent_ids has more entries than there are"),
         ({"sent_ids": [1, 2, 3, 4]}, TypeError, r"sent_ids\[0\] must be a string, not 1"),
         ({"words": [["a"]] * 4}, ValueError, r"words\[0\] must be 3 strings"),
         ({"matrices": [np.zeros((2, 3))]}, ValueError, r"matrices\[0\] has shape \(2, 3\)"),
@@ -191,12 +191,12 @@ def test_what_cannot_be_written(change, error, message, tmp_path):
 
 
 def test_labels_without_a_name_are_refused_when_written(tmp_path):
-    with pytest.raises(ValueError, match=r"labels\[0\] holds 4: labels are 0 to 3, and -1"):
+    with pytest.raises(ValueError, match=r"labels\[0\] has 4: labels are 0 to 3, or -1"):
         write_scores(tmp_path / "s.npz", [np.eye(2)], labels=[[[4, 0], [0, 0]]], label_names=NAMES)
 
 
 def test_matrices_of_several_types_are_refused(tmp_path):
-    with pytest.raises(ValueError, match="are float64, and the first ones float32"):
+    with pytest.raises(ValueError, match="are float64, but earlier ones are float32"):
         write_scores(tmp_path / "s.npz", [np.eye(2, dtype=np.float32), np.eye(2)])
 
 
@@ -227,7 +227,7 @@ def test_a_label_without_a_name_is_the_fault_of_its_sentence(tmp_path):
     np.savez(path, scores=np.zeros(8), lengths=[1, 1], labels=labels, label_names=NAMES)
     found = read_scores(path)
     assert next(found).labels.tolist() == [[0, 1], [2, 3]]
-    with pytest.raises(SentenceError, match="it has the label 9, where labels are 0 to 3"):
+    with pytest.raises(SentenceError, match="it has the label 9, but labels are 0 to 3"):
         next(found)
 
 
@@ -242,7 +242,7 @@ def test_rows_of_parquet_whose_labels_do_not_fit(tmp_path):
     )
     path = tmp_path / "s.parquet"
     parquet.write_table(table, path)
-    with pytest.raises(FormatError, match="has label_scores, and no label_names in its metadata"):
+    with pytest.raises(FormatError, match="has label_scores, but no label_names in its metadata"):
         list(read_scores(path))
     parquet.write_table(table.replace_schema_metadata({"label_names": "{"}), path)
     with pytest.raises(FormatError, match="label_names must be a JSON list"):
@@ -254,7 +254,7 @@ def test_rows_of_parquet_whose_labels_do_not_fit(tmp_path):
         first, second, third = (one for run in scores.runs() for one in run.one_by_one())
     assert first.labels.tolist() == [[1.0, 1.0]] * 4
     assert second.faults == {
-        0: "it has 1 label_scores, where 8 are expected, 2 for each of its log_weights"
+        0: "it has 1 label_scores, but 8 are expected: 2 for each of its log_weights"
     }
     assert third.labels.tolist() == [[2.0, 2.0]] * 9
 

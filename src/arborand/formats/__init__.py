@@ -1,8 +1,8 @@
 """Files: scores in, trees out, CoNLL-U.
 
-Files are streamed: memory does not grow with the corpus.  Nothing here knows about jobs.  What is
-wrong with a file is raised as a ``FormatError`` that names the file, or as a ``SentenceError`` that
-names the sentence.  What is needed beyond NumPy comes with ``pip install 'arborand[cli]'``.
+Files are streamed: memory does not grow with the corpus.  Nothing here depends on jobs.  Problems
+raise a ``FormatError`` that names the file, or a ``SentenceError`` that names the sentence.  The
+packages needed besides NumPy come with ``pip install 'arborand[cli]'``.
 """
 
 from arborand.errors import (

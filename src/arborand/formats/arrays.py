@@ -1,9 +1,9 @@
 """Arrays in files (``.npy``, ``.npz``, safetensors): read piece by piece, written column by column.
 
-``numpy.load`` takes an array whole, or maps it: both need address space for all of it.  Here a
-stream reads the next rows (entries of the first axis) on demand, so that memory does not grow with
-the file.  On the way out each column waits in a temporary file of its own, which has no name, until
-all rows are there.
+``numpy.load`` reads a whole array, or maps it into memory: both need address space for all of it.
+Here a stream reads the next rows (entries of the first axis) on demand, so that memory does not
+grow with the file.  In writing, each column waits in its own unnamed temporary file until all rows
+have arrived.
 """
 
 from __future__ import annotations
@@ -40,14 +40,14 @@ if TYPE_CHECKING:
     from arborand.formats.inputs import InputFile
     from arborand.formats.records import Layout, Rows
 
-# What NumPy's own files begin with: name and version; and the longest header that NumPy trusts.
+# The start of a .npy file, name and version; and the longest header that NumPy trusts.
 _NPY_START = b"\x93NUMPY\x01\x00"
 _MAX_HEADER = 10_000
-# How many sentences are read at a time, at most.
+# The maximum number of sentences read at a time.
 PIECE = 4096
-# The types of lists, as NumPy's letters; a sentence id may be bytes or an integer.
+# The types of lists, as NumPy's kind letters; a sentence id may be bytes or an integer.
 _KINDS = {"integers": "iu", "numbers": "iuf", "strings": "UiuS"}
-# The types of a safetensors file that NumPy has too.
+# The safetensors types that NumPy also has.
 _TENSOR_TYPES = {
     **{f"I{8 * size}": f"i{size}" for size in (1, 2, 4, 8)},
     **{f"U{8 * size}": f"u{size}" for size in (1, 2, 4, 8)},
@@ -56,7 +56,7 @@ _TENSOR_TYPES = {
 
 
 class ArrayStream:
-    """The numbers of an array, which follow each other in a file.
+    """The numbers of an array, stored consecutively in a file.
 
     Parameters
     ----------
@@ -64,11 +64,11 @@ class ArrayStream:
     name : str
         What messages call it.
     size : int
-        How many bytes there are: the shape must not promise more, or less.
+        The number of bytes in the file, which must match the shape.
     shape : tuple of int
     dtype : dtype
     is_transposed : bool
-        Whether columns follow each other, not rows.
+        Whether the array is stored column by column, not row by row.
     """
 
     def __init__(
@@ -109,7 +109,7 @@ class ArrayStream:
         """Skip the next `count` rows."""
         self._take(count)
         left = count * math.prod(self.shape[1:]) * self.dtype.itemsize
-        if not isinstance(self._file, zipfile.ZipExtFile):  # whose checksum would not be compared
+        if not isinstance(self._file, zipfile.ZipExtFile):  # which must be read for its checksum
             self._file.seek(left, 1)
             return
         while left:
@@ -126,7 +126,7 @@ class ArrayStream:
 
     @property
     def encoding(self) -> str:
-        """How its strings are written."""
+        """The encoding of its strings."""
         byte_order = "be" if self.dtype.str[0] == ">" else "le"
         return f"utf-32-{byte_order}" if self.dtype.kind == "U" else "utf-8"
 
@@ -137,7 +137,7 @@ class ArrayStream:
 
 
 def open_npy(file: IO[bytes], name: str, size: int) -> ArrayStream:
-    """Start to read an array in NumPy's own format: a header, then the numbers."""
+    """Start reading an array in NumPy's own format: a header, then the numbers."""
     with reading(name, MemoryError):
         start = file.read(len(_NPY_START))
     if start != _NPY_START:  # later versions are for headers that no array of numbers needs
@@ -151,7 +151,7 @@ def open_npy(file: IO[bytes], name: str, size: int) -> ArrayStream:
         )
         if min(shape, default=0) < 0:
             raise ValueError(f"the shape {shape} is negative")
-    except Exception as error:  # whatever a parser of Python's syntax makes of damaged text
+    except Exception as error:  # NumPy parses Python syntax: damaged text may raise anything
         raise FormatError(f"{name} has no readable NumPy header: {error}") from error
     if dtype.hasobject:
         raise FormatError(
@@ -166,7 +166,7 @@ def open_npy(file: IO[bytes], name: str, size: int) -> ArrayStream:
 
 
 def _open_tensor(file: IO[bytes], name: str, start: int, tensor: dict[str, Any]) -> ArrayStream:
-    """Start to read a tensor, by its description; `start` is where the numbers of all begin."""
+    """Start reading a tensor, given its header; `start` is where the data of all tensors begin."""
     if tensor["dtype"] not in _TENSOR_TYPES:
         raise FormatError(
             f"{name} has the type {tensor['dtype']}, which NumPy does not have: save it as float32"
@@ -196,7 +196,7 @@ class ArrayFile:
         return array in self.names
 
     def vector(self, array: str, what: str = "integers", size: int | None = None) -> ArrayStream:
-        """Start to read a list of integers, numbers or strings, of this size if one is given."""
+        """Start reading a list of integers, numbers or strings, of the given size, if any."""
         stream = self.stream(array)
         if stream.dtype.kind not in _KINDS[what] or len(stream.shape) != 1:
             raise FormatError(
@@ -205,13 +205,13 @@ class ArrayFile:
             )
         if size is not None and stream.shape[0] != size:
             raise FormatError(
-                f"{self.name}: {array} has {stream.shape[0]} entries, where the other arrays ask "
-                f"for {size}"
+                f"{self.name}: {array} has {stream.shape[0]} entries, but the other arrays require "
+                f"{size}"
             )
         return stream
 
     def counts(self, array: str, of: str) -> Iterator[NDArray[Any]]:
-        """Read numbers of words or of trees, in pieces."""
+        """Read counts of words or of trees, in pieces."""
         stream, start = self.vector(array), 0
         while start < stream.shape[0]:
             piece = stream.read(min(PIECE, stream.shape[0] - start))
@@ -262,8 +262,8 @@ def open_arrays(file: InputFile) -> Iterator[ArrayFile]:
         else:
             safetensors = required("safetensors", "reading a .safetensors file")
             with reading(name, MemoryError):
-                # The library compares the header with the file.  The numbers are read here: it
-                # would map the file, which takes addresses for all of it.
+                # The library only validates the header.  The numbers are read here: the library
+                # would map the file, which takes address space for all of it.
                 with safetensors.safe_open(file.path, "numpy"):
                     handle = opened()
                 size = int.from_bytes(handle.read(8), "little")
@@ -278,13 +278,13 @@ def open_arrays(file: InputFile) -> Iterator[ArrayFile]:
 
 
 def _members(archive: zipfile.ZipFile, name: str) -> dict[str, zipfile.ZipInfo]:
-    """List the arrays of an archive; their ending, which ``numpy.savez`` adds, may be missing."""
+    """List the arrays of an archive; the ending that ``numpy.savez`` adds may be missing."""
     members: dict[str, zipfile.ZipInfo] = {}
     for info in archive.infolist():
         array = info.filename.removesuffix(".npy")
         if array in members:
             raise FormatError(f"{name} holds {array!r} twice: save each array once")
-        # NumPy writes no other method, and others unpack without a bound.
+        # NumPy writes no other method, and others may unpack to any size.
         if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
             raise FormatError(
                 f"{name}: {array} is compressed by method {info.compress_type}: save it with "
@@ -302,7 +302,7 @@ class _Column:
 
     def __init__(self, dtype: str, spool: Path | None, width: int | None = None) -> None:
         self.dtype = np.dtype(dtype).newbyteorder("<")
-        self.width = width  # of a row, if there is a second axis
+        self.width = width  # the size of a row, if there is a second axis
         self.count = 0
         self.file = tempfile.TemporaryFile(dir=spool)  # noqa: SIM115
 
@@ -328,7 +328,7 @@ class _Column:
 
 
 class _Strings:
-    """Strings so far, in pieces that are read back at the end."""
+    """The strings so far, in pieces that are read back at the end."""
 
     def __init__(self, spool: Path | None) -> None:
         self.count, self.longest = 0, 1
@@ -347,7 +347,7 @@ class _Strings:
 
 
 class ColumnWriter(Writer):
-    """Whole columns: some have one entry per sentence, some one per row, one is a flat list."""
+    """Columns: some have an entry per sentence, some an entry per row, and one is a flat list."""
 
     def __init__(
         self, file: IO[bytes], layout: Layout, provenance: dict[str, Any], spool: Path | None
@@ -367,11 +367,11 @@ class ColumnWriter(Writer):
         if self._values is not None:
             dtypes[self._values] = layout.dtype
         self._columns = {name: _Column(dtype, spool) for name, dtype in dtypes.items()}
-        self._label_names: dict[str, int] = {}  # each with its number
+        self._label_names: dict[str, int] = {}  # from name to number
 
     def write(self, rows: Rows) -> None:
         """Take the next rows."""
-        begun = int(rows.first_sample > 0)  # by earlier rows
+        begun = int(rows.first_sample > 0)  # earlier rows began the first sentence
         if self._layout.has_ids:
             self._strings["sent_ids"].add(rows.sent_ids[begun:])
         self._columns["lengths"].add(rows.lengths[begun:])
@@ -387,7 +387,7 @@ class ColumnWriter(Writer):
             self._columns[self._values].add(rows.values)
         self._write_labels(rows)
         for words in (rows.tokens or [None]) if "tokens" in self._strings else []:
-            if words is None:  # words of all sentences are written, or none
+            if words is None:  # words are written for all sentences, or for none
                 self._strings.pop("tokens").file.close()
                 break
             self._strings["tokens"].add(words)
@@ -421,14 +421,14 @@ class ColumnWriter(Writer):
             self._strings["label_names"].add([*self._label_names])
 
     def discard(self) -> None:
-        """Give up, and release what is held."""
+        """Stop, and release all resources."""
         files: list[Any] = [*self._strings.values(), *self._columns.values()]
         for one in files:
             one.file.close()
 
 
 class NpzWriter(ColumnWriter):
-    """An archive of arrays; all are dated 1980, so that the same rows give the same bytes."""
+    """An archive of arrays, all dated 1980, so that the same rows give the same bytes."""
 
     def write(self, rows: Rows) -> None:
         """Take the next rows."""
@@ -441,8 +441,8 @@ class NpzWriter(ColumnWriter):
         super().write(rows)
 
     def close(self) -> None:
-        """Write column after column."""
-        # Level 1 takes a quarter of the default's time, and a tenth more bytes.
+        """Write the columns one after another."""
+        # Level 1 takes a quarter of the time of the default level, and a tenth more bytes.
         with zipfile.ZipFile(
             self._file, "w", zipfile.ZIP_DEFLATED, allowZip64=True, compresslevel=1
         ) as archive:
@@ -474,8 +474,8 @@ def _member(
 class SafetensorsWriter(ColumnWriter):
     """Scores as two tensors, ``lengths`` and ``scores``; sentence ids in the metadata.
 
-    The provenance is a third tensor, of bytes.  The file is written here, not by the library, which
-    needs each tensor in memory: a header in JSON, then the tensors, wider types first.
+    The provenance is a third tensor, of bytes.  The file (a header in JSON, then the tensors, wider
+    types first) is written here, because the library needs each tensor in memory.
     """
 
     def close(self) -> None:

@@ -1,8 +1,8 @@
 """CoNLL-U: the words and columns of sentences, found by ``sent_id``, and trees written back.
 
-Columns are kept character by character, except for white space at the ends of a line.  What is
-written differs from what was read in HEAD and DEPREL, and in what these make wrong: the sentence's
-enhanced graph (DEPS and empty nodes).
+Columns are preserved exactly, except for white space at the ends of a line.  The output differs
+from the input in HEAD and DEPREL, and in what these invalidate: the enhanced graph of the sentence
+(DEPS and empty nodes).
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ if TYPE_CHECKING:
 
 _COLUMNS = ("ID", "FORM", "LEMMA", "UPOS", "XPOS", "FEATS", "HEAD", "DEPREL", "DEPS", "MISC")
 _HEAD, _DEPREL = _COLUMNS.index("HEAD"), _COLUMNS.index("DEPREL")
-# How comments begin, one perhaps after a byte order mark.
+# How comments begin; the first one may follow a byte order mark.
 _COMMENT = (b"#", b"\xef\xbb\xbf#")
 # A word, a multiword token or an empty node.
 _ID = re.compile(r"[0-9]+([-.][0-9]+)?")
-# A sent_id that a comment cannot hold as it is, such as one with a line end, follows as JSON.
+# The exact sent_id as JSON, if a comment cannot contain it unchanged (it may have a line break).
 _EXACT_ID = "arborand_sent_id"
-# The sentence of a tree whose block has another sent_id, because a sent_id must be unique.
+# The sent_id of the sentence, if the block of a tree has its own, because a sent_id must be unique.
 _SOURCE_ID = "source_sent_id"
-# Comments that each block gets anew, and those that belong to the first block of a sentence only.
+# Comments that are written anew for each block, and those kept only in a sentence's first block.
 _OWN = ("sent_id", _EXACT_ID, "sample", "rank", "log_prob", "arborand")
 _ONCE = ("newdoc", "newpar")
-# What the sent_id of a tree ends with, if it is not that of its sentence.
+# The ending of the sent_id of a tree, if it differs from that of its sentence.
 _NUMBERED = re.compile(r"#[0-9]+\Z")
 
 
@@ -46,13 +46,13 @@ class Annotation:
     Attributes
     ----------
     sent_id : str or None
-        None if the file gives none.
+        None if the file has none.
     comments : list of str
         The comment lines.
     lines : list of list of str
         The ten columns of each line: words, multiword tokens and empty nodes.
     place : pair of int or None
-        Where its lines begin and end in the file, in bytes, if it was looked up there.
+        Where its lines begin and end in the file, in bytes, if it was looked up in one.
     """
 
     sent_id: str | None
@@ -76,7 +76,7 @@ class Annotation:
 
     @property
     def heads(self) -> list[int]:
-        """The HEAD column: every word has one."""
+        """The HEAD column, which must be complete."""
         heads = self.given_heads
         if -1 in heads:
             raise _wrong_head(heads.index(-1) + 1, "_", len(heads))
@@ -84,7 +84,7 @@ class Annotation:
 
     @property
     def given_heads(self) -> list[int]:
-        """The HEAD column, -1 where it is ``_``; any other is 0, or another word."""
+        """The HEAD column, -1 for ``_``; any other head must be 0 or another word."""
         column = self.column("HEAD")
         heads = [_head(text) for text in column]
         for word, (head, text) in enumerate(zip(heads, column, strict=True), 1):
@@ -93,9 +93,9 @@ class Annotation:
         return heads
 
     def sentence_of(self, sent_id: str, number: int) -> str:
-        """Give the sent_id of the sentence whose tree `number` this block is.
+        """Return the sent_id of the sentence whose tree `number` this block is.
 
-        That is the block's own, unless the block says that it was made from another.
+        It is the block's own sent_id, unless the block names another one as its source.
         """
         return _sentence_of(sent_id, number, self.comment(_SOURCE_ID))
 
@@ -108,7 +108,7 @@ class Annotation:
 def open_annotations(
     source: str | os.PathLike[str] | InputFile, *, by_sent_id: bool
 ) -> Iterator[AnnotationFile]:
-    """Open a CoNLL-U file to look sentences up in.
+    """Open a CoNLL-U file in which to look up sentences.
 
     Parameters
     ----------
@@ -125,8 +125,8 @@ def open_annotations(
 class AnnotationFile:
     """A CoNLL-U file in which sentences are looked up.
 
-    It is read forward, and only as far as needed.  If its order is that of the scores, only the
-    current sentence is held; otherwise the places of skipped sentences are remembered.
+    It is read sequentially, and only as far as needed.  If its order is that of the scores, only
+    the current sentence is in memory; otherwise, the places of skipped sentences are stored.
     """
 
     def __init__(self, file: InputFile, handle: IO[bytes], *, by_sent_id: bool) -> None:
@@ -139,14 +139,14 @@ class AnnotationFile:
         self._has_ids = False
 
     def find(self, sent_id: str, index: int, num_words: int) -> Annotation:
-        """Find a sentence of `num_words` words by its id, or by its place if scores have no ids."""
+        """Find a sentence of `num_words` words by its id, or by place if scores have no ids."""
         block, start = self._block(sent_id, index)
         place = (start, start + sum(map(len, block)))
         annotation = replace(parse_block(block, self.file.name), place=place)
         found = len(annotation.words)
         if found != num_words:
             raise FormatError(
-                f"{self.file.name} gives it {found} words, but its scores are for {num_words}"
+                f"it has {found} words in {self.file.name}, but its scores are for {num_words}"
             )
         return annotation
 
@@ -176,22 +176,22 @@ class AnnotationFile:
         if not self._by_sent_id:
             reason = f"only {self._index} sentences"
         elif self._index and not self._has_ids:
-            reason = "no sent_ids, and the scores have some: add them, or save scores without ids"
+            reason = "no sent_ids, but the scores do: add them, or save scores without ids"
         else:
             reason = "no sentence with this sent_id (each of its sentences is used once)"
         raise FormatError(f"{self.file.name} has {reason}")
 
 
 def read_annotations(handle: IO[bytes], name: str) -> Iterator[Annotation]:
-    """Read all sentences of a CoNLL-U file, one after the other."""
+    """Read all sentences of a CoNLL-U file, one after another."""
     while block := _next_block(handle)[0]:
         yield parse_block(block, name)
 
 
 def _next_block(handle: IO[bytes]) -> tuple[list[bytes], int]:
-    """Read the lines of the next block that has words, none at the end; and how far it is to them.
+    """Read the lines of the next block that has words, and how many bytes come before them.
 
-    The distance is in bytes.
+    At the end of the file, there are no lines.
     """
     lines: list[bytes] = []
     has_words = False
@@ -217,9 +217,9 @@ def _comment(lines: list[str], key: str) -> str | None:
 
 
 def _sent_id(comments: list[str]) -> str | None:
-    """Look up a block's sent_id, and the exact one where a comment could not hold it.
+    """Look up a block's sent_id: the exact one, if a comment could not contain it.
 
-    The block of a sentence's first tree is found by the sentence's id, whatever it is called.
+    The block of a sentence's first tree is found by the id of the sentence, whatever its own id.
     """
     answer = _comment(comments, "sent_id")
     with suppress(ValueError):
@@ -229,10 +229,10 @@ def _sent_id(comments: list[str]) -> str | None:
 
 
 def _sentence_of(sent_id: str, number: int, source: str | None) -> str:
-    """Undo `tree_id`, where the comment about the source says that it is to be undone."""
+    """Undo `tree_id`, if the comment about the source says that it was applied."""
     sentence = sent_id.removesuffix(f"#{number}")
     if source is None or _on_one_line(sentence).strip() != source:
-        return sent_id  # other programs use this comment, too
+        return sent_id  # not ours: other programs use this comment, too
     return sentence if tree_id(sentence, number) == sent_id else sent_id
 
 
@@ -247,8 +247,8 @@ def parse_block(block: list[bytes], name: str) -> Annotation:
     for row in columns:
         if not _ID.fullmatch(row[0]) or not 2 <= len(row) <= len(_COLUMNS):
             raise FormatError(
-                f"{where} is not CoNLL-U: {' '.join(row)!r:.60} has {len(row)} columns, where a "
-                f"number and up to {len(_COLUMNS) - 1} others are expected, between tabs"
+                f"{where} is not CoNLL-U: {' '.join(row)!r:.60} has {len(row)} columns: expected a "
+                f"number and up to {len(_COLUMNS) - 1} others, separated by tabs"
             )
     comments = [line.rstrip() for line in lines if line.startswith("#")]
     answer = Annotation(
@@ -280,9 +280,9 @@ def _is_number(text: str) -> bool:
 
 
 def tree_id(sent_id: str, number: int) -> str:
-    """Give tree `number` of a sentence a name that no other tree has.
+    """Make a name for tree `number` of a sentence that no other tree has.
 
-    The first tree has the name of its sentence, so that it can be looked up, unless that looks like
+    The first tree has the name of its sentence, so that it can be looked up, unless this looks like
     the name of a later tree.
 
     Examples
@@ -307,7 +307,7 @@ class BlockTemplate:
         keeps_relations: bool,
     ) -> None:
         if annotation is None:
-            # White space at the ends of a column, or twice in it, is not CoNLL-U.
+            # CoNLL-U allows no leading, trailing or repeated white space in a column.
             forms = [" ".join(token.split()) or "_" for token in tokens or ["_"] * num_words]
             lines = [[str(i), form, *"________"] for i, form in enumerate(forms, 1)]
             text = [] if tokens is None else [f"# text = {' '.join(forms)}"]
@@ -362,7 +362,7 @@ class BlockTemplate:
 
 
 def _head(column: str) -> int:
-    """Read a HEAD that may be anything: -1 if it is not a number."""
+    """Read a HEAD, which may be any text: -1 if it is not a number."""
     return int(column) if _is_number(column) and len(column) <= 9 else -1
 
 
@@ -371,7 +371,7 @@ def _cell(head: int, relation: str) -> str:
 
 
 def _relation(head: int, relation: str) -> str:
-    """Make sure that the relation is root exactly where the head is the root."""
+    """Make sure that the relation is root if and only if the head is the root."""
     is_root = relation.partition(":")[0] == "root"
     if head == 0:
         return _column(relation) if is_root else "root"
@@ -379,9 +379,9 @@ def _relation(head: int, relation: str) -> str:
 
 
 def _body(lines: list[list[str]], *, with_graph: bool) -> str:
-    """Write the lines of a sentence, each with a place for HEAD and DEPREL of its word.
+    """Write the lines of a sentence, each with a placeholder for HEAD and DEPREL of its word.
 
-    Without the enhanced graph, there are no empty nodes: they are a part of it.
+    Empty nodes are dropped with the enhanced graph, of which they are a part.
     """
     body = []
     for line in lines:

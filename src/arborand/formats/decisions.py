@@ -1,7 +1,7 @@
 """Decisions about the trees of a corpus, as the page of ``arborand show`` exports them.
 
-A JSON file: which arcs are fixed and which forbidden, by the sentence's id and words.  Arcs are
-pairs (head, dependent); a fixed one may have its label as a third entry.
+A JSON file lists fixed and forbidden arcs, by the id and the words of the sentence.  Arcs are pairs
+(head, dependent); a fixed arc may have its label as a third entry.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Decisions:
     Attributes
     ----------
     name : str
-        Of the file, without folders.
+        The name of the file, without folders.
     digest : str
         Its SHA-256.
     """
@@ -57,9 +57,9 @@ class Decisions:
         return [sent_id for sent_id in self._by_id if sent_id not in sent_ids]
 
     def apply(self, distribution: TreeDistribution, run: Sentences) -> TreeDistribution:
-        """Condition the distribution of a run, a batch, on what was decided.
+        """Condition the distribution of a run, a batch, on the decisions.
 
-        Decisions about other words, and those that no tree has, are ignored with a warning.
+        Decisions about other words, and those that no tree meets, are ignored with a warning.
         """
         size = distribution.log_weights.shape[-1]
         allowed = np.ones((len(run), size, size), dtype=bool)
@@ -94,7 +94,7 @@ class Decisions:
 
 
 def _allowed(entry: _Entry, num_words: int, size: int) -> NDArray[np.bool_]:
-    """Write decisions as the arcs that are left."""
+    """Turn decisions into a mask of the arcs that are left."""
     for head, dependent, *_ in (*entry.fixed, *entry.forbidden):
         if not (0 <= head <= num_words and 1 <= dependent <= num_words):
             raise IndexError
@@ -113,7 +113,7 @@ def read_decisions(path: str | os.PathLike[str]) -> Decisions:
     Raises
     ------
     FormatError
-        If it holds something else, with the number of the entry that is not understood.
+        If it contains anything else; the message has the number of the entry.
     """
     name, data = shown_name(Path(path)), Path(path).read_bytes()
     try:

@@ -1,6 +1,6 @@
-"""Files that are read: what they are, how much they may ask for, and errors that name them.
+"""Input files: their kinds, limits on what they may contain, and errors that name them.
 
-The kind of a file is told by its first bytes, not by its name: a pipe has none.
+The kind of a file is determined by its first bytes, not by its name: a pipe has no name.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
 # How many bytes are read at a time.
 CHUNK = 1 << 20
-# What files begin with.  Safetensors accepts headers of up to 100 MB.  torch.save writes a zip file
-# around a pickle.
+# How files begin.  Safetensors accepts headers of up to 100 MB.  torch.save writes a pickle in a
+# zip file.
 _STARTS = {
     kind: re.compile(start, re.DOTALL)
     for kind, start in {
@@ -50,8 +50,8 @@ class InputFile:
     path : Path
         Where it is; for standard input, a temporary copy.
     name : str
-        Its name without folders, or ``-`` for standard input: what messages and provenance say.
-        Control characters, and bytes that are not UTF-8, are written as escapes.
+        Its name in messages and provenance: without folders, or ``-`` for standard input.  Control
+        characters, and bytes that are not UTF-8, are escaped.
     kind : str
         ``npy``, ``npz``, ``safetensors``, ``parquet``, ``jsonl``, ``conllu`` or ``unknown``.
     sha256 : str
@@ -67,7 +67,7 @@ class InputFile:
 def open_input(source: str | os.PathLike[str] | InputFile) -> Iterator[InputFile]:
     """Inspect a file, or a copy of standard input (``-``), before it is read.
 
-    A file that was inspected already is passed on.
+    A file that was already inspected is passed through.
     """
     if isinstance(source, InputFile):
         yield source
@@ -84,7 +84,7 @@ def open_input(source: str | os.PathLike[str] | InputFile) -> Iterator[InputFile
 
 
 def shown_name(path: Path) -> str:
-    """Write a file's name, without folders, so that a terminal shows it and does nothing else."""
+    """Return a file's name, without folders, such that it is safe to print on a terminal."""
     return visible(os.fsencode(path.name or path).decode("utf-8", "backslashreplace"))
 
 
@@ -101,12 +101,12 @@ def _inspected(path: Path, name: str) -> InputFile:
 
 
 def sha256_of(file: IO[bytes]) -> str:
-    """Read a file from here to its end, for its digest."""
+    """Read a file from its current position to its end, for its digest."""
     return hashlib.file_digest(file, "sha256").hexdigest()  # type: ignore[arg-type]
 
 
 def kind_of(start: bytes, name: str) -> str:
-    """Tell what a file is by its first bytes; refuse it if it is empty or a pickle."""
+    """Determine the kind of a file by its first bytes; refuse an empty file or a pickle."""
     if not start:
         raise FormatError(f"{name} is empty")
     begins = (kind for kind, start_of in _STARTS.items() if start_of.match(start[:4096]))
@@ -140,7 +140,7 @@ def damaged(name: str, reason: object = "it ends too early") -> FormatError:
 
 @contextmanager
 def reading(name: str, *passed_on: type[Exception]) -> Iterator[None]:
-    """Turn whatever a library raises for a damaged file into one error."""
+    """Turn any exception that a library raises for a damaged file into one error."""
     try:
         yield
     except Exception as error:
@@ -167,10 +167,10 @@ def as_json(record: dict[str, Any]) -> str:
     return json.dumps(record, ensure_ascii=False, sort_keys=True)
 
 
-# ---- how much a single sentence or string of a file may ask for
+# ---- limits on a single sentence or string of a file
 #
-# A few compressed bytes can stand for gigabytes.  What a file declares is therefore compared with
-# these limits before memory is taken.  Both can be raised, by an environment variable.
+# A few compressed bytes can expand to gigabytes.  The sizes that a file declares are therefore
+# compared with these limits before memory is allocated.  Environment variables can raise both.
 
 
 class Limit(NamedTuple):
@@ -202,29 +202,29 @@ class Limit(NamedTuple):
 
 # A matrix of 5,000 words takes 200 MB.
 WORDS = Limit("ARBORAND_MAX_WORDS", 5_000, "it has {} words, and sentences")
-# Of a sentence id, or of a token.
+# The limit for a sentence id, or for a token.
 CHARACTERS = Limit("ARBORAND_MAX_CHARACTERS", 1_000, "of {} characters, and strings")
 
 
-# ---- characters that must not reach a terminal as they are
+# ---- characters that must not reach a terminal unescaped
 #
 # File names, sentence ids and words come from anywhere.  An escape sequence in one of them could
 # clear the screen, rename the window or fake a line of output.
 
 
-# Control characters, line and paragraph separators, halves of surrogate pairs, and what changes the
-# direction of the text that follows.  Joiners stay: words of many languages contain them.
+# Control characters, line and paragraph separators, halves of surrogate pairs, and characters that
+# change the direction of text.  Joiners are kept: words of many languages contain them.
 _UNSAFE = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
 def visible(text: str, *, keep: str = "") -> str:
-    r"""Write a string so that a terminal shows it and does nothing else.
+    r"""Escape a string so that it is safe to print on a terminal.
 
     Parameters
     ----------
     text : str
     keep : str
-        Unsafe characters that are meant, such as the line ends of a message.
+        Unsafe characters to keep, such as the line breaks of a message.
 
     Examples
     --------

@@ -1,6 +1,6 @@
-"""Rows out: a writer for each format, and which formats each kind of output has.
+"""Rows out: a writer for each format, and the formats of each kind of output.
 
-What is written depends on the rows alone, never on how they came in portions.
+The output depends on the rows alone, never on how they were divided into portions.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ if TYPE_CHECKING:
 
     from arborand.formats.records import Layout, Rows
 
-# ---- text, written as it comes
+# ---- text, written immediately
 
 
 class TextWriter(Writer):
-    """Text, written as it comes; a format says how the header and the rows look."""
+    """Text, written immediately; each format defines its header and its rows."""
 
     def __init__(
         self, file: IO[bytes], layout: Layout, provenance: dict[str, Any], spool: Path | None
@@ -54,7 +54,7 @@ class TextWriter(Writer):
 
 
 class JsonLinesWriter(TextWriter):
-    """One JSON object per row; the first line says what the rows are and where they come from."""
+    """One JSON object per row; the first line has the kind of the rows and their provenance."""
 
     def _header(self, provenance: dict[str, Any]) -> str:
         return as_json({"arborand": self._layout.name, "provenance": provenance}) + "\n"
@@ -96,7 +96,7 @@ class JsonLinesWriter(TextWriter):
 class CommasWriter(TextWriter):
     """One line per sentence, for spreadsheets; the first line has the names of the columns.
 
-    Provenance has no place in it: programs that read such files do not expect comments.
+    There is no provenance: programs that read such files do not expect comments.
     """
 
     separator = ","
@@ -111,7 +111,7 @@ class CommasWriter(TextWriter):
 
     def _line(self, cells: Iterable[Any]) -> str:
         line = io.StringIO()
-        # So csv quotes whatever a reader may take for a line end; lines themselves end with \n.
+        # This way csv quotes anything that a reader may take for a line end; lines end with \n.
         csv.writer(line, delimiter=self.separator, lineterminator="\r\n").writerow(cells)
         return line.getvalue().removesuffix("\r\n") + "\n"
 
@@ -152,9 +152,9 @@ class ConlluWriter(TextWriter):
 # ---- Parquet
 
 
-# A row group ends with the row that brings it to this many numbers: 16 MB of heads, 32 of floats.
+# A row group ends when it has at least this many numbers: 16 MB of heads, or 32 MB of floats.
 ROW_GROUP_VALUES = 1 << 22
-# What a row counts besides its list.
+# How many numbers a row counts for, in addition to its list.
 _ROW_VALUES = 8
 
 
@@ -162,7 +162,7 @@ class ParquetWriter(Writer):
     """One row per tree, or per sentence.
 
     Arrow gets one row group at a time.  Where a group ends depends on its rows alone, so the same
-    rows give the same bytes, however they come in portions.
+    rows give the same bytes, however they are divided into portions.
     """
 
     def __init__(
@@ -173,14 +173,14 @@ class ParquetWriter(Writer):
         self._library = required("pyarrow.parquet", "writing a .parquet file")
         self._layout = layout
         self._waiting: list[Rows] = []
-        self._num_waiting = 0  # numbers
+        self._num_waiting = 0  # how many numbers are not written yet
         self._sink = _Sink(file)
         self._metadata = {"arborand": layout.name, "provenance": as_json(provenance)}
         self._parquet: Any = None
         self._labels = ""  # the name of their column, if there is one
 
     def _open(self, first: Rows | None) -> None:
-        """Begin the file, when it is known whether there are labels."""
+        """Begin the file, once it is known whether there are labels."""
         arrow, layout = self._arrow, self._layout
         text, number = arrow.string(), arrow.from_numpy_dtype(layout.dtype)
         ids = ["sent_id"] if layout.has_ids else []
@@ -188,7 +188,7 @@ class ParquetWriter(Writer):
         types[layout.numbering or "length"] = arrow.int32()
         column_type = text if layout.name == "findings" else arrow.float64()
         types |= dict.fromkeys(layout.columns, column_type)
-        # Random fractions hardly shrink, and zstd takes longer than snappy to find that out.
+        # Random fractions hardly compress, and zstd spends more time on them than snappy.
         codecs = {
             name: "snappy" if kind == arrow.float64() else "zstd" for name, kind in types.items()
         }
@@ -198,7 +198,7 @@ class ParquetWriter(Writer):
             self._label_names = first.label_names
             kind = text if layout.name == "trees" else arrow.from_numpy_dtype(first.labels.dtype)
             lists[self._labels] = kind
-            if layout.name != "trees":  # whose labels are names themselves
+            if layout.name != "trees":  # trees store the names themselves
                 self._metadata["label_names"] = json.dumps(list(first.label_names))
         for name, kind in lists.items():
             types[name] = _list_of(arrow, kind)
@@ -215,7 +215,7 @@ class ParquetWriter(Writer):
             self._schema,
             compression=codecs,
             use_dictionary=[*ids, *texts],
-            write_statistics=ids,  # by which readers skip row groups
+            write_statistics=ids,  # let readers skip row groups
             write_page_checksum=True,
             store_schema=False,  # readers should see strings, not Arrow's dictionaries
         )
@@ -299,14 +299,14 @@ class ParquetWriter(Writer):
         self._parquet.close()
 
     def discard(self) -> None:
-        """Give up: what Arrow would write at its end goes nowhere."""
+        """Stop; whatever Arrow writes when it closes is dropped."""
         self._sink.write = len
-        with suppress(Exception):  # whatever it says after an error, or if it has not begun
+        with suppress(Exception):  # anything, after an error or if it has not begun
             self._parquet.close()
 
 
 class _Sink:
-    """The file as Arrow sees it: it can be written, and nothing else."""
+    """The file as Arrow sees it: it can only be written."""
 
     closed = False
 
@@ -339,7 +339,7 @@ def _list_of(arrow: Any, kind: Any) -> Any:
     return arrow.list_(arrow.field("element", kind, nullable=False))
 
 
-# ---- which format, and what for
+# ---- the choice of a format
 
 
 _WRITERS: dict[str, Callable[..., Writer]] = {
@@ -351,7 +351,7 @@ _WRITERS: dict[str, Callable[..., Writer]] = {
     "npz": NpzWriter,
     "safetensors": SafetensorsWriter,
 }
-# Each is also the file name's ending.  The first two hold a whole evaluation instead of rows.
+# Each is also the ending of the file name.  The first two contain a whole evaluation, not rows.
 FORMATS = ("json", "html", *_WRITERS)
 # The formats of each kind of rows; any other kind consists of numbers.
 _NUMBERS = ("jsonl", "csv", "tsv", "parquet", "npz")
@@ -369,7 +369,7 @@ _FORMATS_OF = {
 def open_writer(
     file: Any, name: str, layout: Layout, provenance: dict[str, Any], *, spool: Path | None
 ) -> Writer:
-    """Begin to write rows.
+    """Start writing rows.
 
     Parameters
     ----------
@@ -379,14 +379,14 @@ def open_writer(
         The format.
     layout, provenance
     spool : Path or None
-        A folder for temporary files without a name, for formats that store column after column.
+        A folder for unnamed temporary files, for formats that store one column after another.
     """
     return _WRITERS[name](file, layout, provenance, spool)
 
 
 @contextmanager
 def completed(writer: Writer) -> Iterator[Writer]:
-    """Close a writer when the block ends well, and give up otherwise."""
+    """Close a writer if the block succeeds, and abort it otherwise."""
     try:
         yield writer
         writer.close()
@@ -401,12 +401,12 @@ def formats_of(layout: Layout) -> tuple[str, ...]:
 
 
 def output_format(path: str | None, chosen: str | None, layout: Layout) -> str:
-    """Choose the format: as asked for, or by the name's ending.
+    """Choose the format: the requested one, or by the ending of the name.
 
     Raises
     ------
     OutputError
-        If there is no such format, or none for this kind of rows.
+        If there is no such format, or it does not exist for this kind of rows.
     """
     allowed = formats_of(layout)
     name = chosen or _ending(path or "")
@@ -421,7 +421,7 @@ def output_format(path: str | None, chosen: str | None, layout: Layout) -> str:
 
 
 def has_known_ending(path: str) -> bool:
-    """Tell whether the ending of a name tells a format."""
+    """Tell whether the ending of a name determines a format."""
     return _ending(path) in FORMATS
 
 

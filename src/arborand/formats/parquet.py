@@ -1,9 +1,9 @@
-"""Parquet in: a file whose columns are what they should be, and whose pages are whole.
+"""Parquet in: reading a file after checking its columns and the sizes that it declares.
 
-Arrow reads the columns and compares the checksums of pages, where the file has them.  What it
-trusts blindly is checked before: Arrow 26 takes memory for whatever the header of a page or a
-footer declares, and asking it for the sizes in a damaged footer can end the process.
-``tests/parquet`` has a file for each reason.
+Arrow reads the columns and compares the checksums of pages, if the file has them.  What Arrow
+trusts blindly is checked first: Arrow 26 allocates whatever the header of a page or a footer
+declares, and asking it for the sizes in a damaged footer can crash the process.  ``tests/parquet``
+has a file for each case.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 _MAGIC = b"PAR1"
 # How many bytes are read for the header of a page, and how many if its statistics are longer.
 _HEADER_BYTES = (1 << 10, 1 << 20)
-# How much larger a row group may be in memory than in the file, beyond what a sentence may take.
+# How much larger a row group may be in memory than in the file, beyond the size of one sentence.
 _MAX_RATIO = 256
-# What strings take beside their characters: headers of pages, and for each its length and levels.
+# What strings take besides their characters: page headers, and the length and levels of each.
 _PAGE_BYTES, _STRING_BYTES = 1 << 16, 16
-# What the kinds of columns can be, and what messages call them.  An id may be a number, or bytes.
+# The types of each kind of column, and its name in messages.  An id may be an integer or bytes.
 _TEXTS = ("string", "large_string")
 _KINDS = {
     "text": ((*_TEXTS, "integer", "binary"), "strings"),
@@ -45,10 +45,10 @@ class ParquetInput:
     name : str
         What messages call it.
     columns : dict from name to kind
-        The columns that are read, where they are there: "text", "integer", "number", "integers",
-        "numbers" or "texts".
+        The columns to read, if they exist: "text", "integer", "number", "integers", "numbers" or
+        "texts".
     required_columns : tuple of str
-        Those that must be there.
+        The columns that must exist.
     """
 
     def __init__(
@@ -65,9 +65,9 @@ class ParquetInput:
             self.groups = read_row_groups(handle)
             metadata = parquet.read_metadata(handle)
             leaves = [metadata.schema.column(i) for i in range(metadata.num_columns)]
-            # A string that many rows share is kept once, until its length is checked.
+            # A string that many rows share stays in a dictionary until its length is checked.
             kept = [leaf.path for leaf in leaves if leaf.physical_type == "BYTE_ARRAY"]
-            # Buffered, and not prefetched: memory does not grow with the row groups.
+            # Buffered but not prefetched, so that memory does not grow with the row groups.
             self._file = parquet.ParquetFile(
                 handle,
                 metadata=metadata,
@@ -97,7 +97,7 @@ class ParquetInput:
             check_type(name, column, schema.field(column).type, columns[column])
 
     def type_of(self, column: str) -> Any:
-        """Look up the type of a column, or of what its lists hold."""
+        """Look up the type of a column, or of the entries of its lists."""
         kind = self._file.schema_arrow.field(column).type
         return getattr(kind, "value_type", kind)
 
@@ -116,7 +116,7 @@ class ParquetInput:
                     break
                 for column in self.columns:
                     self._check_strings(column, batch.column(column))
-                # Whatever follows trusts offsets and lengths.
+                # All later steps trust offsets and lengths.
                 batch.validate(full=True)
             left -= batch.num_rows
             yield batch
@@ -124,12 +124,12 @@ class ParquetInput:
             raise damaged(self.name, f"row group {group + 1} lacks {left} rows")
 
     def num_values(self, group: int, column: str) -> int:
-        """Count the numbers of a column of lists in a row group."""
+        """Count the numbers in a column of lists, for one row group."""
         chunks = self.groups[group].chunks
         return sum(c.num_values for c in chunks if c.path.startswith(f"{column}."))
 
     def _check_size(self, group: int) -> None:
-        """Refuse a row group that would take far more memory than it takes in the file."""
+        """Refuse a row group that is far larger in memory than in the file."""
         for chunk in self.groups[group].chunks:
             column = chunk.path.partition(".")[0]
             if column not in self.columns:
@@ -142,14 +142,14 @@ class ParquetInput:
                     raise self._long_string(column, CHARACTERS.most + 1)
             if size > bound:
                 raise FormatError(
-                    f"{self.name}: row group {group + 1} holds {size} bytes of {chunk.path} in "
+                    f"{self.name}: row group {group + 1} packs {size} bytes of {chunk.path} into "
                     f"{chunk.packed_size}: write smaller row groups, or raise {WORDS.variable}"
                 )
             with reading(self.name):
                 check_pages(self._handle, chunk, bound)
 
     def _check_strings(self, column: str, array: Any) -> None:
-        """Refuse long strings while they are in a dictionary, each of them once."""
+        """Refuse long strings while they are in a dictionary, which has each of them once."""
         strings = getattr(getattr(array, "values", array), "dictionary", None)
         if strings is None:
             return
@@ -166,9 +166,9 @@ class ParquetInput:
 
 
 def check_type(name: str, column: str, found: Any, kind: str) -> None:
-    """Raise an error if a column of Arrow is not of its kind; see :class:`ParquetInput`."""
+    """Raise an error if an Arrow column is not of its kind; see :class:`ParquetInput`."""
     types = required("pyarrow", "reading a .parquet file").types
-    if types.is_dictionary(found):  # as `read_dictionary` asks for
+    if types.is_dictionary(found):  # because of `read_dictionary`
         found = found.value_type
     has_lists = (
         types.is_list(found) or types.is_large_list(found) or types.is_fixed_size_list(found)
@@ -183,7 +183,7 @@ def check_type(name: str, column: str, found: Any, kind: str) -> None:
 
 
 def _most_text(num_strings: int) -> int:
-    """Bound the bytes of strings that are as long as allowed.
+    """Bound the number of bytes of strings of the maximum length.
 
     A string may occur in its page, in a dictionary, and in the statistics of its page.
     """
@@ -204,7 +204,7 @@ class Chunk(NamedTuple):
 
 
 class RowGroup(NamedTuple):
-    """Some rows, column by column."""
+    """A row group: some rows, column by column."""
 
     num_rows: int
     chunks: list[Chunk]
@@ -223,7 +223,7 @@ def read_footer(file: IO[bytes]) -> bytes:
 
 
 def read_extent(footer: bytes, column: str) -> tuple[int, bool]:
-    """Read how many rows a file has, and whether a column holds floats of at most 32 bits."""
+    """Read how many rows a file has, and whether a column has floats of at most 32 bits."""
     fields = _Compact(footer).read_struct(last=3)
     is_within = is_narrow = False
     for node in _field(fields, 2, list):
@@ -235,7 +235,7 @@ def read_extent(footer: bytes, column: str) -> tuple[int, bool]:
 
 
 def read_row_groups(file: IO[bytes]) -> list[RowGroup]:
-    """Read what the footer says about row groups: columns that lie within the file."""
+    """Read the row groups from the footer; raise an error if one ends beyond the file."""
     end = file.seek(0, 2)
     groups = []
     for group in _field(_Compact(read_footer(file)).read_struct(), 4, list):
@@ -265,8 +265,8 @@ def check_pages(file: IO[bytes], chunk: Chunk, bound: int) -> None:
         sizes = [_field(header, field, int) for field in (2, 3)]  # unpacked and packed
         unpacked += sizes[0]
         if unpacked > bound or sizes[1] > chunk.packed_size:
-            raise ValueError(f"a page of {chunk.path} is said to have {max(sizes)} bytes")
-        for kind in (5, 8):  # pages of data; others have no values
+            raise ValueError(f"a page of {chunk.path} declares {max(sizes)} bytes")
+        for kind in (5, 8):  # data pages; others have no values
             if kind in header:
                 left -= _field(_field(header, kind, dict), 1, int)
         place += size + sizes[1]
@@ -329,7 +329,7 @@ class _Compact:
         while number < last and (byte := self._byte()):
             step, kind = byte >> 4, byte & 15
             number = number + step if step else self._zigzag()
-            # A truth value that is a field is its own type.
+            # The value of a boolean field is stored in its type.
             fields[number] = kind == 1 if kind in (1, 2) else self._read(kind)
         return fields
 
@@ -339,7 +339,7 @@ class _Compact:
         if kind in (4, 5, 6):
             return self._zigzag()
         if kind == 7:
-            return self._take(8)  # a fraction, which says nothing about sizes
+            return self._take(8)  # a double, which is never a size
         if kind == 8:
             return self._take(self._varint())
         if kind == 9:

@@ -1,8 +1,8 @@
 """What is read and what is written: runs of sentences, and rows of numbers.
 
-A corpus is read, worked on and written in runs of consecutive sentences.  One description of rows
+A corpus is read, processed and written in runs of consecutive sentences.  One description of rows
 serves every output and every format: a row has some numbers of its own (``columns``) and a list
-whose size follows from the sentence's length (``values``).
+whose size is determined by the sentence's length (``values``).
 """
 
 from __future__ import annotations
@@ -39,13 +39,13 @@ class Sentence(NamedTuple):
     ----------
     sent_id : str
     log_weights : ndarray, shape (n + 1, n + 1)
-        ``[head, dependent]``, as stored: plain weights if that is what the file holds.
+        ``[head, dependent]``, as stored: plain weights, if the file contains these.
     tokens : list of str or None
         The words, if the file has them.
     label_scores : ndarray, shape (n + 1, n + 1, L), or None
         ``[head, dependent, label]``, if the file has them.
     labels : ndarray of int, shape (n + 1, n + 1), or None
-        The one label of each arc, if the file has that instead; -1 for none.
+        The single label of each arc, if the file has that instead; -1 for none.
     label_names : tuple of str
         The names of the L labels.
     """
@@ -70,14 +70,14 @@ class Sentences:
     lengths : ndarray of int32
         The number of words; 0 for a sentence with a fault.
     scores : ndarray
-        All matrices, row by row, one after the other: (n + 1) ** 2 numbers each.
+        All matrices, row by row, one after another: (n + 1) ** 2 numbers each.
     tokens : list, one entry per sentence
         The words, or None.
     annotations : list, one entry per sentence
-        What a CoNLL-U file says about it, or None.
+        Its annotation in a CoNLL-U file, or None.
     faults : dict from position in the run to reason
     labels : ndarray or None
-        For each of the `scores`, the scores of its labels, or its one label as an integer.
+        For each of the `scores`, the scores of its labels, or its single label as an integer.
     label_names : tuple of str
     """
 
@@ -95,7 +95,7 @@ class Sentences:
         return len(self.sent_ids)
 
     def padded(self, fill: float) -> NDArray[np.float64]:
-        """Make one array of shape (len(self), m, m) of all matrices."""
+        """Put all matrices into one array of shape (len(self), m, m)."""
         size = max(2, int(self.lengths.max()) + 1)
         with np.errstate(invalid="ignore"):  # copying a signalling NaN warns
             if len(self) == 1 and len(self.scores) == size * size:
@@ -106,9 +106,9 @@ class Sentences:
         return padded
 
     def padded_labels(self) -> NDArray[Any] | None:
-        """Make one array of all label scores, (len(self), m, m, L), 0 in the padding.
+        """Put all label scores into one array of shape (len(self), m, m, L), 0 in the padding.
 
-        A label of its own is one of score 0 beside others of -inf.
+        A single label gets the score 0, and all other labels get -inf.
         """
         if self.labels is None:
             return None
@@ -123,7 +123,7 @@ class Sentences:
         return padded
 
     def part(self, start: int, stop: int) -> Sentences:
-        """Take some of the sentences."""
+        """Take some consecutive sentences."""
         bounds = np.concatenate([[0], np.cumsum(matrix_sizes(self.lengths))])
         return Sentences(
             self.first + start,
@@ -155,7 +155,7 @@ class ScoresFile:
     ----------
     file : InputFile
     layout : str
-        How the matrices are stored, in words.
+        A description of how the matrices are stored.
     dtype : dtype
     num_sentences : int
     has_sent_ids : bool
@@ -171,7 +171,7 @@ class ScoresFile:
     label_names: tuple[str, ...] = ()
 
     def runs(self, first: int = 0, *, num_trees: int = 0, scale: int = 1) -> Iterator[Sentences]:
-        """Read the sentences from `first` on, in runs of bounded size: `scale` times the usual."""
+        """Read the sentences from `first` on, in runs of at most `scale` times the usual size."""
         at_once = max(1, scale * RUN_VALUES // (1 + len(self.label_names)))
         for run in self._runs(first, num_trees, at_once):
             if run.first >= first:
@@ -180,12 +180,12 @@ class ScoresFile:
                 yield run.part(first - run.first, len(run))
 
     def _runs(self, first: int, num_trees: int, max_values: int) -> Iterator[Sentences]:
-        """Read runs; those before `first` may be left out."""
+        """Read runs; those before `first` may be omitted."""
         raise NotImplementedError
 
 
 def check_label_names(values: Any, name: str) -> tuple[str, ...]:
-    """Return the names of labels: strings, none too long, none twice."""
+    """Check the names of labels: strings, none too long, all different."""
     names = tuple(values) if isinstance(values, list) else ()
     if not names or not all(isinstance(one, str) and one for one in names):
         raise FormatError(f"{name}: label_names must be a list of names, not {values!r:.60}")
@@ -194,12 +194,12 @@ def check_label_names(values: Any, name: str) -> tuple[str, ...]:
         raise FormatError(f"{name}: a name of a label is {CHARACTERS.exceeded_by(len(longest))}")
     twice = next((one for i, one in enumerate(names) if one in names[:i]), None)
     if twice is not None:
-        raise FormatError(f"{name}: label_names has {twice!r} twice: every label needs its own")
+        raise FormatError(f"{name}: label_names has {twice!r} twice: names must be different")
     return names
 
 
 def numbered(index: int, count: int) -> list[str]:
-    """Name sentences that have no id by their number."""
+    """Make ids from numbers, for sentences without ids."""
     return [str(i + 1) for i in range(index, index + count)]
 
 
@@ -247,7 +247,7 @@ def sentence_id(
 
 
 def _strings(array: NDArray[Any], encoding: str) -> list[str] | list[bytes]:
-    """Decode all strings at once; if one is damaged, leave them all to be decoded one by one."""
+    """Decode all strings at once; if one is damaged, let the caller decode them one by one."""
     width = array.dtype.itemsize // 4
     try:
         text = array.tobytes().decode(encoding)
@@ -289,21 +289,21 @@ def _words(lengths: NDArray[Any]) -> NDArray[np.int64]:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """The shape of an output's rows.
+    """The layout of the rows of an output.
 
     Attributes
     ----------
     name : str
-        What they are.
+        The kind of rows.
     columns : tuple of str
-        The names of the numbers of a row, all float64; findings have strings instead.
+        The names of a row's numbers, all float64; findings have strings instead.
     values : str or None
-        The name of its list.
+        The name of a row's list.
     dtype : str
         The type of the list's numbers.
     num_values : function from lengths to sizes of lists
     numbering : str
-        The name of the number that counts a sentence's rows; empty if it has only one row.
+        The name of the number that counts a sentence's rows; empty if there is only one row.
     keeps_relations : bool
         Whether trees without labels keep the relations that a CoNLL-U file has for the same heads.
     has_ids : bool
@@ -341,7 +341,7 @@ WORDS = Layout(
     ),
 )
 FINDINGS = Layout("findings", ("reason",))
-# All but the last are counts of words with a gold head; `gold_words` is how many there are.
+# All but the last are counts of words with a gold head; `gold_words` is their total number.
 EVALUATION = Layout(
     "evaluation",
     (
@@ -356,7 +356,7 @@ EVALUATION = Layout(
 
 
 def scores_layout(dtype: np.dtype[Any]) -> Layout:
-    """Describe scores: as narrow as they came, at least float32."""
+    """Describe scores: as narrow as in the input, but at least float32."""
     is_narrow = dtype.itemsize <= 4 and dtype.kind == "f"
     return Layout("scores", (), "log_weights", "f4" if is_narrow else "f8", matrix_sizes)
 
@@ -375,7 +375,7 @@ class Rows:
     columns : dict from name to ndarray of float64
         One number per row.
     values : ndarray
-        The lists of all rows, one after the other.
+        The lists of all rows, one after another.
     first_sample : int
         How many rows of the first sentence were in earlier `Rows`.
     tokens, annotations : list, one entry per sentence
@@ -396,11 +396,11 @@ class Rows:
     label_names: tuple[str, ...] = ()
 
     def label_text(self, label: int) -> str:
-        """Name a label; one that is missing is ``_``."""
+        """Return the name of a label; ``_`` if it is missing."""
         return self.label_names[label] if label >= 0 else "_"
 
     def samples(self) -> NDArray[np.int32]:
-        """Give each row its number within its sentence, from 1."""
+        """Return the number of each row within its sentence, from 1."""
         before = np.cumsum(self.num_rows) - self.num_rows - 1
         before[:1] -= self.first_sample
         numbers = np.arange(int(self.num_rows.sum()), dtype=np.int32)
@@ -408,7 +408,7 @@ class Rows:
         return numbers
 
     def part(self, layout: Layout, start: int, stop: int) -> Rows:
-        """Take some of the rows, and the sentences that they are of."""
+        """Take some of the rows, and the sentences that they belong to."""
         ends = np.cumsum(self.num_rows)
         starts = ends - self.num_rows
         before = np.minimum(ends, start) - np.minimum(starts, start)
@@ -451,14 +451,14 @@ class Rows:
 
 
 def label_column(rows: Rows, layout: Layout) -> str:
-    """Name the column of labels: one label for each value, or a number for every label."""
+    """Return the name of the label column: a label per value, or a number for every label."""
     if rows.labels is None or rows.labels.ndim == 1:
         return "labels"
     return "label_scores" if layout.name == "scores" else f"label_{layout.values}"
 
 
 class Writer(Protocol):
-    """Writes rows into an open file, from front to back, so that it may be a pipe."""
+    """Writes rows to an open file, sequentially, so that it may be a pipe."""
 
     def write(self, rows: Rows) -> None:
         """Write the next rows."""
@@ -467,4 +467,4 @@ class Writer(Protocol):
         """Complete what is in the file; the file stays open."""
 
     def discard(self) -> None:
-        """Give up, and release what is held."""
+        """Stop, and release all resources."""

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
 _FORMATS = ("npz", "parquet", "safetensors", "npy")
-# How many sentences become rows at a time.
+# How many sentences are converted to rows at a time.
 _AT_ONCE = 64
 
 
@@ -36,32 +36,32 @@ def write_scores(
     label_scores: Iterable[ArrayLike] | None = None,
     label_names: Sequence[str] | None = None,
 ) -> None:
-    """Write the scores of a corpus into a file that :func:`read_scores` and the commands read.
+    """Write the scores of a corpus to a file that :func:`read_scores` and the commands read.
 
     Parameters
     ----------
     path : path
-        Ends with ``.npz``, ``.parquet``, ``.safetensors`` or ``.npy`` (matrices of one size alone).
+        Ends with ``.npz``, ``.parquet``, ``.safetensors`` or ``.npy`` (only matrices of one size).
     matrices : iterable of array_like, shape (n + 1, n + 1) each
-        ``[head, dependent]``, one for each sentence.  They are written as they come, so a generator
-        takes no more memory than a few sentences.  All float32, or wider.
+        ``[head, dependent]``, one for each sentence.  They are written a few at a time, so a
+        generator does not need memory for the whole corpus.  All float32, or all wider.
     sent_ids : iterable of str, optional
-        Without them, sentences are matched with those of a CoNLL-U file by their order.
+        Without ids, sentences are matched with those of a CoNLL-U file by their order.
     words : iterable of list of str, optional
         The n words of each sentence.
     labels : iterable of array_like of int, shape (n + 1, n + 1) each, optional
-        The one label of each arc, counted from 0; -1 where there is no arc.
+        The single label of each arc, counted from 0; -1 where there is no arc.
     label_scores : iterable of array_like, shape (n + 1, n + 1, L) each, optional
         ``[head, dependent, label]``, instead of `labels`.  Their softmax is P(label | arc).
     label_names : sequence of str
-        The names of the L labels, with either of them.
+        The names of the L labels; required with `labels` or `label_scores`.
 
     Raises
     ------
     OutputError
-        If the format cannot hold it, or the file cannot be written.
+        If the format cannot store the data, or the file cannot be written.
     ValueError, TypeError
-        If shapes do not fit.
+        If shapes or types do not fit.
 
     Examples
     --------
@@ -76,9 +76,12 @@ def write_scores(
     name = target.suffix.lower().removeprefix(".")
     if name not in _FORMATS:
         known = ", ".join(f".{one}" for one in _FORMATS)
-        raise OutputError(f"{target.name!r} tells no format of scores: let it end with {known}")
+        raise OutputError(
+            f"the format cannot be determined from the name {target.name!r}: end it with one of "
+            f"{known}"
+        )
     if labels is not None and label_scores is not None:
-        raise ValueError("labels and label_scores are given: give one label of each arc, or scores")
+        raise ValueError("labels and label_scores are both given: give only one of them")
     given = labels if labels is not None else label_scores
     if (given is None) != (label_names is None):
         raise ValueError(
@@ -118,8 +121,8 @@ def _write_rows(
         for rows in () if first is None else chain([first], portions):
             if scores_layout(rows.values.dtype).dtype != layout.dtype:
                 raise ValueError(
-                    f"matrices: those of sentence {rows.sent_ids[0]!r} and later ones are "
-                    f"{rows.values.dtype}, and the first ones {dtype}: give all the same type"
+                    f"matrices: those from sentence {rows.sent_ids[0]!r} on are "
+                    f"{rows.values.dtype}, but earlier ones are {dtype}: give all the same type"
                 )
             writer.write(rows)
 
@@ -145,7 +148,7 @@ def _portions(
     *,
     are_scores: bool,
 ) -> Iterator[Rows]:
-    """Check sentences, and make rows of some at a time."""
+    """Check sentences, and convert a few at a time to rows."""
     nothing = repeat(None)
     given = {"sent_ids": sent_ids, "words": words, "labels": labels}
     others = {key: nothing if value is None else iter(value) for key, value in given.items()}
@@ -163,7 +166,7 @@ def _portions(
         waiting.append(sentence)
     for key, values in others.items():
         if given[key] is not None and next(values, _END) is not _END:
-            raise ValueError(f"{key} has entries after the last of the matrices")
+            raise ValueError(f"{key} has more entries than there are matrices")
     if waiting:
         yield _rows(waiting, names)
 
@@ -219,7 +222,7 @@ def _sentence(
             if ((labels < -1) | (labels >= len(names))).any():
                 wrong = labels[(labels < -1) | (labels >= len(names))][0]
                 raise ValueError(
-                    f"labels[{index}] holds {wrong}: labels are 0 to {len(names) - 1}, and -1"
+                    f"labels[{index}] has {wrong}: labels are 0 to {len(names) - 1}, or -1 for none"
                 )
     return sent_id, matrix.astype(dtype).ravel(), words, labels
 

@@ -2,16 +2,16 @@
 
 Three layouts, in four kinds of file:
 
-- *ragged* (``.npz``, ``.safetensors``): ``lengths``, and ``scores`` with all matrices one after the
-  other;
+- *ragged* (``.npz``, ``.safetensors``): ``lengths``, and ``scores`` with all matrices, one after
+  another;
 - *padded* (``.npz``, ``.safetensors``, ``.npy``): ``lengths``, and ``log_weights`` of shape
-  (S, m, m); a ``.npy`` holds one matrix, or a stack of matrices without padding;
+  (S, m, m); a ``.npy`` file has one matrix, or a stack of matrices without padding;
 - *rows* (``.parquet``): one row per sentence, ``log_weights`` as a flat list.
 
-Each may have labels: ``label_names``, and for every score its ``label_scores``, on one more axis,
-or its one label as an integer, in ``labels``.  (A list of a row is flat.)
+Each may have labels: ``label_names`` and, for every score, its ``label_scores`` on an additional
+axis, or its single label as an integer in ``labels``.  (In *rows*, these are flat lists, too.)
 
-One bad sentence does not make the file unreadable: it becomes a fault of its run, which the caller
+A bad sentence does not make the file unreadable: it becomes a fault of its run, which the caller
 raises or skips.
 """
 
@@ -65,7 +65,7 @@ if TYPE_CHECKING:
 
 
 def read_scores(source: str | os.PathLike[str]) -> Iterator[Sentence]:
-    """Read the scores of a corpus, sentence by sentence, in memory that does not grow with it.
+    """Read the scores of a corpus, sentence by sentence, in bounded memory.
 
     Parameters
     ----------
@@ -79,9 +79,9 @@ def read_scores(source: str | os.PathLike[str]) -> Iterator[Sentence]:
     Raises
     ------
     FormatError
-        If the file is not one of these, lacks an array, or is damaged.
+        If the file is of another kind, lacks an array, or is damaged.
     SentenceError
-        If a sentence is wrong; the message names it.
+        If a sentence cannot be used; the message names it.
 
     Examples
     --------
@@ -122,7 +122,7 @@ def open_scores(source: str | os.PathLike[str] | InputFile) -> Iterator[ScoresFi
         else:
             raise FormatError(
                 f"{file.name} is not a file of scores: expected .npy, .npz, .safetensors or "
-                f".parquet, and found {file.kind.replace('unknown', 'something else')}"
+                f".parquet, but found {file.kind.replace('unknown', 'something else')}"
             )
 
 
@@ -146,7 +146,7 @@ class ArrayScores(ScoresFile):
                 f"{file.name}: scores must be numbers, at most float64, but are {self.dtype}"
             )
         self._is_single = len(values.shape) == 2
-        self._size = 0  # of the matrices, if all are padded to one
+        self._size = 0  # the size of the matrices, if all are padded to the same size
         if self._values == "scores":
             self.layout = "ragged"
             self.num_sentences = self._check_ragged(values.shape)
@@ -157,14 +157,14 @@ class ArrayScores(ScoresFile):
         if "lengths" in arrays:
             arrays.vector("lengths", size=self.num_sentences)
         self.has_sent_ids = "sent_ids" in arrays or "sent_ids" in arrays.metadata
-        # A safetensors file has no strings: its ids are a list in the metadata.
+        # A safetensors file has no strings: its ids are a list in its metadata.
         self._listed_ids: list[str] | None = None
         if "sent_ids" in arrays:
             arrays.vector("sent_ids", "strings", self.num_sentences)
         elif self.has_sent_ids:
             self._listed_ids = self._strings_of_metadata("sent_ids", self.num_sentences)
         self._labels = self._check_labels(values.shape)
-        # Words, one after the other, or a list of all of them in the metadata.
+        # The words of all sentences are an array, or a list in the metadata.
         self._words: list[str] | None = None
         if self.layout == "ragged" and "tokens" in arrays.metadata:
             self._words = self._strings_of_metadata("tokens", self._num_words)
@@ -172,7 +172,7 @@ class ArrayScores(ScoresFile):
             arrays.vector("tokens", "strings", self._num_words)
 
     def _check_labels(self, shape: tuple[int, ...]) -> str:
-        """Find the array of labels, and their names; empty if there is none."""
+        """Find the array of labels, and their names; empty if there are none."""
         arrays, name = self._arrays, self.file.name
         named = next((one for one in ("label_scores", "labels") if one in arrays), "")
         if not named:
@@ -212,7 +212,7 @@ class ArrayScores(ScoresFile):
         return shape[0], shape[1]
 
     def _check_ragged(self, shape: tuple[int, ...]) -> int:
-        if len(shape) != 1:  # said before missing lengths are: one matrix needs none
+        if len(shape) != 1:  # checked before lengths, which a single matrix does not need
             raise FormatError(
                 f"{self.file.name}: scores has shape {shape}, where 'scores' are all matrices one "
                 "after the other, on one axis: call one matrix, or matrices padded to one size, "
@@ -301,13 +301,13 @@ class ArrayScores(ScoresFile):
         labels: NDArray[Any] | None,
         words: list[str] | None,
     ) -> Sentences:
-        """Make a run of what was read; padding is left out."""
+        """Make a run from what was read, without the padding."""
         wrong = lengths < 1
         reason = "it has no words (its length is {})"
         if self.layout != "ragged":
             wrong |= lengths >= self._size
             reason = (
-                f"its length is {{}}, where a matrix padded to {self._size} nodes has 1 to "
+                f"its length is {{}}, but a matrix padded to {self._size} nodes has 1 to "
                 f"{self._size - 1} words"
             )
         faults = {i: reason.format(lengths[i]) for i in np.flatnonzero(wrong).tolist()}
@@ -336,7 +336,7 @@ _MOST_LABELS = 10_000
 def _listed(
     text: str | bytes, name: str, key: str, count: int | None = None, of: str = "names"
 ) -> list[Any]:
-    """Read a list of the metadata."""
+    """Read a list from the metadata."""
     try:
         listed = parse_json(text)
         if not isinstance(listed, list) or len(listed) != (len(listed) if count is None else count):
@@ -347,7 +347,7 @@ def _listed(
 
 
 def _matrix(stream: ArrayStream, num_rows: int) -> NDArray[Any]:
-    """Read rows of scores, or of what goes with them."""
+    """Read rows of scores, or of labels."""
     rows = stream.read(num_rows)
     return rows.T if stream.is_transposed else rows
 
@@ -355,7 +355,7 @@ def _matrix(stream: ArrayStream, num_rows: int) -> NDArray[Any]:
 def _labelled(
     run: Sentences, labels: NDArray[Any] | None, label_names: tuple[str, ...]
 ) -> Sentences:
-    """Give a run its labels; a sentence with a label that has no name gets a fault."""
+    """Add labels to a run; a sentence with a label that has no name gets a fault."""
     if labels is None:
         return run
     run = replace(run, labels=labels, label_names=label_names)
@@ -366,8 +366,8 @@ def _labelled(
                 wrong = of_one[(of_one < -1) | (of_one >= len(label_names))]
                 if wrong.size:
                     run.faults[i] = (
-                        f"it has the label {wrong[0]}, where labels are 0 to {len(label_names) - 1}"
-                        ", and -1 for none"
+                        f"it has the label {wrong[0]}, but labels are 0 to {len(label_names) - 1}, "
+                        "or -1 for none"
                     )
     return run
 
@@ -398,8 +398,8 @@ class ParquetScores(ScoresFile):
         if self._labels:
             if b"label_names" not in self._input.metadata:
                 raise FormatError(
-                    f"{file.name} has {self._labels}, and no label_names in its metadata: a JSON "
-                    "list of the names of the labels"
+                    f"{file.name} has {self._labels}, but no label_names in its metadata: add them "
+                    "as a JSON list"
                 )
             names = _listed(self._input.metadata[b"label_names"], file.name, "label_names")
             self.label_names = check_label_names(names, file.name)
@@ -425,7 +425,7 @@ class ParquetScores(ScoresFile):
         index = 0
         for group, (num_rows, _) in enumerate(self._input.groups):
             if index + num_rows > first:
-                # Not by bytes: many equal numbers take little room in the file, but not in memory.
+                # Not by bytes: many equal numbers are small in the file, but not in memory.
                 stored = max(1, self._input.num_values(group, "log_weights"))
                 if self._labels == "label_scores":
                     stored += self._input.num_values(group, "label_scores")
@@ -439,7 +439,7 @@ class ParquetScores(ScoresFile):
             index += num_rows
 
     def _run(self, batch: Any, index: int) -> Sentences:
-        """Make a run of a batch; each unusable matrix becomes a single number."""
+        """Make a run from a batch; each unusable matrix becomes a single number."""
         matrices = batch.column("log_weights")
         sent_ids = self._ids(batch, index)
         tokens: list[list[str] | None] = [None] * len(sent_ids)
@@ -466,13 +466,13 @@ class ParquetScores(ScoresFile):
             wrong |= num_labels != width * counts
         wrong |= np.array([words is not None for words in tokens], dtype=bool)
         faults = {}
-        for i in np.flatnonzero(wrong).tolist():  # sentences with words are checked one by one
+        for i in np.flatnonzero(wrong).tolist():  # `wrong` includes all sentences with words
             length = int(lengths[i]) if stored is None else stored[i].as_py()
             reason = _fault(length, int(counts[i]), tokens[i], most_words)
             if reason is None and labels is not None and num_labels[i] != width * counts[i]:
                 reason = (
-                    f"it has {num_labels[i]} {self._labels}, where {width * counts[i]} are expected"
-                    f", {width} for each of its log_weights"
+                    f"it has {num_labels[i]} {self._labels}, but {width * counts[i]} are expected: "
+                    f"{width} for each of its log_weights"
                 )
             if reason is None:
                 wrong[i] = False
@@ -500,7 +500,7 @@ def _filled(integers: Any, value: int) -> Any:
 
 
 def _numbers(array: Any) -> NDArray[Any]:
-    """Make an array of NumPy; where a number is missing, it has NaN."""
+    """Convert to a NumPy array; missing numbers become NaN."""
     answer: NDArray[Any] = np.asarray(array) if array.null_count else np.from_dlpack(array)
     return answer
 
@@ -508,7 +508,7 @@ def _numbers(array: Any) -> NDArray[Any]:
 def _fault(
     length: int | None, count: int, words: Sequence[str | None] | None, most_words: int
 ) -> str | None:
-    """Compare a sentence's length with the numbers and the words that are there."""
+    """Say why a sentence's length does not fit its numbers and its words, if it does not."""
     if length is None:
         return "its length is missing"
     if length < 1 or count != (length + 1) ** 2:
@@ -525,34 +525,34 @@ def _fault(
     return None
 
 
-# ---- what a file says about itself at its ends
+# ---- headers and footers
 #
-# A few kilobytes are read, however large the file is.  The digest of a Parquet footer (sizes and
-# bounds) or of an archive's directory (sizes and checksums) stands for the file when a job is
-# planned.  It is not proof: other scores may have the same sizes and bounds.  So a job also keeps
-# the digest of the whole file, and compares it if the file was written again.  Other files have no
-# such place: they are read once, for their own digest.
+# Only a few kilobytes are read, however large the file is.  The digest of a Parquet footer (sizes
+# and bounds) or of an archive's directory (sizes and checksums) identifies the file when a job is
+# planned.  It is no proof: other scores may have the same sizes and bounds.  So a job also keeps
+# the digest of the whole file, and compares it if the file was written again.  Other kinds of file
+# have no footer: they are read once, for the digest of the whole file.
 
 
-# The names of scores in a file of arrays; if it has both, the last one counts.
+# The names of scores in a file of arrays; if it has both, the last one is used.
 _SCORES = ("log_weights", "scores")
 
 
 class Footer(NamedTuple):
-    """What a file says about itself.
+    """What the header or footer of a file says about it.
 
     Attributes
     ----------
     kind : str
         See :class:`arborand.formats.inputs.InputFile`.
     num_sentences : int or None
-        None if only reading the file can tell.
+        None if it is known only after reading the file.
     digest : str
-        Of the footer.
+        The digest of the footer.
     dtype : str
-        The type in which its scores are written: "f4" if they fit, "f8" otherwise and for trees.
+        The type of its scores in outputs: "f4" if they fit, "f8" otherwise and for trees.
     sha256 : str
-        Of the whole file; empty if the footer was enough.
+        The digest of the whole file; empty if the footer was enough.
     """
 
     kind: str
@@ -563,7 +563,7 @@ class Footer(NamedTuple):
 
 
 def read_footer(file: IO[bytes], name: str) -> Footer:
-    """Read how many sentences a file holds and of which type, from its ends if possible.
+    """Read the number of sentences in a file and their type, from header or footer if possible.
 
     Raises
     ------
@@ -571,7 +571,7 @@ def read_footer(file: IO[bytes], name: str) -> Footer:
         If it is empty or a pickle.
     """
     kind = kind_of(file.read(CHUNK), name)
-    # Errors are raised when the file is opened; until then its number of sentences is unknown.
+    # Errors are raised when the file is opened; until then, its number of sentences is unknown.
     if kind == "parquet":
         with suppress(ValueError, IndexError, RecursionError):
             footer = read_parquet_footer(file)
@@ -579,7 +579,7 @@ def read_footer(file: IO[bytes], name: str) -> Footer:
             digest = hashlib.sha256(footer).hexdigest()
             return Footer(kind, num_rows, digest, "f4" if is_narrow else "f8")
     if kind == "npz":
-        with suppress(Exception):  # whatever a damaged archive does to the library
+        with suppress(Exception):  # a damaged archive may raise anything
             return _archive(file, name)
     count, dtype = None, "f8"
     with suppress(FormatError, ValueError, TypeError, LookupError, OverflowError):
@@ -612,7 +612,7 @@ def _archive(file: IO[bytes], name: str) -> Footer:
     for array in ("lengths", *_SCORES):
         if array not in members:
             continue
-        # A damaged array is named when the file is opened.
+        # A damaged array is reported when the file is opened.
         with suppress(Exception), archive.open(members[array]) as member:
             stream = open_npy(member, name, members[array].file_size)
             shapes[array] = stream.shape

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 # How many trees are read at a time.
 _PORTION = 1024
-# How many heads are read at a time, where trees are stored as one long list.
+# How many heads are read at a time, if trees are stored as one long list.
 _PORTION_HEADS = 1 << 18
 _COLUMNS = {
     "sent_id": "text",
@@ -53,9 +53,9 @@ class Trees(NamedTuple):
     heads : ndarray of int32, shape (K, n + 1)
         As :meth:`DependencyTrees.sample` returns them: -1 for the root.
     log_prob : ndarray of float64, shape (K,)
-        NaN where the file does not say.
+        NaN if the file does not contain it.
     labels : list of K lists of n names, or None
-        The relations of words 1 to n; ``_`` where one is missing.  None if the file has none.
+        The relations of words 1 to n; ``_`` if one is missing.  None if the file has none.
     """
 
     sent_id: str
@@ -65,7 +65,7 @@ class Trees(NamedTuple):
 
 
 def read_trees(source: str | os.PathLike[str]) -> Iterator[Trees]:
-    r"""Read trees, sentence by sentence, in memory that does not grow with the file.
+    r"""Read trees, sentence by sentence, in bounded memory.
 
     Parameters
     ----------
@@ -79,7 +79,7 @@ def read_trees(source: str | os.PathLike[str]) -> Iterator[Trees]:
     Raises
     ------
     FormatError
-        If the file does not hold trees, or is damaged.
+        If the file does not contain trees, or is damaged.
     SentenceError
         If something in it is not a tree; the message names the sentence.
 
@@ -124,7 +124,7 @@ def _joined(parts: list[Trees]) -> Trees:
 
 
 def layout_of(trees: TreesFile) -> Layout:
-    """Tell draws from ranked trees by their provenance; without one, they count as draws."""
+    """Distinguish draws from ranked trees by their provenance; without it, they count as draws."""
     record = trees.provenance or {}
     while isinstance(record.get("source"), dict):
         record = record["source"]
@@ -133,7 +133,7 @@ def layout_of(trees: TreesFile) -> Layout:
 
 
 def holds_trees(file: InputFile) -> bool:
-    """Tell whether a file holds trees, as opposed to scores."""
+    """Tell whether a file contains trees, as opposed to scores."""
     if file.kind in ("jsonl", "conllu"):
         return True
     if file.kind == "parquet":
@@ -169,7 +169,7 @@ def open_trees(source: str | os.PathLike[str] | InputFile) -> Iterator[TreesFile
 
 
 class _Tree(NamedTuple):
-    """One tree as a file gives it; `number` counts the trees of a sentence."""
+    """One tree, as stored in a file; `number` counts the trees of a sentence."""
 
     sent_id: str
     number: int
@@ -179,13 +179,13 @@ class _Tree(NamedTuple):
     labels: list[str] | None = None
 
     def is_followed_by(self, tree: _Tree) -> bool:
-        """Tell whether the next tree is of the same sentence."""
+        """Tell whether the next tree belongs to the same sentence."""
         is_same = self.sent_id == tree.sent_id and len(self.heads) == len(tree.heads)
         return is_same and self.number < tree.number
 
 
 class TreesFile:
-    """An open file of trees; `provenance` is what it says of where it comes from."""
+    """An open file of trees, with its provenance."""
 
     def __init__(
         self, file: InputFile, provenance: dict[str, Any] | None, trees: Iterator[_Tree]
@@ -195,7 +195,7 @@ class TreesFile:
         self._trees = trees
 
     def rows(self) -> Iterator[Rows]:
-        """Read the trees in portions; a sentence may go on in the next one."""
+        """Read the trees in portions; a sentence may continue in the next one."""
         last: _Tree | None = None
         index = count = 0  # sentences so far, and trees of the last one
         while trees := list(islice(self._trees, _PORTION)):
@@ -224,7 +224,7 @@ class TreesFile:
 
 
 def _numbered_labels(trees: list[_Tree]) -> tuple[NDArray[np.int32] | None, tuple[str, ...]]:
-    """Give the labels of trees numbers, and list their names; -1 for ``_``."""
+    """Assign numbers to the labels of trees, and list their names; -1 for ``_``."""
     if all(tree.labels is None for tree in trees):
         return None, ()
     numbers = {"_": -1}
@@ -234,7 +234,7 @@ def _numbered_labels(trees: list[_Tree]) -> tuple[NDArray[np.int32] | None, tupl
 
 
 def _check(rows: Rows, first: int) -> None:
-    """Make sure that all trees are trees."""
+    """Check that all rows are trees."""
     for i, _, block in rows.sentences(TREES):
         try:
             check_trees(np.pad(block, ((0, 0), (1, 0)), constant_values=-1))
@@ -243,34 +243,34 @@ def _check(rows: Rows, first: int) -> None:
 
 
 def _provenance(name: str, record: Any) -> dict[str, Any] | None:
-    """Read what a file says of itself, if it says anything: a record, or its text."""
+    """Read the provenance of a file, if it has any: a record, or its text."""
     if not record:
         return None
     with reading(f"{name}: the provenance"):
         found = parse_json(record) if isinstance(record, (str, bytes)) else record
         if not isinstance(found, dict):
             raise ValueError(f"the provenance is a {type(found).__name__}, not an object")
-        as_json({"source": {"source": found}}).encode()  # as the next output will hold it
+        as_json({"source": {"source": found}}).encode()  # raises what writing the output would
         return found
 
 
 def _text_provenance(handle: IO[bytes], name: str) -> dict[str, Any] | None:
-    """Read the provenance that may stand in the first line of a text."""
+    """Read the provenance in the first line of a text, if there is any."""
     line = handle.readline()
     handle.seek(0)
     if line.startswith(b"# arborand = "):
         return _provenance(name, line.partition(b"=")[2])
     header = _header(line)
     if header.get("arborand", "trees") != "trees":
-        raise FormatError(f"{name} holds {header['arborand']}, not trees")
+        raise FormatError(f"{name} contains {header['arborand']}, not trees")
     return _provenance(name, header.get("provenance"))
 
 
 def _header(line: bytes) -> dict[str, Any]:
-    """Read the first line of JSON lines; empty if it is not a header."""
+    """Read the header in the first line of JSON lines; empty if there is none."""
     try:
         header = parse_json(line)
-    except ValueError:  # said when it is read as a tree
+    except ValueError:  # reported when the line is read as a tree
         return {}
     return header if isinstance(header, dict) and "arborand" in header else {}
 
@@ -293,7 +293,7 @@ def _parquet_trees(table: ParquetInput) -> Iterator[_Tree]:
 
 
 def _tree(record: Any, name: str, unit: str, index: int) -> _Tree:
-    """Make a tree of an object of JSON, or of its text."""
+    """Make a tree from a JSON object, or from its text."""
     try:
         if isinstance(record, bytes):
             record = parse_json(record)
@@ -330,7 +330,7 @@ def _labels(values: object, count: int) -> list[str] | None:
 
 
 def _has_relations(handle: IO[bytes]) -> bool:
-    """Tell whether a CoNLL-U file has any relation but root."""
+    """Tell whether a CoNLL-U file has any relation other than root."""
     start = handle.tell()
     found = False
     for line in handle:
@@ -407,7 +407,7 @@ def _array_trees(arrays: ArrayFile) -> Iterator[_Tree]:
                 rows = zip(log_prob.read(size).tolist(), trees.tolist(), strict=True)
                 numbers = None if labels is None else labels.read(size * length)
                 if numbers is not None and ((numbers < -1) | (numbers >= len(names))).any():
-                    wrong = f"a label of it is not 0 to {len(names) - 1}, or -1"
+                    wrong = f"it has a label that is not 0 to {len(names) - 1}, or -1 for none"
                     raise SentenceError(sent_id, index, wrong)
                 for number, (probability, tree) in enumerate(rows, start + 1):
                     named = None
