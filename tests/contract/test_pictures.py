@@ -764,7 +764,7 @@ def test_illustrations_refuse_what_cannot_be_drawn(draw):
     extra = {} if draw is loop_erased_walk else {"single_root": False}
     with pytest.raises(ValueError, match=r"log_weights has 13 words: .* at most 12"):
         draw(np.zeros((14, 14)), rng=0, **extra)
-    with pytest.raises(ValueError, match="labels has 2 names where log_weights has 3 words"):
+    with pytest.raises(ValueError, match="labels has 2 names, but log_weights has 3 words"):
         draw(np.zeros((4, 4)), rng=0, labels=["a", "b"], **extra)
     with pytest.raises(ValueError, match="is a batch of shape"):
         draw(np.zeros((2, 4, 4)), rng=0, **extra)

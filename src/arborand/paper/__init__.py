@@ -5,6 +5,6 @@
 - `arborand.paper.illustrations`: its two illustrations, drawn from actual runs;
 - `arborand.paper.commands`: ``arborand experiment`` and ``arborand illustrate``.
 
-The reference algorithms judge the fast path, so they import nothing of it.  The other three use
-both.
+The reference algorithms judge the fast path, so they import nothing from it.  The other three
+modules use both.
 """

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 FigureKind = Literal["png", "pdf"]
 _FOLDER = options.option("Where the files go.", None, "-o", metavar="FOLDER")
-# How many seeds are tried; walks that loop less often are shown without one.
+# How many seeds are tried to find a walk with a loop.
 _MOST_TRIES = 2000
 
 
@@ -41,11 +41,11 @@ _MOST_TRIES = 2000
 def experiment(output: Path, quick: bool = False, seed: int = 0) -> None:
     """Repeat the paper's runtime experiment, for every method.
 
-    Random complete graphs of growing size, 20 random trees of each: the average time per tree,
-    with lines of best fit, of the paper's algorithms in plain NumPy and of the core; and the
-    time of distinct trees, over their number. Writes experiment.csv, .png, .svg, and .txt,
-    which sets the slopes beside the paper's and says what to expect. Needs matplotlib (the
-    extra 'plot').
+    Measures the average time per tree, with lines of best fit, of the paper's algorithms in
+    plain NumPy and of the core, on random complete graphs of growing size, with 20 random trees
+    of each; and the time of distinct trees against their number. Writes experiment.csv, .png,
+    .svg, and .txt, which compares the slopes with the paper's and says what to expect. Needs
+    matplotlib (the extra 'plot').
 
     Examples
     --------
@@ -53,7 +53,7 @@ def experiment(output: Path, quick: bool = False, seed: int = 0) -> None:
     """
     from arborand.paper import experiment as paper
 
-    # Found out before the work instead of after it.
+    # Checked before the work instead of after it.
     required("matplotlib", "the experiment's figure", "cli,plot")
     make_folder(output)
     plan = paper.QUICK if quick else paper.FULL
@@ -77,7 +77,7 @@ def experiment(output: Path, quick: bool = False, seed: int = 0) -> None:
     output=_FOLDER,
     sent_id=options.option("The sentence, of at most 12 words. Default: the first.", metavar="ID"),
     also=options.option(
-        "Write the pictures in this format, too. Needs matplotlib (the extra 'plot') or Chromium."
+        "Also write the pictures in this format. Needs matplotlib (the extra 'plot') or Chromium."
     ),
     seed=options.option(
         "The same seed gives the same pictures. Default: 0, and for the walk the first one that "
@@ -97,11 +97,11 @@ def illustrate(
 ) -> None:
     """Draw the paper's two illustrations from actual runs, and two on grids.
 
-    A loop-erased walk (walk.svg), with the loops it erases and what remains: a spanning tree,
-    whatever --trees says; and the ancestral sampler step by step (conditioning.svg), with the
-    heads it chooses from. A loop-erased walk on a grid (grid_walk.svg), and a uniform spanning
-    tree of one as a maze (maze.svg). The .html files go through the same runs with the arrow
-    keys. Files of these names are replaced.
+    Draws a loop-erased walk (walk.svg), with the loops it erases and what remains, which is a
+    spanning tree, whatever --trees says; the ancestral sampler step by step (conditioning.svg),
+    with the heads it chooses from; a loop-erased walk on a grid (grid_walk.svg); and a uniform
+    spanning tree of a grid as a maze (maze.svg). In the .html files, the arrow keys step through
+    the same runs. Existing files of these names are replaced.
 
     Examples
     --------
@@ -155,7 +155,7 @@ def illustrate(
 def _walk(
     log_weights: NDArray[np.float64], seed: int | None, labels: Sequence[str] | None
 ) -> WalkPicture:
-    """Walk with a seed, or with the first one whose walks erase a loop."""
+    """Walk with the given seed, or with the first one whose walks erase a loop."""
     from arborand.paper.illustrations import loop_erased_walk
 
     if seed is not None:

@@ -1,12 +1,13 @@
-"""The paper's runtime experiment (section 4.2), and its like without replacement.
+"""The paper's runtime experiment (section 4.2), and a similar one without replacement.
 
-Random complete graphs of growing size, 100 of each size and 20 draws from each: the average time
-of a draw over the number of words, on logarithmic axes, with lines of best fit.  The paper measured
-its own pair, `wilson_rc` and `colbourn`, in Python; here every method is measured, the paper's pair
-both in plain NumPy (`arborand.paper.reference`) and in the core.  Times of a draw include what a
-method prepares once per graph, shared by its 20 draws.
+On random complete graphs of growing size, 100 of each size with 20 draws from each, the average
+time per draw is plotted against the number of words, on logarithmic axes, with lines of best fit.
+The paper measured its own pair, `wilson_rc` and `colbourn`, in Python; here every method is
+measured, the paper's pair both in plain NumPy (`arborand.paper.reference`) and in the core.  The
+time per draw includes what a method prepares once per graph, shared by its 20 draws.
 
-A point is the median of three passes: what else the machine does then spoils at most one of them.
+A point is the median of three passes, so that other work on the machine, if it disturbs only one of
+them, does not matter.
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ NUM_PASSES = 3
 PAPER_SLOPES = {"reference colbourn": 1.42, "reference wilson_rc": 1.14}
 CORE_METHODS = names(WITH_REPLACEMENT)
 CORE_METHODS_WITHOUT_REPLACEMENT = (None, *names(WITHOUT_REPLACEMENT))
-# Okabe and Ito's palette, which colour-blind readers tell apart, each with a marker of its own.
+# Okabe and Ito's palette, which colour-blind readers can tell apart; each has its own marker.
 _LOOKS = (
     ("#0072b2", "o"),
     ("#d55e00", "s"),
@@ -87,7 +88,7 @@ class Curve:
 
     @property
     def slope(self) -> float:
-        """The exponent b of the best fit seconds = a * size ** b, in logarithms."""
+        """The exponent b of the best fit seconds = a * size ** b, on logarithmic scales."""
         return self._fit(0)[0]
 
     @property
@@ -121,7 +122,7 @@ class Curve:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """How much to measure; `least_seconds` is what a pass takes at least, for the clock's sake."""
+    """How much to measure; `least_seconds` is the minimum time of a pass, for a precise clock."""
 
     num_graphs: int
     reference_sizes: tuple[int, ...]
@@ -157,13 +158,13 @@ def with_replacement(plan: Plan, rng: np.random.Generator) -> Iterator[Measureme
     >>> next(with_replacement(plan, np.random.default_rng(0))).curve
     'reference colbourn'
     """
-    # How often the clock wants a repeat must not decide which graphs come next.
+    # The graphs must not depend on how often the clock requires a repetition.
     graph_rng, draw_rng = rng.spawn(2)
     for size in sorted({*plan.reference_sizes, *plan.core_sizes}):
         weights = graph_rng.random((plan.num_graphs, size + 1, size + 1))
         trees = DependencyTrees.from_weights(weights)
-        # The reference is slow: each pass takes graphs of its own, which cost the same to draw
-        # from, being complete and of one size.  The core draws from all of them in every pass.
+        # The reference is slow: each pass uses different graphs, which cost the same to draw from,
+        # because all are complete and of one size.  The core draws from all of them in every pass.
         passes: list[dict[str, Callable[[], int]]] = []
         for part in np.array_split(weights, min(NUM_PASSES, plan.num_graphs)):
             calls: dict[str, Callable[[], int]] = {}
@@ -191,18 +192,18 @@ def without_replacement(plan: Plan, rng: np.random.Generator) -> Iterator[Measur
     """
     graph_rng, draw_rng = rng.spawn(2)
     shape = (plan.num_graphs, plan.num_words + 1, plan.num_words + 1)
-    # Peaked weights, as a trained parser has them: where sampling without replacement is of use.
+    # Peaked weights, as from a trained parser: for them, sampling without replacement is useful.
     weights = np.exp(4 * graph_rng.standard_normal(shape))
     for count in sorted({*plan.reference_counts, *plan.core_counts}):
         calls: dict[str, Callable[[], int]] = {}
         if count in plan.reference_counts:
-            # What `swor` does depends on the numbers of words and trees alone: one graph will do.
+            # The cost of `swor` depends only on the numbers of words and trees: one graph will do.
             calls["reference swor"] = partial(_draw_swor, weights[0], count, draw_rng)
         if count in plan.core_counts:
             for method in CORE_METHODS_WITHOUT_REPLACEMENT:
                 name = f"core {method or 'rejection, then partition'}"
                 calls[name] = partial(_draw_distinct, weights, count, method, draw_rng)
-        # The cost of rejection depends on the graph: every pass has the same ones, at every count.
+        # The cost of rejection depends on the graph: every pass and every count has the same ones.
         yield from _medians([calls] * NUM_PASSES, count, plan.least_seconds)
 
 
@@ -226,7 +227,7 @@ def curves(measurements: list[Measurement]) -> list[Curve]:
 
 
 def report(words: list[Curve], trees: list[Curve]) -> str:
-    """Set the measured slopes beside the paper's, and say what to expect of them.
+    """Compare the measured slopes with the paper's, and say what to expect of them.
 
     Examples
     --------
@@ -324,7 +325,7 @@ def write(directory: Path, words: list[Measurement], trees: list[Measurement]) -
                 axes.loglog(curve.sizes, curve.seconds, ":", color=color, linewidth=1)
             axes.loglog(curve.sizes, curve.seconds, marker, color=color, markersize=5)
             axes.loglog(*line, style, color=color)
-            name = f"{curve.name} ({slope:.2f})"  # with the line's style and the points' marker
+            name = f"{curve.name} ({slope:.2f})"  # the legend shows line style and marker together
             axes.plot([], [], style + marker, color=color, markersize=5, label=name)
         sizes = sorted({float(size) for curve in measured for size in curve.sizes})
         axes.set_xticks(sizes, labels=[f"{size:.0f}" for size in sizes], fontsize=8)
@@ -346,7 +347,7 @@ def write(directory: Path, words: list[Measurement], trees: list[Measurement]) -
 def _medians(
     passes: list[dict[str, Callable[[], int]]], size: int, least_seconds: float
 ) -> Iterator[Measurement]:
-    """Time the calls of each pass in turns, and yield the median of every method."""
+    """Time the calls of each pass in turn, and yield the median for every method."""
     timed = [
         {name: _seconds_per_tree(call, least_seconds) for name, call in calls.items()}
         for calls in passes
@@ -356,7 +357,7 @@ def _medians(
 
 
 def _seconds_per_tree(draw: Callable[[], int], least_seconds: float) -> float:
-    """Time a call that tells how many trees it drew, repeated until the clock can tell."""
+    """Time a call that returns how many trees it drew, repeated until the clock is precise."""
     drawn = 0
     start = time.perf_counter()
     while True:

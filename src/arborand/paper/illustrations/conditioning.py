@@ -1,9 +1,9 @@
 """The ancestral sampler step by step, as in the paper's figure of graphs (a) to (e).
 
 The head of each word is drawn in turn, given the heads drawn before.  A panel shows the graph
-before one such draw.  Candidates are dashed, with their conditional probabilities; arcs already
-drawn are solid; arcs of later words are faint.  Unlike in the paper, arcs that are no longer
-possible, because they would close a cycle or be a second root arc, are left out.
+before one of these draws.  Candidates are dashed, with their conditional probabilities; arcs that
+are already drawn are solid; arcs of later words are faint.  Unlike in the paper, arcs that are no
+longer possible, because they would close a cycle or be a second root arc, are left out.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 _SUBSCRIPTS = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
 _ROW_WIDTH = 1500
 _CAPTION_ROOM = 34
-_CROWDED = 7  # with more nodes, candidates of less than 1 % get no label
+_CROWDED = 7  # with more nodes, candidates below 1 % get no label
 _KEY = (
     "Dashed: the candidates, with their probabilities given what was drawn before. Solid: drawn. "
     "Faint: still possible."
@@ -43,13 +43,13 @@ class ConditioningPicture:
     Attributes
     ----------
     labels : tuple of str
-        The names of all nodes, the root's first.
+        The names of all nodes, the root first.
     heads : ndarray of int32, shape (n + 1,)
-        The tree drawn.
+        The drawn tree.
     marginals : ndarray of float64, shape (n + 1, n + 1, n + 1)
         ``marginals[k]`` are the arc probabilities given the heads of words 1 to k.
     log_prob : float
-        The log-probability of the tree, the sum of those of its heads given the heads before.
+        The log-probability of the tree: the sum of those of its heads, each given the earlier ones.
     """
 
     labels: tuple[str, ...]
@@ -66,7 +66,7 @@ class ConditioningPicture:
 
     @property
     def svg(self) -> str:
-        """All panels in one SVG: (a) the graph, and one more for each head drawn."""
+        """All panels in one SVG: (a) the graph, and one more for each head that is drawn."""
         drawing = GraphDrawing(self.labels)
         count = len(self.heads)
         across = max(1, min(count, int(_ROW_WIDTH // drawing.width)))
@@ -175,9 +175,9 @@ def conditioning_steps(
     Parameters
     ----------
     log_weights : array_like, shape (n + 1, n + 1)
-        Of a small graph, up to 12 words.
+        The scores of a small graph, of at most 12 words.
     rng : int, numpy.random.Generator, numpy.random.SeedSequence or None
-        The source of randomness.  The tree is that of ``sample(method="colbourn", rng=rng)``.
+        The source of randomness.  ``sample(method="colbourn", rng=rng)`` draws the same tree.
     single_root : bool
         True for dependency trees, False for spanning trees.
     labels : sequence of str, optional
@@ -186,7 +186,7 @@ def conditioning_steps(
     Returns
     -------
     ConditioningPicture
-        With an ``svg`` of all steps side by side, and ``html`` that shows one at a time.
+        Has an ``svg`` of all steps side by side, and ``html`` that shows one at a time.
 
     Examples
     --------

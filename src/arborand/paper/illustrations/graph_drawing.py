@@ -65,7 +65,7 @@ class Place(NamedTuple):
 
 
 def check_labels(labels: Sequence[str] | None, distribution: TreeDistribution) -> tuple[str, ...]:
-    """Return the names of all nodes of a small graph, the root's first."""
+    """Return the names of all nodes of a small graph, the root first."""
     if distribution.batch_shape:
         raise ValueError(
             f"log_weights is a batch of shape {distribution.batch_shape}: give one graph"
@@ -80,14 +80,14 @@ def check_labels(labels: Sequence[str] | None, distribution: TreeDistribution) -
         return ("root", *map(str, range(1, num_words + 1)))
     if len(labels) != num_words:
         raise ValueError(
-            f"labels has {len(labels)} names where log_weights has {num_words} words: pass one per "
+            f"labels has {len(labels)} names, but log_weights has {num_words} words: pass one per "
             "word, and none for the root"
         )
     return ("root", *labels)
 
 
 class GraphDrawing:
-    """The places of the nodes, the same in all pictures of one graph."""
+    """The positions of the nodes, which are the same in all pictures of a graph."""
 
     def __init__(self, labels: Sequence[str]) -> None:
         self._names = [shorten(label) for label in labels]
@@ -97,7 +97,7 @@ class GraphDrawing:
         radius = max(112.0, count * (2 * widest + 30) / (2 * math.pi), halves[0] + widest + 52)
         self._radius = radius
         angles = [math.pi * (1 - (1 + 2 * k) / count) for k in range(count)]
-        # From the upper left, clockwise.  Arrows may bend outwards between two nodes.
+        # Clockwise from the upper left.  Arrows may bend outwards between two nodes.
         rise = max(abs(radius * math.sin(angle)) for angle in angles) + 0.14 * radius
         self.width = 2 * (radius + widest + 12)
         self.height = 2 * (max(rise, 30.0) + _HALF_HEIGHT)
@@ -111,7 +111,7 @@ class GraphDrawing:
     def svg(
         self, lines: Iterable[Line], *, label: str, filled: Iterable[int] = (), current: int = -1
     ) -> str:
-        """Draw the graph as a picture of its own."""
+        """Draw the graph as a separate picture."""
         body = self.body(lines, filled=filled, current=current)
         return svg_picture("graph", label, self.width, self.height, body)
 
@@ -119,7 +119,7 @@ class GraphDrawing:
         """Draw the graph as part of a larger picture, with the node `current` highlighted."""
         order = list(_LINES)
         lines = sorted(lines, key=lambda line: order.index(line.kind))
-        # The opposite of an arc that is drawn would close a cycle: it is never there.
+        # The reverse of a drawn arc would close a cycle, so it never exists.
         curves = [self._curve(one.begin, one.end, straight=one.kind == "drawn") for one in lines]
         parts = [arrow(curve, line.kind) for line, curve in zip(lines, curves, strict=True)]
         filled = set(filled)
@@ -134,7 +134,7 @@ class GraphDrawing:
         first, last = self._places[begin], self._places[end]
         bend = 0.0 if straight or 0 in (begin, end) else self._bend(first, last)
         others = [place for k, place in enumerate(self._places) if k not in (begin, end)]
-        # An arrow that passes behind a node would read as two.
+        # An arrow that passes behind a node would look like two arrows.
         most = -math.inf
         for more in _MORE_BENDS:
             attempt = _bent(first, last, bend + more)
@@ -150,7 +150,7 @@ class GraphDrawing:
     def _labels(
         self, lines: Sequence[Line], curves: Sequence[tuple[Point, Point, Point]]
     ) -> list[str]:
-        """Write on the arrows, the strongest first, where nodes and labels overlap least."""
+        """Label the arrows, the strongest first, where nodes and labels overlap least."""
         taken = [(place.x, place.y, place.half_width, _HALF_HEIGHT) for place in self._places]
         parts = []
         for line, curve in zip(reversed(lines), reversed(curves), strict=True):
@@ -179,7 +179,7 @@ class GraphDrawing:
     def _bend(self, first: Place, last: Place) -> float:
         """Return how far to the left the arrow between two words bends, as a share of its length.
 
-        Two opposite arrows bend to different sides.  Both keep clear of the root in the middle.  If
+        Two opposite arrows bend to different sides.  Both stay clear of the root in the middle.  If
         one of them cannot, both bend outwards, one farther than the other.
         """
         dx, dy = last.x - first.x, last.y - first.y
@@ -242,7 +242,7 @@ def _bent(first: Place, last: Place, bend: float) -> tuple[Point, Point, Point]:
 
 
 def _clearance(curve: tuple[Point, Point, Point], places: Sequence[Place]) -> float:
-    """Return how far a curve stays away from the rims of nodes."""
+    """Return the distance between a curve and the rims of nodes."""
     points = [_at(curve, k / 40) for k in range(41)]
     return min(
         (_distance(place, x, y) - _HALF_HEIGHT for place in places for x, y in points),

@@ -20,7 +20,7 @@ class Step(NamedTuple):
 def steps_page(title: str, introduction: str, steps: Sequence[Step]) -> str:
     """Write a self-contained page that shows one step at a time.
 
-    Without scripts, and on paper, it shows all steps one below the other.
+    Without scripts, and in print, it shows all steps one below another.
     """
     script = asset("steps.js", __package__)
     style = asset("theme.css") + asset("steps.css", __package__)

@@ -1,6 +1,6 @@
 """Walks of Wilson's algorithm (the paper's Fig. 2), with all their steps and erased cycles.
 
-The algorithm overwrites pointers and so forgets both.  The tree is the same.
+The algorithm itself overwrites pointers, and so keeps neither.  The tree is the same.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class Walk:
     Attributes
     ----------
     path : tuple of int
-        The nodes in the order of their visits.  Only the last was already in the tree.
+        The nodes in the order in which they are visited.  Only the last was already in the tree.
     chances : tuple of float
         The probability of each step.
     cycles : tuple of (int, int)
@@ -66,7 +66,7 @@ class Walk:
 
 
 def random_generator(rng: Seed) -> np.random.Generator:
-    """Return a generator as it is, and make one from any other source of randomness."""
+    """Return a generator unchanged, and make one from any other source of randomness."""
     if isinstance(rng, np.random.Generator):
         return rng
     return np.random.Generator(np.random.Philox(rng))

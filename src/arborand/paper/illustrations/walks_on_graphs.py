@@ -1,8 +1,8 @@
 """Wilson's algorithm step by step: walks, the cycles erased from them, and what remains.
 
-After the paper's Fig. 1, for a whole run of its Fig. 2: from each word that is not yet in the tree,
-a walk goes from dependent to head until it meets the tree.  Arrows of walks point where the walk
-goes, up to the head; arcs of the tree point from head to dependent, as in the paper.
+This follows the paper's Fig. 1, for a whole run of its Fig. 2: from each word that is not yet in
+the tree, a walk goes from dependent to head until it meets the tree.  Arrows of walks point in the
+direction of the walk, to the head; arcs of the tree point from head to dependent, as in the paper.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class WalkPicture:
     Attributes
     ----------
     labels : tuple of str
-        The names of all nodes, the root's first.
+        The names of all nodes, the root first.
     walks : tuple of Walk
     heads : ndarray of int32, shape (n + 1,)
         The tree that the loop-erased paths form.
@@ -184,7 +184,7 @@ class WalkPicture:
     # ---- a walk as a row of nodes
 
     def _row(self, walk: Walk, length: int) -> tuple[str, float, float]:
-        """Draw the first `length` nodes of a walk in a row, broken into lines where it is long."""
+        """Draw the first `length` nodes of a walk in a row, broken into lines if it is long."""
         names = [shorten(self.labels[node]) for node in walk.path[:length]]
         halves = [max(14.0, text_width(name, 15) / 2 + 7) for name in names]
         places: list[Place] = []
@@ -225,16 +225,16 @@ def loop_erased_walk(
     Parameters
     ----------
     log_weights : array_like, shape (n + 1, n + 1)
-        Of a small graph, up to 12 words.
+        The scores of a small graph, of at most 12 words.
     rng : int, numpy.random.Generator, numpy.random.SeedSequence or None
-        The source of randomness; a Generator is used as it is, one number per step.
+        The source of randomness; a Generator is used directly, one number per step.
     labels : sequence of str, optional
         Names for the words, without the root.
 
     Returns
     -------
     WalkPicture
-        With an ``svg`` of all walks and what remains of them, and ``html`` that shows one step at a
+        Has an ``svg`` of all walks and what remains of them, and ``html`` that shows one step at a
         time.
 
     Raises
@@ -290,7 +290,7 @@ def _straight(
 
 
 def _shades(places: Sequence[Place], depth: int) -> list[str]:
-    """Shade an erased cycle, line by line.  Shades of inner cycles are less high."""
+    """Shade an erased cycle, line by line.  The shades of inner cycles are lower."""
     half = max(24.0 - 3.0 * depth, 17.0)
     return [
         f'<rect class="cycle" x="{line[0].x - line[0].half_width - 8:.1f}" '

@@ -147,7 +147,7 @@ def grid_walk(rows: int, columns: int, *, rng: Seed) -> GridWalk:
     Returns
     -------
     GridWalk
-        With an ``svg`` of the erased loops, and ``html`` that shows one step at a time.
+        Has an ``svg`` of the erased loops, and ``html`` that shows one step at a time.
 
     Examples
     --------

@@ -5,11 +5,11 @@ EMNLP 2021, the corrected version (in which Theorem 2 says that ``wilson_rc`` is
 equations, theorems and lines are cited by the numbers they have there; every numbered line of a
 figure counts, comments included.
 
-This package has one file per algorithm.  It is for reading next to the paper and for judging faster
-code, and imports nothing of that code.  It is slow, and it keeps the numerical weaknesses of the
-formulas as printed (inverse Laplacians lose small marginals to cancellation, determinants overflow,
-``swor`` subtracts). Each docstring ends in a list of the places where the code does not do what the
-paper prints.
+This package has one file per algorithm.  It is meant to be read next to the paper and to judge
+faster code, from which it imports nothing.  It is slow, and it keeps the numerical weaknesses of
+the formulas as printed (inverse Laplacians lose small marginals to cancellation, determinants
+overflow, ``swor`` subtracts). Each docstring ends with a list of the places where the code deviates
+from what the paper prints.
 
 ====================== ============================================================
 paper                  here
@@ -34,8 +34,8 @@ condition'             `condition_swor`
 ====================== ============================================================
 
 Vectors and matrices over the words (L, B, u) have N rows in the paper, numbered from 1; row i is
-index ``i - 1`` here. What the paper keeps in global variables is passed and returned, and nothing
-that was passed is changed. Column 0 and the diagonal of ``weights`` are ignored.
+index ``i - 1`` here. What the paper keeps in global variables is passed and returned here, and no
+argument is modified. Column 0 and the diagonal of ``weights`` are ignored.
 """
 
 from arborand.paper.reference.figure_2_wilson import (

@@ -60,7 +60,7 @@ def walk_until_all_visited(
         u = i
         while u not in visited:  # line 8
             v = categorical(transitions[:, u], rng)
-            heads[u] = v  # overwriting what an earlier visit left is what erases the loop
+            heads[u] = v  # overwriting the pointer of an earlier visit is what erases the loop
             u = v
         u = i
         while u not in visited:  # line 13

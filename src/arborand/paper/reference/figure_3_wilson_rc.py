@@ -25,8 +25,8 @@ def wilson_rc(weights: npt.ArrayLike, rng: np.random.Generator) -> Heads:
     """Draw a dependency tree, BIASED: the root's child by weight, not by marginal (Fig. 3).
 
     The law is P(t) = w_{rho->j} / sum of root weights * w(t) / (weight of all trees with root
-    child j), which is w(t) / Z only where all root children lead to the same total (Theorem 2).
-    Use `wilson_root_marginal` or `wilson_rejection` for the right law.
+    child j), which is w(t) / Z only if all root children lead to the same total (Theorem 2). Use
+    `wilson_root_marginal` or `wilson_rejection` for the correct law.
 
     Parameters
     ----------

@@ -52,8 +52,8 @@ def sample_edge(
 
     Notes
     -----
-    Deviations: marginals that rounding made negative count as 0, since a running sum that goes
-    down is no distribution.
+    Deviations: marginals that rounding made negative count as 0, since a running sum that
+    decreases is not a distribution function.
 
     Examples
     --------
@@ -99,7 +99,7 @@ def edge_column(weights: npt.ArrayLike, edge: Edge, *, single_root: bool) -> Flo
     if i == ROOT:
         column[0 if single_root else j - 1] = matrix[ROOT, j]
     else:
-        # Row 1 of eq. 12 holds the root's weights and nothing else.
+        # Row 1 of eq. 12 holds only the root's weights.
         if j != 1 or not single_root:
             column[j - 1] = matrix[i, j]
         if i != 1 or not single_root:

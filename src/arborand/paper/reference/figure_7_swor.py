@@ -37,9 +37,9 @@ class SworState(NamedTuple):
     Z : float
         The total weight of these trees.
     D : tuple of pairs (heads, weight)
-        Those of them that were drawn before.
+        Those of these trees that were already drawn.
     Z_D : float
-        The total weight of those that were not (eq. 22).
+        The total weight of those that were not drawn (eq. 22).
     """
 
     L: Floats
@@ -65,7 +65,7 @@ def edge_marginals_swor(
     Returns
     -------
     ndarray, shape (n + 1,)
-        By the formula of eq. 23, so that the subtraction may leave anything where little is left.
+        By the formula of eq. 23, whose subtraction is inaccurate if little weight is left.
 
     Raises
     ------
@@ -86,7 +86,7 @@ def edge_marginals_swor(
     [0.5, 0.0, 0.5, 0.0]
     """
     if not state.Z_D > 0:
-        raise NoMassLeftError(f"Z_D is {state.Z_D}; every tree was drawn, or rounding says so")
+        raise NoMassLeftError(f"Z_D is {state.Z_D}; every tree was drawn, up to rounding")
     m = state.Z * edge_marginals(weights, state.B, j, single_root=single_root)  # lines 19 and 21
     for heads, weight in state.D:
         m[heads[j]] -= weight  # lines 19 and 22: each drawn tree is in D_ij for one i
@@ -148,7 +148,7 @@ def condition_swor(
     ----------
     weights : array_like, shape (n + 1, n + 1)
     state : SworState
-        It is not changed.
+        It is not modified.
     edge : tuple of int
         The arc (i, j).
     single_root : bool
@@ -207,14 +207,14 @@ def swor(weights: npt.ArrayLike, k: int, rng: np.random.Generator, *, single_roo
 
     Notes
     -----
-    O(k n^3 + k^2 n). What is left is found by subtraction: once the trees drawn hold all but a
-    share s of the mass, the marginals of the rest are right to about 1e-16 / s only.
+    O(k n^3 + k^2 n). What is left is found by subtraction: once the drawn trees have all but a
+    share s of the mass, the marginals of the rest are accurate only to about 1e-16 / s.
 
     Deviations: stops, with the trees it has, when Z_D or every marginal is no longer positive, and
     when rounding led to an arc that is in no tree, to a tree drawn before or to no tree at all;
-    the figure would divide by 0, repeat itself or return a cycle. It also has nothing to say
-    about k larger than the number of trees. New arrays instead of global ones: as printed,
-    line 9 of Fig. 7 makes L an alias of L', which condition' would then overwrite.
+    the figure would divide by 0, repeat itself or return a cycle. Nor does it say what happens if
+    k is larger than the number of trees. New arrays instead of global ones: as printed, line 9 of
+    Fig. 7 makes L an alias of L', which condition' would then overwrite.
 
     Examples
     --------
@@ -249,8 +249,8 @@ def _draw_unseen(
 ) -> Heads:
     """Draw one tree that is not in D (Fig. 7, lines 10 to 13)."""
     heads = np.full(len(weights), -1, dtype=np.int32)
-    # An arc whose marginal is nothing but rounding makes B explode; the NaNs that may come of it
-    # are not positive, so that sample_edge_swor finds nothing to draw.
+    # An arc whose marginal is only a rounding error makes B explode; the NaNs that may result are
+    # not positive, so that sample_edge_swor finds nothing to draw.
     with np.errstate(over="ignore", invalid="ignore"):
         for j in range(1, len(weights)):
             edge = sample_edge_swor(weights, state, j, rng, single_root=single_root)

@@ -1,7 +1,7 @@
 """The setting of section 2: weighted graphs, their trees, and what the paper takes for granted.
 
-`arcs_only` is the gate of the reference algorithms.  It shares nothing with the gate of the fast
-path, because these algorithms judge that path.
+`arcs_only` checks the input of the reference algorithms.  It shares no code with the checks of the
+fast path, because these algorithms judge that path.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ THEOREM_2_GRAPH.setflags(write=False)
 
 
 class NoMassLeftError(ValueError):
-    """Nothing has positive mass, so that there is nothing to draw."""
+    """Nothing has positive mass, so there is nothing to draw."""
 
 
 def tree_weight(weights: npt.ArrayLike, heads: npt.ArrayLike) -> float:
@@ -74,7 +74,7 @@ def categorical(masses: npt.ArrayLike, rng: np.random.Generator) -> int:
     Raises
     ------
     NoMassLeftError
-        If the masses sum to 0, or to something that is not finite.
+        If the sum of the masses is 0, or not finite.
 
     Notes
     -----
@@ -90,7 +90,7 @@ def categorical(masses: npt.ArrayLike, rng: np.random.Generator) -> int:
     if not 0 < total < np.inf:
         raise NoMassLeftError(f"masses sum to {total}; there is nothing to draw")
     index = int(np.searchsorted(cumulative, rng.random() * total, side="right"))
-    # Where the total is subnormal, its product with a number below 1 can round up to the total.
+    # If the total is subnormal, its product with a number below 1 can round up to the total.
     return min(index, int(np.searchsorted(cumulative, total)))
 
 

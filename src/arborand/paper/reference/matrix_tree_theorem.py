@@ -93,7 +93,7 @@ def inverse_transpose(L: npt.ArrayLike) -> Floats:
     Raises
     ------
     numpy.linalg.LinAlgError
-        If L is singular to the last bit, which it may fail to be although there is no tree.
+        If L is exactly singular, which rounding may prevent even if there is no tree.
 
     Notes
     -----
@@ -122,7 +122,7 @@ def edge_marginals(weights: npt.ArrayLike, B: Floats, j: int, *, single_root: bo
     Returns
     -------
     ndarray, shape (n + 1,)
-        The paper's m: by formula, so that rounding may leave a small marginal negative.
+        The paper's m, by its formula: rounding may make a small marginal negative.
 
     Notes
     -----

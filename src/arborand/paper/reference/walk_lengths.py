@@ -24,19 +24,19 @@ def walk_transitions(weights: npt.ArrayLike) -> Floats:
     Returns
     -------
     ndarray, shape (n, n)
-        ``transition[j - 1, i - 1]``, the chance to step from j to i; rows sum to 1. A word alone
+        ``transition[j - 1, i - 1]``, the chance to step from j to i; rows sum to 1. A single word
         stays where it is.
 
     Raises
     ------
     ValueError
-        If a word has no other word for a head.
+        If a word has no other word as a possible head.
 
     Notes
     -----
-    Walks go against the arcs, from dependent to head. The root is left out, as in `wilson_rc`: it
-    never moves on, so that with it the chain is not irreducible, its stationary distribution is
-    the root alone, and eq. 9 says nothing. For `wilson` see `expected_walk_steps`.
+    Walks go against the arcs, from dependent to head. The root is left out, as in `wilson_rc`: no
+    walk leaves it, so with the root the chain is not irreducible, its stationary distribution is
+    the root alone, and eq. 9 says nothing. For `wilson`, see `expected_walk_steps`.
 
     Deviations: the paper does not say which chain H belongs to.
 
@@ -177,8 +177,8 @@ def expected_walk_steps(weights: npt.ArrayLike) -> float:
     Notes
     -----
     Wilson's theorem gives the count as the sum over nodes u of pi_u (h(u, rho) + h(rho, u)). pi and
-    h(rho, u) depend on where the root moves on to, and it does not move on; their combination
-    does not depend on it, and is the expected number of visits to u of a walk that starts in u and
+    h(rho, u) depend on the steps out of the root, of which there are none; their combination does
+    not depend on them, and is the expected number of visits to u of a walk that starts in u and
     stops in rho: the diagonal of the fundamental matrix.
 
     Deviations: the paper states O(H) only.

@@ -39,7 +39,7 @@ def wilson_root_marginal(weights: npt.ArrayLike, rng: np.random.Generator) -> He
 
     Notes
     -----
-    Deviations: line 3, as said; marginals that rounding made negative count as 0. The inverse
+    Deviations: line 3, as described; marginals that rounding made negative count as 0. The inverse
     Laplacian adds O(n^3) to the walk.
 
     Examples
@@ -74,8 +74,8 @@ def wilson_rejection(weights: npt.ArrayLike, rng: np.random.Generator) -> Heads:
     Notes
     -----
     The repair of Stanojevic (2022) that the footnote of Theorem 2 points to. It takes
-    Z(spanning) / Z(dependency) runs on average: up to e where all weights are equal, which is the
-    footnote's "three times", but without bound in general.
+    Z(spanning) / Z(dependency) runs on average: up to e if all weights are equal, which is the
+    footnote's "three times", but unbounded in general.
 
     Deviations: the paper gives no pseudocode.
 
