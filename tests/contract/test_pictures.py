@@ -212,7 +212,7 @@ def test_hostile_words_are_words():
 @pytest.mark.parametrize(
     ("arguments", "error", "message"),
     [
-        ({"heads": [-1, 0]}, InvalidTreeError, r"heads has shape \(2,\) where there are 2 tokens"),
+        ({"heads": [-1, 0]}, InvalidTreeError, r"heads has shape \(2,\), but there are 2 tokens"),
         ({"heads": [-1, 2, 1]}, InvalidTreeError, "cycle"),
         ({"heads": [-1, 0, 1], "compare_to": [-1]}, InvalidTreeError, "compare_to has shape"),
         ({"marginals": np.zeros((2, 2))}, ValueError, r"marginals has shape \(2, 2\)"),
@@ -477,7 +477,7 @@ def test_nothing_is_loaded_and_only_the_one_script_may_run():
 def test_a_page_without_trees_says_so():
     document = "".join(page([picture(k=0)], title="t", num_trees=0))
     Reader(document)
-    assert "No trees were asked for" in document
+    assert "No trees were requested" in document
 
 
 def test_pictures_that_do_not_fit_together_are_refused():
@@ -488,7 +488,7 @@ def test_pictures_that_do_not_fit_together_are_refused():
         return Picture(*parts[:index], value, *parts[index + 1 :])
 
     with pytest.raises(
-        ValueError, match=r"tokens has 4 words where the distribution of 's-9' has 3"
+        ValueError, match=r"tokens has 4 words, but the distribution of 's-9' has 3"
     ):
         changed(1, other.tokens)
     with pytest.raises(ValueError, match="draws has heads of shape"):
@@ -501,7 +501,7 @@ def test_pictures_that_do_not_fit_together_are_refused():
         dataclasses.replace(one, gold_heads=[-1, 0])
     with pytest.raises(InvalidTreeError, match="cycle"):
         dataclasses.replace(one, gold_heads=[-1, 2, 1, 0])
-    with pytest.raises(ValueError, match="relations has 1 entries where 's' has 3 words"):
+    with pytest.raises(ValueError, match="relations has 1 entries, but 's' has 3 words"):
         dataclasses.replace(one, relations=["x"])
 
 
@@ -558,7 +558,7 @@ def test_a_notebook_shows_words_alive_where_scripts_run_and_as_a_picture_elsewhe
     document = html.unescape(re.search(r'srcdoc="([^"]*)"', live)[1])
     assert document.startswith("<!doctype html>")
     assert 'sandbox="allow-scripts allow-downloads"' in live
-    with pytest.raises(ValueError, match="words has 2 words where the graph has 3"):
+    with pytest.raises(ValueError, match="words has 2 words, but the graph has 3"):
         Display(DependencyTrees(scores(3)), ["a", "b"])
     with pytest.raises(TypeError, match="index it first"):
         Display(DependencyTrees(np.zeros((2, 4, 4))))

@@ -51,9 +51,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike, NDArray
 
-# In the page's static diagram, which should be short, arcs of less than this have no label.
+# In the page's static diagram, which should be short, arcs below this probability have no label.
 _LEAST_LABELLED_IN_PAGES = 0.1
-# A picture of its own takes the reader's choice of light or dark, also where it is only linked to.
+# A stand-alone picture follows the reader's choice of light or dark, even if it is only linked to.
 _ON_DARK_GROUND = (
     "<style>@media (prefers-color-scheme:dark){svg.arcs .paper{fill:none}"
     "svg.arcs text{fill:#eceff1}svg.arcs .plate{fill:#14171a;fill-opacity:.85}"
@@ -100,7 +100,7 @@ def arc_diagram(
         Whether the first word is at the right.  By default, it is if most words are written from
         right to left.
     label : str, optional
-        What a screen reader says; by default the arcs in words.
+        What a screen reader says; by default, a description of the arcs.
 
     Returns
     -------
@@ -143,7 +143,7 @@ def check_tree(heads: ArrayLike, size: int, name: str) -> NDArray[np.intp]:
     array = np.asarray(heads)
     if array.shape != (size,):
         raise InvalidTreeError(
-            f"{name} has shape {array.shape} where there are {size - 1} tokens: expected "
+            f"{name} has shape {array.shape}, but there are {size - 1} tokens: expected "
             f"({size},), with -1 for the root"
         )
     return check_trees(array)
@@ -154,8 +154,8 @@ def check_marginals(marginals: ArrayLike, size: int) -> NDArray[np.float64]:
     table = np.asarray(marginals, dtype=np.float64)
     if table.shape != (size, size):
         raise ValueError(
-            f"marginals has shape {table.shape} where there are {size - 1} tokens: expected "
-            f"({size}, {size}), the root included"
+            f"marginals has shape {table.shape}, but there are {size - 1} tokens: expected "
+            f"({size}, {size}), including the root"
         )
     if not ((table >= 0.0) & (table <= 1.0 + 1e-9)).all():
         raise ValueError(
@@ -179,7 +179,7 @@ def select_arcs(
     compare_to: NDArray[np.intp] | None = None,
     threshold: float = 0.01,
 ) -> list[Arc]:
-    """List the arcs to draw, the faintest first, so that strong ones lie on top."""
+    """List the arcs to draw, the faintest first, so that strong ones are on top."""
     chosen: dict[tuple[int, int], Arc] = {}
     if marginals is not None:
         for head, dependent in np.argwhere(marginals >= max(threshold, 1e-300)).tolist():
@@ -228,14 +228,14 @@ def render(
     scale: float = 1.0,
     style: str = "",
 ) -> str:
-    """Draw words and arcs as an SVG that needs no style sheet but what `style` has."""
+    """Draw words and arcs as an SVG that needs no style sheet except `style`."""
     if right_to_left is None:
         right_to_left = is_right_to_left(tokens)
     rooms = slots(tokens)
     layout = Layout(rooms, arcs, right_to_left=right_to_left)
     width, height = layout.width, layout.height(0 if entropies is None else 1)
     names = ["root", *tokens]
-    # Labels are small enough already: they do not shrink with the rest.
+    # Labels are already small: they do not shrink with the rest.
     size = LABEL_SIZE / min(scale, 1.0)
     parts = [
         f'<svg class="arcs" xmlns="http://www.w3.org/2000/svg" role="img" '
@@ -376,7 +376,7 @@ def _label(label: Label, size: float) -> str:
 
 
 def _strength(arc: Arc) -> float:
-    """Return a candidate's probability; the arcs of a tree are drawn in full."""
+    """Return a candidate's probability; 1 for the arcs of a tree, which are drawn in full."""
     return (arc.probability or 0.0) if arc.role == "candidate" else 1.0
 
 

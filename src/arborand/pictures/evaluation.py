@@ -1,4 +1,4 @@
-"""A corpus compared with its gold trees: attachment scores, and the calibration."""
+"""A corpus compared with its gold trees: attachment scores and calibration."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ from arborand.pictures.plots import calibration_plot
 if TYPE_CHECKING:
     from arborand.evaluation import Calibration, Summary
 
-# Arcs of this probability or more are nearly certain; one sentence sums their calibration up.
+# Arcs of this probability or more are nearly certain; one sentence sums up their calibration.
 _SURE = 0.9
 
 
 def evaluation_page(summary: Summary, *, title: str, num_sentences: int | None = None) -> str:
-    """Write a page about how well scores agree with gold trees.
+    """Write a page that shows how well scores agree with gold trees.
 
     Parameters
     ----------
     summary : arborand.evaluation.Summary
     title : str
     num_sentences : int, optional
-        How many sentences the corpus has, if not all of them were compared.
+        The number of sentences in the corpus, if not all of them were compared.
 
     Returns
     -------
     str
-        An HTML document that needs no other file, and no script.
+        An HTML document that needs no other files and no scripts.
 
     Examples
     --------
@@ -56,9 +56,9 @@ def evaluation_section(
     ----------
     summary : arborand.evaluation.Summary
     num_sentences : int or None
-        How many sentences the corpus has; None if all were compared.
+        The number of sentences in the corpus; None if all were compared.
     is_open : bool
-        Whether it is unfolded at once.
+        Whether it is unfolded at first.
     """
     table = ""
     if summary.calibration is not None and summary.num_words:
@@ -109,7 +109,7 @@ def _facts(summary: Summary) -> str:
 
 
 def _remarks(summary: Summary) -> str:
-    """Name the sentences that some figures leave out."""
+    """Count the sentences that some figures leave out."""
     remarks = []
     if summary.num_no_trees:
         remarks.append(
@@ -154,7 +154,7 @@ def _calibration(calibration: Calibration) -> str:
 
 
 def _nearly_sure(calibration: Calibration) -> str:
-    """Say of the nearly sure arcs how many are right."""
+    """Say how many of the nearly certain arcs are right."""
     is_sure = calibration.edges[:-1] >= _SURE
     count, right = (
         int(column[is_sure].sum()) for column in (calibration.num_arcs, calibration.num_right)

@@ -1,4 +1,4 @@
-"""From an SVG of this package to PNG and PDF, by Chromium or by matplotlib.
+"""Converts an SVG of this package to PNG and PDF, by Chromium or by matplotlib.
 
 Chromium draws what a browser shows.  Without Chromium, matplotlib draws the few kinds of elements
 that these pictures consist of.
@@ -35,11 +35,11 @@ _SVG = "{http://www.w3.org/2000/svg}"
 
 
 class FigureError(ArborandError):
-    """A picture cannot be written in a format."""
+    """A picture cannot be written in the requested format."""
 
 
 def find_chromium() -> str | None:
-    """Return the path of a Chromium: that of $ARBORAND_CHROMIUM, or one in the usual places."""
+    """Return the path of Chromium: that of $ARBORAND_CHROMIUM, or one in the usual places."""
     named = os.environ.get("ARBORAND_CHROMIUM")
     if named is not None:
         return named or None
@@ -51,8 +51,8 @@ def check_figures() -> None:
     """Raise an error if PNG and PDF cannot be written here: before the work, not after."""
     if find_chromium() is None and find_spec("matplotlib") is None:
         raise FigureError(
-            "PNG and PDF need matplotlib or Chromium: pip install 'arborand[plot]', or name a "
-            "Chromium in $ARBORAND_CHROMIUM"
+            "PNG and PDF need matplotlib or Chromium: pip install 'arborand[plot]', or set "
+            "$ARBORAND_CHROMIUM to the path of Chromium"
         )
 
 
@@ -105,7 +105,7 @@ def _by_chromium(chromium: str, svg: str, kind: str, width: int, height: int) ->
         if hasattr(os, "geteuid") and os.geteuid() == 0:
             options.append("--no-sandbox")  # Chromium has no sandbox for the superuser
         if kind == "png":
-            # The frame of the window takes some of its size away, and it has a least width.
+            # The frame of the window takes up some of its size, and the window has a minimum width.
             window = f"{max(width, 600)},{height + 300}"
             options += [f"--screenshot={target}", f"--window-size={window}"]
             options.append(f"--force-device-scale-factor={_SCALE}")
@@ -128,9 +128,9 @@ def _by_chromium(chromium: str, svg: str, kind: str, width: int, height: int) ->
 
 
 def _cropped(png: bytes, width: int, height: int) -> bytes:
-    """Keep the upper left part of a PNG as browsers write it: 8 bits, not interlaced.
+    """Crop a PNG, as browsers write it (8 bits, not interlaced), to its upper left part.
 
-    Each pixel is coded relative to those above and to the left, so the rest can be left out.
+    Each pixel is coded relative to those above and to the left, so the rest can be cut off.
     """
     chunks: list[tuple[bytes, bytes]] = []
     at = 8
@@ -197,7 +197,7 @@ def _by_matplotlib(root: ElementTree.Element, kind: str, width: float, height: f
 
     from matplotlib.figure import Figure
 
-    # At 72 dots per inch, a point of matplotlib is the unit of the SVG.
+    # At 72 dots per inch, a point in matplotlib is a unit of the SVG.
     canvas = Figure(figsize=(width / 72, height / 72), dpi=72)
     axes = canvas.add_axes((0, 0, 1, 1))
     axes.set_axis_off()

@@ -1,6 +1,6 @@
-"""Where the words, arcs and labels of a diagram are: coordinates alone, for words in one line.
+"""The positions of the words, arcs and labels of a diagram with all words on one line.
 
-In the page, layout.js computes the same, and breaks long sentences into lines.  It gets the
+In the page, layout.js computes the same, and also breaks long sentences into lines.  It uses the
 constants of this module; a test compares the coordinates of both.
 """
 
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 
 # Font sizes: of words, of labels on arcs, and of the rows below words.
 WORD_SIZE, LABEL_SIZE, ROW_SIZE = 15, 11, 10
-# The room of a word: at least that of "100 %" between the arrows into its neighbours.
+# The space for a word: enough for "100 %" between the arrows into its neighbours.
 WORD_GAP, LEAST_SLOT = 14, 39
 LONGEST_ROW = 18  # characters of a part of speech or a relation
 MARGIN = 10
-# Above the highest arc is room for root arcs, which begin at ROOT_TOP, and for their labels.
+# Above the highest arc, there is space for root arcs, which begin at ROOT_TOP, and their labels.
 ROOT_ROOM, ROOT_TOP, ROOT_LABEL = 34, 16, 9
 # Below the ends of the arcs, the "ground": the word, and rows of smaller text.
 WORD_ROOM, ROW_ROOM = 32, 13
@@ -30,15 +30,15 @@ WORD_BASELINE, ROW_BASELINE = 20, 39
 OUT, IN = 7, 2.5
 # Arcs rise with the logarithm of their length: 75 words stay as legible as seven.
 LEAST_RISE, RISE_PER_OCTAVE, FIRST_OCTAVE = 26, 44, 3
-LEAST_TOP = 30  # of the highest arc
-# Labels: arcs that are nearly certain or rare get none; others get one where there is room, at the
+LEAST_TOP = 30  # the minimum height of the highest arc
+# Labels: arcs that are nearly certain or rare get none; others get one if there is space, at the
 # apex or near it.
 LEAST_LABELLED, MOST_LABELLED = 0.03, 0.97
 LABEL_SPOTS = (0.5, 0.38, 0.62, 0.28, 0.72, 0.2, 0.8)
 LABEL_DROP = 4  # from the middle of a label to its baseline
 # A head with less entropy than this counts as certain: for 97 % against 3 % it is 0.13 nats.
 UNCERTAIN_NATS = 0.2
-NATS_ROOM = 46  # what "0.4 nats" needs; on a page, whose legend has the unit, a number may do
+NATS_ROOM = 46  # the width of "0.4 nats"; on a page, whose legend has the unit, a number is enough
 # Opacities: of arcs of probability 0, and of the marks of words that are uncertain.
 FAINTEST = 0.14
 LEAST_HEAT, MOST_HEAT, HOTTEST_NATS = 0.15, 0.55, 1.5
@@ -80,11 +80,11 @@ class Layout:
     Attributes
     ----------
     middles : list of float
-        The x of the middle of every node; that of the root is unused.
+        The x coordinate of the middle of every node; that of the root is unused.
     width : float
     right_to_left : bool
     ground : float
-        The y at which arcs end, above the words.
+        The y coordinate at which arcs end, above the words.
     """
 
     def __init__(self, slots: Sequence[float], arcs: Sequence[Arc], *, right_to_left: bool) -> None:
@@ -112,13 +112,13 @@ class Layout:
             return ((x, ROOT_TOP), (x, ROOT_TOP), (x, self.ground), (x, self.ground))
         side = 1 if self.middles[arc.dependent] > self.middles[arc.head] else -1
         begin, end = self.middles[arc.head] + side * OUT, self.middles[arc.dependent] - side * IN
-        top = self.ground - 4.0 / 3.0 * _rise(arc)  # a curve gets 3/4 of the way to its handles
+        top = self.ground - 4.0 / 3.0 * _rise(arc)  # a curve rises to 3/4 of its control points
         return ((begin, self.ground), (begin, top), (end, top), (end, self.ground))
 
     def labels(self, size: float = LABEL_SIZE) -> list[Label]:
         """Place labels: on root arcs, then on arcs that are neither sure nor rare, likeliest first.
 
-        An arc gets no label if there is no room for it.
+        An arc gets no label if there is no space for it.
         """
         labels = []
         from_root = [arc for arc in self._arcs if arc.head == 0]
@@ -163,7 +163,7 @@ def heat(entropy: float) -> float:
 
 
 def _probability(arc: Arc) -> float:
-    """Return the probability of an arc; one without a probability is certain."""
+    """Return the probability of an arc; 1 if it has none."""
     return 1.0 if arc.probability is None else arc.probability
 
 

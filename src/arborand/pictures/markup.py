@@ -1,4 +1,4 @@
-"""What all pictures are written with: safe text, numbers as people read them, widths of words."""
+"""What all pictures share: escaped text, numbers in readable form, widths of words."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ _SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 LONGEST_WORD = 28  # characters
 
 FONT_FAMILY = "system-ui, -apple-system, 'Segoe UI', 'Noto Sans', 'Liberation Sans', sans-serif"
-# Blue, vermilion and amber of Okabe and Ito's palette, which colour-blind readers tell apart; the
-# first two darkened to a contrast of 4.5 on white.  theme.css has the same colours.
+# Blue, vermilion and amber of Okabe and Ito's palette, which colour-blind readers can tell apart;
+# the first two are darkened to a contrast of 4.5 on white.  theme.css has the same colours.
 BLUE, VERMILION, AMBER, INK, GREY = "#0068a5", "#b84a00", "#e69f00", "#1c2127", "#5c6670"
 
 
@@ -47,7 +47,7 @@ def shorten(word: str, most: int = LONGEST_WORD) -> str:
 
 
 def percent(probability: float) -> str:
-    r"""Write a probability so that neither 0 nor 1 hides a small remainder.
+    r"""Write a probability so that it looks like 0 or 1 only if it is.
 
     Examples
     --------
@@ -95,7 +95,7 @@ def large_number(value: float) -> str:
 
 
 def brief_percent(probability: float) -> str:
-    r"""Write a probability for a label that has room for three characters or so.
+    r"""Write a probability for a label that has space for about three characters.
 
     Examples
     --------
@@ -110,7 +110,7 @@ def brief_percent(probability: float) -> str:
 
 
 def text_width(text: str, size: float) -> float:
-    """Estimate the width of text in a sans-serif font, in the unit of its size, generously.
+    """Estimate the width of text in a sans-serif font, generously, as a multiple of the font size.
 
     The reader's fonts are unknown.  An estimate that is too wide costs a little space; one that is
     too narrow makes words overlap.
@@ -151,7 +151,7 @@ def is_right_to_left(tokens: Sequence[str]) -> bool:
 
 
 def distinct_names(tokens: Sequence[str]) -> list[str]:
-    """Name the words in running text: those that occur more than once get their number.
+    """Name the words for running text: those that occur more than once get their number.
 
     Examples
     --------
@@ -180,10 +180,10 @@ def svg_picture(
 
 
 def document_head(title: str, style: str, script: str) -> str:
-    """Write the head of a document that loads nothing and runs nothing but this script.
+    """Write the head of a document that loads nothing and runs only this script.
 
-    The policy names the script by its digest.  So no other script can run, whatever the words of a
-    sentence contain.
+    The content security policy identifies the script by its digest.  So no other script can run,
+    whatever the words of a sentence contain.
     """
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     policy = (
@@ -200,5 +200,5 @@ def document_head(title: str, style: str, script: str) -> str:
 
 
 def asset(name: str, package: str = "arborand.pictures") -> str:
-    """Read a style sheet or script that lies beside the modules of a package."""
+    """Read a style sheet or script from the folder of a package's modules."""
     return files(package).joinpath(name).read_text(encoding="utf-8")

@@ -29,12 +29,12 @@ def maze(rows: int, columns: int, *, rng: Seed = None, solution: bool = True) ->
     rng : int, numpy.random.Generator, numpy.random.SeedSequence or None
         The source of randomness.
     solution : bool
-        Whether to draw the way from the first cell to the last.
+        Whether to draw the path from the first cell to the last.
 
     Returns
     -------
     str
-        An SVG element.  There is exactly one way between any two cells.
+        An SVG element.  There is exactly one path between any two cells.
 
     Examples
     --------

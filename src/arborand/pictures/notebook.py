@@ -1,7 +1,7 @@
-"""What a notebook shows of distributions, draws and best trees: fragments of HTML.
+"""What a notebook shows for distributions, draws and best trees: fragments of HTML.
 
 They take the colour of the text around them, light or dark, and are readable without their style
-sheet, which notebooks that are not trusted drop.
+sheet, which untrusted notebooks drop.
 """
 
 from __future__ import annotations
@@ -51,15 +51,15 @@ _STYLE = """<style>
 
 
 class Display:
-    """What a notebook shows of a distribution whose words are known.
+    """What a notebook shows for a distribution whose words are known.
 
-    Where scripts run, that is the page of ``arborand show``, in a frame of its own, in which heads
-    can be fixed and forbidden; elsewhere, as in notebooks that are not trusted, a picture.
+    If scripts can run, this is the page of ``arborand show``, in a frame, in which heads can be
+    fixed and forbidden; otherwise, as in untrusted notebooks, it is a picture.
 
     Parameters
     ----------
     distribution : SpanningTrees, DependencyTrees or their projective kinds
-        Of one graph, not of a batch.
+        The distribution of a single graph, not a batch.
     words : sequence of str, optional
         The words, without the root; numbers by default.
 
@@ -76,7 +76,7 @@ class Display:
         num_words = int(distribution.lengths)
         if words is not None and len(words) != num_words:
             raise ValueError(
-                f"words has {len(words)} words where the graph has {num_words}: give them without "
+                f"words has {len(words)} words, but the graph has {num_words}: give them without "
                 "the root"
             )
         self._distribution = distribution
@@ -95,7 +95,7 @@ class Display:
             trees.arc_marginals(),
         )
         document = "".join(page([picture], title=repr(trees)))
-        # Frames and handlers are what a notebook drops that is not trusted: the picture then stays.
+        # An untrusted notebook drops frames and handlers: then the picture stays.
         return (
             f'<div class="arborand-display"><div>{still}</div><iframe hidden '
             f'sandbox="allow-scripts allow-downloads" srcdoc="{html.escape(document)}" '
@@ -107,7 +107,7 @@ class Display:
 def distribution_html(distribution: TreeDistribution, words: Sequence[str] | None = None) -> str:
     """Describe a distribution: its arcs with their probabilities, log Z and entropy.
 
-    Words are numbers, unless they are given.
+    If no words are given, numbers stand for them.
 
     Examples
     --------
@@ -154,7 +154,7 @@ def draws_html(draws: Draws) -> str:
 
 
 def best_trees_html(trees: BestTrees) -> str:
-    """Describe best trees: with their probabilities and what they cover.
+    """Describe best trees: the trees with their probabilities and what they cover.
 
     Examples
     --------

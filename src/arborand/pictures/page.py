@@ -43,7 +43,7 @@ def page(
     conllu: bytes | None = None,
     file_name: str = "corpus.conllu",
 ) -> Iterator[str]:
-    """Write a page about sentences, one after the other.
+    """Write a page about sentences, one after another.
 
     Parameters
     ----------
@@ -53,7 +53,7 @@ def page(
     num_trees : int
         How many of the best trees of each sentence are shown.
     provenance : mapping of str to str, optional
-        Where the page comes from (a command, a seed, a digest), for its last lines.
+        Where the page comes from (a command, a seed, a digest), for the end of the page.
     selection : str, optional
         Which sentences these are, such as ``"20 of 2001, the most uncertain first"``.
     explore : bool
@@ -62,12 +62,12 @@ def page(
         A command that finds the best trees of the same scores, such as ``arborand best
         scores.npz``, for readers to copy with the file of their decisions.
     evaluation : arborand.evaluation.Summary, optional
-        How the scores of the corpus compare with its gold trees, for a section of its own.
+        How the scores of the corpus compare with its gold trees, for a separate section.
     num_sentences : int, optional
-        How many sentences the corpus has, if the evaluation is not about all of them.
+        The number of sentences in the corpus, if the evaluation does not cover all of them.
     conllu : bytes, optional
-        The CoNLL-U file that the sentences are from.  Readers can save it as a whole, with what
-        they decided.  Sentences without a `place` in it are written after it.
+        The CoNLL-U file that the sentences are from.  Readers can save the whole file with their
+        decisions.  Sentences without a `place` in it are written after it.
     file_name : str
         Its name.
 
@@ -118,30 +118,31 @@ _LEGEND = """<details class="legend"><summary aria-label="How to read this page,
 title="How to read this page, and keys">?</summary><div class="sheet"><ul>
 <li><svg viewBox="0 0 66 18" width="66" height="18" aria-hidden="true">
 <path class="arc candidate" opacity=".3" d="M2 9h18"/><path class="arc candidate" opacity=".65"
-d="M24 9h18"/><path class="arc candidate" d="M46 9h18"/></svg> An arc goes from a word to a word
-that may depend on it. The more probable an arc is, the stronger is its line.</li>
+d="M24 9h18"/><path class="arc candidate" d="M46 9h18"/></svg> An arc goes from a head to a word
+that may depend on it. The more probable an arc, the stronger its line.</li>
 <li><svg viewBox="0 0 30 18" width="30" height="18" aria-hidden="true"><path class="arc tree"
 d="M2 9h26"/></svg> The arcs of the best tree, the most probable of all, have the colour of the
 text.</li>
 <li class="gold-key"><svg viewBox="0 0 30 18" width="30" height="18" aria-hidden="true"><path
-class="arc gold" d="M2 9h26"/></svg> An arc of the gold tree, the annotated one, that the best tree
-does not have. <span class="gold-relation">◆ nsubj</span> is a relation of the gold tree, whatever
-arcs are drawn.</li>
-<li><mark>word</mark> It is uncertain what this word depends on. Its number is the entropy in nats:
-0 means certain, 0.7 is a toss-up between two heads, 1.1 between three.</li>
+class="arc gold" d="M2 9h26"/></svg> An arc of the gold (annotated) tree that is not in the best
+tree. <span class="gold-relation">◆ nsubj</span> is a relation of the gold tree, whatever arcs are
+drawn.</li>
+<li><mark>word</mark> The head of this word is uncertain. The number is its entropy in nats: 0 means
+certain, 0.7 is a toss-up between two heads, 1.1 between three.</li>
 <li class="needs-script"><b>Choose a word</b> to see its possible heads. Fix or forbid one, and all
-numbers follow. Your decisions stay in this browser; <b>Save</b> writes them into the corpus.</li>
-<li class="needs-script"><b>Decide</b> asks for the word whose head settles most, then for the next
-one.</li></ul>
+numbers are updated. Your decisions stay in this browser; <b>Save</b> writes them into the
+corpus.</li>
+<li class="needs-script"><b>Decide</b> asks about the word whose head settles the most, then about
+the next one.</li></ul>
 <table class="keys needs-script"><caption>Keys</caption><tbody>
 <tr><td><kbd>d</kbd></td><td>decide: ask the most valuable question</td></tr>
-<tr><td><kbd>1</kbd> … <kbd>9</kbd></td><td>answer the question, or fix this head of the
+<tr><td><kbd>1</kbd> … <kbd>9</kbd></td><td>answer the question, or fix this head in the
 list</td></tr>
 <tr><td><kbd>b</kbd></td><td>the best tree of this sentence is right</td></tr>
 <tr><td><kbd>s</kbd></td><td>skip the question</td></tr>
 <tr><td><kbd>u</kbd> or <kbd>Ctrl</kbd> <kbd>Z</kbd></td><td>undo</td></tr>
 <tr><td><kbd>n</kbd> <kbd>p</kbd></td><td>next and previous sentence</td></tr>
-<tr><td><kbd>←</kbd> <kbd>→</kbd></td><td>go through the words, or the trees of a sentence</td></tr>
+<tr><td><kbd>←</kbd> <kbd>→</kbd></td><td>move between words, or trees, of a sentence</td></tr>
 <tr><td><kbd>Enter</kbd></td><td>on a word: list its heads; in the list: fix this head</td></tr>
 <tr><td><kbd>Delete</kbd></td><td>in the list: forbid this head</td></tr>
 <tr><td><kbd>Esc</kbd></td><td>close the list, or stop deciding</td></tr>

@@ -1,4 +1,4 @@
-"""What is shown of one sentence."""
+"""What is shown for one sentence."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Picture:
-    """What is shown of one sentence.
+    """What is shown for one sentence.
 
     Attributes
     ----------
     distribution : SpanningTrees, DependencyTrees or their projective kinds
-        Of one sentence, not of a batch.
+        The distribution of a single sentence, not a batch.
     tokens : sequence of str
         The words, without the root.
     sent_id : str
@@ -34,9 +34,9 @@ class Picture:
     marginals : ndarray, shape (m, m)
         The distribution's `arc_marginals`.
     text : str, optional
-        The sentence as running text; by default the words with spaces between them.
+        The sentence as running text; by default, the words with spaces between them.
     gold_heads : sequence of int, shape (n + 1,), optional
-        The tree that an annotator gave it, with -1 for the root.
+        The annotated tree, with -1 for the root.
     parts_of_speech, relations : sequence of str, optional
         What is written below the words: UPOS and DEPREL of a CoNLL-U file.
     label_log_weights : ndarray, shape (m, m, L), optional
@@ -80,18 +80,18 @@ class Picture:
         num_words = int(self.distribution.lengths)
         if len(self.tokens) != num_words:
             raise ValueError(
-                f"tokens has {len(self.tokens)} words where the distribution of {self.sent_id!r} "
+                f"tokens has {len(self.tokens)} words, but the distribution of {self.sent_id!r} "
                 f"has {num_words}: give the words without the root"
             )
         size = self.distribution.log_weights.shape[-1]
         if self.draws.heads.shape[1:] != (size,):
             raise ValueError(
-                f"draws has heads of shape {self.draws.heads.shape} where the distribution of "
-                f"{self.sent_id!r} has {size} nodes: draw from this very distribution"
+                f"draws has heads of shape {self.draws.heads.shape}, but the distribution of "
+                f"{self.sent_id!r} has {size} nodes: draw from this distribution"
             )
         if np.shape(self.marginals) != (size, size):
             raise ValueError(
-                f"marginals has shape {np.shape(self.marginals)} where the distribution of "
+                f"marginals has shape {np.shape(self.marginals)}, but the distribution of "
                 f"{self.sent_id!r} has shape {(size, size)}: use its arc_marginals()"
             )
         if self.gold_heads is not None:
@@ -100,7 +100,7 @@ class Picture:
             expected = (size, size, len(self.label_names or ()))
             if np.shape(self.label_log_weights) != expected:
                 raise ValueError(
-                    f"label_log_weights has shape {np.shape(self.label_log_weights)} where "
+                    f"label_log_weights has shape {np.shape(self.label_log_weights)}, but "
                     f"{self.sent_id!r} has shape {expected}: head, dependent, label, and as many "
                     "label_names"
                 )
@@ -108,7 +108,7 @@ class Picture:
             column = getattr(self, name)
             if column is not None and len(column) != num_words:
                 raise ValueError(
-                    f"{name} has {len(column)} entries where {self.sent_id!r} has {num_words} words"
+                    f"{name} has {len(column)} entries, but {self.sent_id!r} has {num_words} words"
                 )
 
     def label_probabilities(self) -> NDArray[np.float64] | None:

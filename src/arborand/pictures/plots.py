@@ -65,7 +65,7 @@ def coverage_plot(log_prob: ArrayLike, *, exhausted: bool = False) -> str:
     log_prob : array_like, shape (K,)
         The log-probabilities of distinct trees, as `Draws` has them.
     exhausted : bool
-        Whether these are all the trees there are.
+        Whether these are all the trees.
 
     Returns
     -------
@@ -84,7 +84,7 @@ def coverage_plot(log_prob: ArrayLike, *, exhausted: bool = False) -> str:
     summary = f"{trees} {percent(total)} of the probability"
     if exhausted:
         summary += "; there are no others"
-    # A draw covers next to nothing of a long sentence, which a scale up to 100 % would not show.
+    # Draws cover next to nothing of a long sentence, which a scale up to 100 % would not show.
     highest = 1.0 if total >= 0.2 or total == 0.0 else total
     names = _SHARES if highest == 1.0 else {0.0: "0", 1.0: percent(total)}
     axes = _COVERAGE
@@ -114,7 +114,7 @@ def coverage_plot(log_prob: ArrayLike, *, exhausted: bool = False) -> str:
 
 
 def wilson_interval(num_right: int, count: int) -> tuple[float, float]:
-    """Return Wilson's score interval of 95 % for a share.
+    """Return Wilson's 95 % score interval for a share.
 
     Examples
     --------
@@ -131,15 +131,15 @@ def wilson_interval(num_right: int, count: int) -> tuple[float, float]:
 def calibration_plot(calibration: Calibration) -> str:
     """Plot the share of arcs that are right against their probability: a reliability diagram.
 
-    A point stands for the arcs of a bin; the more arcs, the larger.  On the diagonal, probabilities
-    are calibrated.  A point below it stands for arcs that are right less often than predicted.  The
-    line through a point is Wilson's interval of 95 % for the share, as if the arcs of the bin were
-    independent; those of one sentence are not, so it is a little too short.
+    A point stands for the arcs of a bin; the more arcs, the larger the point.  On the diagonal,
+    probabilities are calibrated.  A point below it stands for arcs that are right less often than
+    predicted.  The line through a point is Wilson's 95 % interval for the share, as if the arcs of
+    the bin were independent; those of a sentence are not, so the interval is a little too short.
 
     Parameters
     ----------
     calibration : arborand.evaluation.Calibration
-        Of one graph, or added up.
+        The calibration of one graph, or of several added up.
 
     Returns
     -------

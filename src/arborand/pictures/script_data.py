@@ -1,4 +1,4 @@
-"""What the scripts of a page need to know of a sentence, and of the corpus it is from."""
+"""The data that the scripts of a page need about a sentence, and about its corpus."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ if TYPE_CHECKING:
     from arborand.pictures.picture import Picture
     from arborand.pictures.section import Sentence
 
-# With more words, a choice would take half a second or more.
+# With more words, a reader's choice would take half a second or more to compute.
 _MOST_WORDS_EXPLORED = 200
-# trees.js is tested with scores at most this far apart, and with masks this far below them.
+# trees.js is tested with scores that are at most this far apart, and with masks this far below.
 _FARTHEST_APART = 1e6
 _MASKS = (1e8, 1e10)
 _LEAST_LABEL = 655  # of 65535: one percent
-# Of rarer arcs, only the likeliest label is in the page; of the rarest ones, none.
+# For rarer arcs, the page contains only the likeliest label; for the rarest ones, none.
 _RARE_ARC, _RAREST_ARC = 1e-3, 1e-5
-# A corpus that takes more than this, compressed, is not in the page as a whole.
+# A corpus that is larger than this, compressed, is not included as a whole.
 _LARGEST_CORPUS = 3_000_000
 
 
 def as_json(data: Mapping[str, Any]) -> str:
-    """Write JSON that cannot end the element it is in."""
+    """Write JSON that cannot end the element that contains it."""
     return json.dumps(data, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
 
 
@@ -114,7 +114,7 @@ def relation(name: str, probability: float) -> str:
 
 
 def _with_room(sentence: Sentence) -> list[list[str]]:
-    """Return the rows below the words, with room for the probability of each label."""
+    """Return the rows below the words, with space for the probability of each label."""
     room = [relation(name.split()[0] if name else "", 0.5) for name in sentence.relations or ()]
     return [room if row is sentence.relations else row for row in sentence.below]
 
@@ -124,9 +124,9 @@ def _label_data(
 ) -> dict[str, Any]:
     """Write the labels of each arc: how many, their numbers, and their probabilities.
 
-    A number takes one byte, or two if there are more than 255 labels; a probability two, of which
-    65535 stands for 1.  Labels of less than 1 % given their arc are left out: what is missing from
-    1 is theirs.  Arcs that hardly any tree has get one label, or none.
+    A number takes one byte, or two if there are more than 255 labels; a probability takes two, in
+    which 65535 stands for 1.  Labels below 1 % given their arc are left out: what is missing from 1
+    is theirs.  Arcs that hardly any tree has get one label, or none.
     """
     chances = np.rint(65535 * labels).astype("<u2")
     order = np.argsort(-labels, axis=-1, kind="stable")
@@ -149,7 +149,7 @@ def _label_data(
 class OriginalCorpus:
     """The CoNLL-U file that readers save with their decisions.
 
-    It is the file itself if it is not too large, and then the sentences that are not in it.
+    It is the file itself, if it is not too large, followed by the sentences that are not in it.
     """
 
     def __init__(self, conllu: bytes | None, file_name: str) -> None:
@@ -172,7 +172,7 @@ class OriginalCorpus:
 
     @property
     def data(self) -> dict[str, Any]:
-        """The same, for scripts."""
+        """The same data, for scripts."""
         return {
             "name": printable(self._name),
             "places": self._places,
@@ -186,7 +186,7 @@ def _fits(conllu: bytes) -> bool:
 
 
 def _block(picture: Picture) -> bytes:
-    """Write the lines of a sentence that no file has: heads that are the only ones possible."""
+    """Write the lines of a sentence that is in no file; HEAD only if just one is possible."""
 
     def column(text: str) -> str:
         return " ".join(printable(text).split()) or "_"

@@ -1,4 +1,4 @@
-"""The section of a page about one sentence, readable without a script."""
+"""The section of a page about one sentence, readable without scripts."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _LEAST_SHARE = 0.05
 # The static diagram is replaced by one that a script draws.  It leaves out arcs that are less
 # probable than this, unless the best tree or the gold tree has them.
 _LEAST_PROBABILITY = 0.1
-# A static diagram that is wider than a sheet of paper is printed in lines, which overlap a little.
+# A static diagram that is wider than a sheet of paper is printed as lines that overlap a little.
 _SHEET, _OVERLAP = 1100, 60
 
 
@@ -74,7 +74,7 @@ class Sentence:
         if self.relations is not None:
             self.below.append(self.relations)
         self.gold_row = None
-        if picture.relations is not None:  # marked, because the arcs that are drawn may be others
+        if picture.relations is not None:  # marked, because the drawn arcs may differ from gold
             self.gold_row = len(self.below)
             self.below.append(["" if name == "_" else f"◆ {name}" for name in picture.relations])
 
@@ -133,7 +133,7 @@ def sentence_section(picture: Picture, number: int, num_trees: int, *, explore: 
 
 
 def _brief(sentence: Sentence) -> str:
-    """Sum a sentence up in a line; facts.js writes the same."""
+    """Sum up a sentence in one line; facts.js writes the same."""
     number = _effective_number(sentence.entropy)
     return (
         f'Best tree <b class="best">{percent(sentence.best_probability)}</b>, '
@@ -225,7 +225,7 @@ def _uncertain_words(sentence: Sentence) -> str:
 
 def _trees(sentence: Sentence, number: int) -> str:
     if not len(sentence.trees):
-        return '<p class="none">No trees were asked for.</p>'
+        return '<p class="none">No trees were requested.</p>'
     cards = "".join(
         f'<li class="card"><p class="tree-head"><span class="rank">{rank}</span>'
         f'<span class="chance">{percent(float(probability))}</span></p>'
@@ -242,7 +242,7 @@ def _trees(sentence: Sentence, number: int) -> str:
 
 
 def _covered(sentence: Sentence) -> str:
-    """Say how much of the probability the trees shown have, and how much the draws have."""
+    """Say how much of the probability is in the trees shown, and how much in the draws."""
     draws = sentence.picture.draws
     count, several = len(sentence.probabilities), len(draws)
     best, drawn = _total(sentence.probabilities), _total(np.exp(draws.log_prob))
@@ -250,8 +250,8 @@ def _covered(sentence: Sentence) -> str:
     words = f"{who} {percent(best)} of the probability"
     if bool(draws.exhausted):
         words += f"; there are {several} trees in all" if several > count else ""
-    elif drawn > best:  # else the best ones say more
-        words += f"; {several} different ones, taken at random, have {percent(drawn)}"
+    elif drawn > best:  # otherwise, the best trees cover more
+        words += f"; {several} distinct random ones have {percent(drawn)}"
     return f'<p class="covered">{words}.</p>'
 
 

@@ -35,7 +35,7 @@ def arc_text(tokens: Sequence[str], heads: ArrayLike) -> str:
 
     Notes
     -----
-    Arcs point down at the dependent.  Those that begin at the top come from the root.
+    Arcs point down to the dependent.  Those that begin at the top come from the root.
 
     Examples
     --------
@@ -48,7 +48,7 @@ def arc_text(tokens: Sequence[str], heads: ArrayLike) -> str:
     """
     tree = check_tree(heads, num_nodes(tokens), "heads").tolist()
     words = [_printable(token) for token in tokens]
-    # Each word has three columns: for its own arc, and for those to dependents on either side.
+    # Each word has three columns: for its own arc, and for arcs to dependents on either side.
     middles, edge = [0], 0
     for word in words:
         width = max(_columns(word), 3)
