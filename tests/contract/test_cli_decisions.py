@@ -142,7 +142,7 @@ def test_in_python_ignored_decisions_are_a_warning(tmp_path):
         ("{", "d.json is not a JSON file: "),
         (b"\xff", "d.json is not a JSON file: "),
         ("[" * 100_000, "d.json is not a JSON file: "),
-        ("[]", "d.json does not hold decisions: export them from a page of arborand show"),
+        ("[]", "d.json does not contain decisions: export them from a page of arborand show"),
         (
             '{"arborand": "decisions", "format": 2, "sentences": []}',
             "d.json has the format 2: this version reads format 1",

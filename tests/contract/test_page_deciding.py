@@ -256,7 +256,7 @@ def test_decisions_survive_a_reload_and_links_restore_a_state(browser, corpus_pa
     browser.open_live(corpus_page, fragment="#id=nobody&fix=1:2")
     assert news(browser) == "This page has no sentence nobody."
     browser.open_live(corpus_page, fragment="#id=en-1&fix=99:2")
-    assert "does not have" in text(browser, "#s1 .status")
+    assert "not possible in this sentence" in text(browser, "#s1 .status")
     assert browser.errors == []
 
 
@@ -270,7 +270,7 @@ def test_where_the_scores_have_changed_the_page_says_so(browser, folder, corpus_
     )
     browser.open_live(write(folder, "rescored", [other]), remember=True)
     assert news(browser) == (
-        "The scores have changed since you decided about en-1. Your decisions stay."
+        "The scores have changed since you decided about en-1. Your decisions are kept."
     )
     assert browser.evaluate("document.querySelectorAll('#s1 .chip').length") == 1
 
@@ -353,7 +353,7 @@ def test_decisions_are_exported_and_imported(browser, corpus_page, tmp_path):
     node = browser.call("DOM.getDocument")["root"]["nodeId"]
     found = browser.call("DOM.querySelector", nodeId=node, selector=".keeping input[type=file]")
     for target, said in (
-        (path, "Imported the decisions about 1 sentence. This page does not have "),
+        (path, "Imported the decisions about 1 sentence. Not on this page: "),
         (CONLLU, "sentences.conllu was not imported. It is not a JSON file."),
     ):
         browser.call("DOM.setFileInputFiles", files=[str(target)], nodeId=found["nodeId"])
@@ -433,10 +433,10 @@ def test_where_labels_have_scores_the_next_question_may_be_the_relation(browser,
     for _ in range(40):
         title = text(browser, ".heads-panel h3")
         seen.append(title)
-        if title.startswith("Which relation has "):
+        if title.startswith("What is the relation of "):
             break
         browser.press("1")
-    assert seen[-1].startswith("Which relation has ")
+    assert seen[-1].startswith("What is the relation of ")
     _, word, _ = asked(browser)
     # What is no relation is listed, and cannot be chosen.
     label = browser.evaluate("document.querySelector('.label-choice:enabled').dataset.key")[6:]

@@ -302,11 +302,11 @@ def test_decisions_are_exported_and_imported_and_what_does_not_fit_is_named(node
     ("text", "message"),
     [
         ("{", "It is not a JSON file."),
-        ("[1]", "It does not hold decisions of arborand."),
-        ('{"arborand": "trees"}', "It does not hold decisions of arborand."),
+        ("[1]", "It does not contain decisions of arborand."),
+        ('{"arborand": "trees"}', "It does not contain decisions of arborand."),
         (
             '{"arborand": "decisions", "format": 2, "sentences": []}',
-            "It has the format 2, and this page reads format 1.",
+            "It has the format 2, but this page reads format 1.",
         ),
     ],
 )

@@ -528,7 +528,7 @@ def test_a_notebook_shows_a_distribution_and_its_draws():
     for heads, svg in zip(draws.heads.tolist(), diagrams, strict=False):
         assert set(arcs_of(svg)) == {(h, d) for d, h in enumerate(heads) if d}
     everything = draws_html(DependencyTrees(scores(2)).sample_without_replacement(9, rng=0))
-    assert "2 distinct trees, 100\xa0% of the probability, all there are" in everything
+    assert "2 distinct trees, 100\xa0% of the probability; there are no others" in everything
 
 
 def test_a_notebook_shows_batches_briefly_and_large_graphs_cheaply():
@@ -539,7 +539,7 @@ def test_a_notebook_shows_batches_briefly_and_large_graphs_cheaply():
     assert "and 11 more" in shown
     shown = draws_html(batch.sample_without_replacement(100, rng=0))
     Reader(shown)
-    assert "9 to 9 distinct trees of each of 21 graphs; 21 of them exhausted" in shown
+    assert "9 to 9 distinct trees for each of 21 graphs; 21 have no more" in shown
     large = distribution_html(SpanningTrees(np.zeros((302, 302))))
     assert "SpanningTrees(301 words, 90601 arcs)" in large
     assert "log Z" not in large

@@ -122,7 +122,7 @@ def read_decisions(path: str | os.PathLike[str]) -> Decisions:
         raise FormatError(f"{name} is not a JSON file: {error}") from error
     if not (isinstance(file, dict) and file.get("arborand") == "decisions"):
         raise FormatError(
-            f"{name} does not hold decisions: export them from a page of arborand show"
+            f"{name} does not contain decisions: export them from a page of arborand show"
         )
     if file.get("format") != _FORMAT or not isinstance(file.get("sentences"), list):
         raise FormatError(

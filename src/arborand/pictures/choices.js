@@ -1,13 +1,13 @@
 // What a reader decides about one sentence: heads that are fixed or forbidden, with undo, and what
-// follows for the trees.  Nothing here knows the document: a view listens and draws.
+// follows for the trees.  Nothing here depends on the document: a view listens and draws.
 //
-// Whatever is kept, sent or read is plain data.  A state is { fixed, forbidden }, two lists of
+// All that is stored, sent or read is plain data.  A state is { fixed, forbidden }, two lists of
 // [head, dependent] in the order of the decisions; a fixed arc may have its label as a third entry.
 // A decision is { kind, head, dependent, label }, where kind is "fix", "free" (a word that was
 // fixed), "forbid" or "allow" (an arc that was forbidden); only "fix" may have a label.
 const choices = (() => {
-  // Make a sentence of the data that page.py writes.  Without scores it is `known`: nothing can be
-  // decided, and arcs of small probability are missing.
+  // Make a sentence from the data that page.py writes.  Without scores, it is `known`: nothing can
+  // be decided, and arcs of small probability are missing.
   const readSentence = (data) => {
     const n = data.tokens.length, size = n + 1;
     const names = ["the root", ...markup.distinctNames(data.tokens)];
@@ -25,7 +25,7 @@ const choices = (() => {
   const bufferOf = (base64) => Uint8Array.from(atob(base64), (c) => c.charCodeAt(0)).buffer;
 
   // The labels of each arc, at head * size + dependent: { listed: [{ label, p }], entropy }, the
-  // likeliest first, p given the arc.  Those of less than one percent are one number together.
+  // likeliest first, p given the arc.  Labels below one percent are added up to a single number.
   const readLabels = ({ names, table }, size) => {
     const bytes = new DataView(bufferOf(table)), answer = new Array(size * size), isWide = names.length > 255;
     let at = 0;
@@ -50,14 +50,14 @@ const choices = (() => {
     ...forbidden.map(([head, dependent]) => ({ kind: "forbid", head, dependent })),
   ];
 
-  const LABEL = /^[^\s\p{C}]{1,60}$/u; // what DEPREL can hold
+  const LABEL = /^[^\s\p{C}]{1,60}$/u; // what DEPREL can contain
   const isLabel = (label) => typeof label === "string" && LABEL.test(label);
-  const MOST_REMEMBERED = 64; // answers: of the states that the next step may lead to, and a few more
+  const MOST_REMEMBERED = 64; // answers: for the states that the next step may lead to, and a few more
 
   class Choices {
     #fixed = new Map(); // from dependent to { head, label }
     #forbidden = new Set(); // names of arcs
-    #history = []; // of these two, before each step
+    #history = []; // these two, before each step
     #solved = new Map(); // answers of trees.js, by state
     #listeners = [];
 
@@ -66,7 +66,7 @@ const choices = (() => {
       this.whole = this.#solve(this.#fixed, this.#forbidden); // without any choice
       this.now = this.whole;
       this.before = null; // what `now` was before the last step
-      this.decided = new Set(); // the words that the last step was about
+      this.decided = new Set(); // the words that the last step decided
     }
 
     // ---- decisions ----------------------------------------------------------------------------
@@ -77,7 +77,7 @@ const choices = (() => {
       const next = this.#after(decisions, this.#fixed, this.#forbidden);
       return this.#step(...next, { kind: "decided", decisions });
     }
-    // Begin with what was decided on an earlier visit; nothing to undo yet.
+    // Begin with the decisions of an earlier visit; there is nothing to undo yet.
     begin(state) {
       const next = this.#after(decisionsOf(state), [], []);
       if (this.#solve(...next).leftOut) return false;
@@ -88,7 +88,7 @@ const choices = (() => {
       const decisions = decisionsOf(state);
       return this.#step(...this.#after(decisions, [], []), { kind, decisions });
     }
-    // All that is open becomes as in the best tree.
+    // Fix all open words as in the best tree.
     acceptBest() {
       const { heads } = this.now;
       const open = this.#words().filter((dependent) => !this.#fixed.has(dependent));
@@ -104,7 +104,7 @@ const choices = (() => {
       this.#tell({ kind: "undone", decisions: [] });
       return true;
     }
-    // A second press takes the first one back.
+    // A second press undoes the first one.
     toggleFixed(head, dependent) {
       const kind = this.headOf(dependent) === head ? "free" : "fix";
       return this.decide([{ kind, head, dependent }]);
@@ -165,7 +165,7 @@ const choices = (() => {
     headEntropiesOf(answer) {
       return (answer.headEntropies ||= this.#headEntropies(answer));
     }
-    // What would follow if these decisions were made: an answer of trees.js.
+    // What these decisions would lead to: an answer of trees.js.
     suppose(decisions) {
       return this.#solve(...this.#after(decisions, this.#fixed, this.#forbidden));
     }
@@ -174,18 +174,18 @@ const choices = (() => {
     labelsOf(head, dependent) {
       return this.sentence.labels?.[head * this.sentence.size + dependent].listed ?? [];
     }
-    // One that is not listed has less than one percent; nobody knows how much less.
+    // A label that is not listed has less than one percent; how much less is unknown.
     labelProbability(head, dependent, label) {
       if (!this.sentence.labels) return 1;
       return this.labelsOf(head, dependent).find((one) => one.label === label)?.p ?? 0.01;
     }
-    // What DEPREL should be: what was decided, or else what the scores say.
+    // What DEPREL should be: the label that was decided, or else the best one by the scores.
     labelToWrite(head, dependent) {
       const decided = this.headOf(dependent) === head ? this.labelOf(dependent) : undefined;
       return decided ?? this.labelsOf(head, dependent).find(({ label }) => isLabel(label))?.label;
     }
     // The relation of each word to its head in the best tree, with its probability: text, or null
-    // where labels have no scores.
+    // if labels have no scores.
     get relations() {
       if (!this.sentence.labels) return null;
       return this.#words().map((j) => {
@@ -200,8 +200,8 @@ const choices = (() => {
     }
 
     // ---- what an answer is worth ------------------------------------------------------------------
-    // The entropy, in nats, that the answer about each word removes on average: that of its head, and
-    // of its label where labels have scores.
+    // The entropy, in nats, that the answer about each word removes on average: that of its head and,
+    // if labels have scores, of its label.
     get values() {
       return [...this.headEntropies].map((entropy, j) => entropy + this.#labelValue(j));
     }
@@ -242,7 +242,7 @@ const choices = (() => {
         .map((head) => ({ head, p: this.probability(head, dependent, answer) }))
         .sort((a, b) => b.p - a.p).slice(0, count);
     }
-    // The words that have another head in the best tree than before the last step.
+    // The words whose head in the best tree differs from that before the last step.
     get reattached() {
       const { heads } = this.now;
       return this.#words().filter((j) => heads[j] !== this.before.heads[j]);
@@ -262,13 +262,13 @@ const choices = (() => {
       }
       return found.sort((a, b) => b.total - a.total);
     }
-    // The probability, given all choices, of a tree that has probability p; null if it is ruled out.
+    // The probability, given all choices, of a tree of probability p; null if it is ruled out.
     chanceOf({ p, heads }) {
       const isAllowed = (head, j) =>
         this.#fixed.has(j) ? this.headOf(j) === head : !this.isForbidden(head, j);
       return heads.every((head, j) => !j || isAllowed(head, j)) ? Math.min(p / this.share, 1) : null;
     }
-    // The figures of an answer: `now` or `whole`.  Those that compare with gold count words.
+    // The figures of an answer, `now` or `whole`.  Those that compare with gold count words.
     facts(answer) {
       const { graph, gold, goldProbability } = this.sentence;
       const { entropy, bestProbability, logZ, heads } = answer;
@@ -283,7 +283,7 @@ const choices = (() => {
       };
     }
 
-    // ---- inside -------------------------------------------------------------------------------
+    // ---- internals ----------------------------------------------------------------------------
     #words() {
       return Array.from({ length: this.sentence.n }, (_, k) => k + 1);
     }
@@ -358,7 +358,7 @@ const choices = (() => {
       const excluded = [...forbidden].map(arcOf), key = JSON.stringify([included, excluded]);
       if (!this.#solved.has(key)) {
         const answer = trees.solve(this.sentence.graph, included, excluded);
-        // Of equally good trees, the one that the library calls best.
+        // Among equally good trees, the one that the library calls best.
         if (!included.length && !excluded.length) answer.heads = this.sentence.best;
         if (this.#solved.size >= MOST_REMEMBERED) this.#solved.delete(this.#solved.keys().next().value);
         this.#solved.set(key, answer);

@@ -1,10 +1,10 @@
-// A corpus as it was read, with what was decided written into it.  What nobody decided about stays as
-// it is, byte for byte.
+// A corpus as it was read, with the decisions written into it.  Everything else stays the same, byte
+// for byte.
 //
-// In a sentence with decisions, a word whose head is new gets HEAD, and as DEPREL its label if one is
-// known: "root" exactly beside HEAD 0, else "_".  A word that has this very head in the file keeps
-// its relation.  Where a head is new, the enhanced graph (DEPS and empty nodes) would contradict it,
-// and is dropped as a whole.  Comments and multiword tokens are kept.
+// In a sentence with decisions, a word with a new head gets HEAD and, as DEPREL, its label if one is
+// known: "root" if and only if HEAD is 0, else "_".  A word that has the same head in the file keeps
+// its relation.  If a head is new, the enhanced graph (DEPS and empty nodes) would contradict it, and
+// is dropped as a whole.  Comments and multiword tokens are kept.
 const conllu = (() => {
   const HEAD = 6, DEPREL = 7, DEPS = 8, MISC = 9, NUM_COLUMNS = 10;
   const WORD = /^[0-9]+$/, EMPTY_NODE = /^[0-9]+\.[0-9]+$/;
@@ -15,7 +15,7 @@ const conllu = (() => {
     return new Uint8Array(await new Response(stream).arrayBuffer());
   };
 
-  // A line is its columns and what ends it; comments have no columns.
+  // A line is its columns and its line ending; comments have no columns.
   const readLines = (block) =>
     (block.match(/[^\n]*\n|[^\n]+$/g) || []).map((line) => {
       const text = line.replace(/\r?\n$/, ""), end = line.slice(text.length);
@@ -58,13 +58,13 @@ const conllu = (() => {
     }).join("");
   };
 
-  // The heads that the words of a block have; NaN for those without one.
+  // The heads of the words of a block; NaN for words without one.
   const headsOf = (block) => {
     const words = readLines(block).filter(({ columns }) => columns && WORD.test(columns[0]));
     return [-1, ...words.map(({ columns }) => (WORD.test(columns[HEAD]) ? Number(columns[HEAD]) : NaN))];
   };
-  // Do heads contradict each other, by a cycle, a word that is not there or a second root?  Words
-  // without a head do not.
+  // Do heads contradict each other, by a cycle, a missing word or a second root?  Words without a
+  // head do not.
   const isSound = (heads, isSingle) => {
     if (isSingle && heads.filter((head) => head === 0).length > 1) return false;
     return heads.every((head, word) => {
@@ -92,7 +92,7 @@ const conllu = (() => {
     return whole;
   };
 
-  // Save a corpus: `file` are its bytes, and each of `made` is { choices, start, stop }, with the
+  // Save a corpus: `file` has its bytes, and each of `made` is { choices, start, stop }, with the
   // place of a sentence's lines in it.  With `isComplete`, open words of sentences with decisions get
   // the heads of the best tree; else they keep their lines.  With `isSigned`, MISC says who decided.
   // Returns { bytes, changed, unsound }: which of `made` changed, and which have contradictory heads.

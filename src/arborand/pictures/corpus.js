@@ -1,17 +1,17 @@
-// The sentences of the page with what was decided about them.  A sentence is only computed once it is
-// looked at, or has decisions.
+// The sentences of the page with the decisions about them.  A sentence is computed only when it is
+// viewed, or has decisions.
 const corpus = (() => {
   class Corpus {
     #made = new Map(); // choices, by the number of the sentence
     #listeners = [];
 
-    // `data` are the sentences as page.py writes them, `store` is of decisions.js.
+    // `data` are the sentences as page.py writes them; `store` comes from decisions.js.
     constructor(data, store) {
       this.data = data;
       this.store = store;
       this.size = data.length;
       this.ofOtherScores = new Set(); // sentences whose decisions were made with other scores
-      this.refused = new Set(); // sentences whose kept decisions no tree has
+      this.refused = new Set(); // sentences whose stored decisions no tree meets
     }
     // Called with the number of a sentence and the event, after each step anywhere.
     listen(listener) {
@@ -28,13 +28,13 @@ const corpus = (() => {
         if (!this.#try(() => made.begin(kept.state))) this.refused.add(index);
       }
       made.listen((event) => {
-        // What a link says is kept as soon as the reader works on it.
+        // The choices of a link are stored as soon as the reader works on them.
         if (event.kind !== "refused" && event.kind !== "linked") this.store.save(sentence, made.state);
         for (const listener of this.#listeners) listener(index, event);
       });
       return made;
     }
-    // Open the sentences that have decisions of an earlier visit.
+    // Open the sentences that have decisions from an earlier visit.
     openKept() {
       this.data.forEach((data, index) => data.scores && this.store.load(data) && this.choicesOf(index));
     }
@@ -44,7 +44,7 @@ const corpus = (() => {
     get decided() {
       return [...this.#made.keys()].filter((index) => this.hasDecisions(index)).sort((a, b) => a - b);
     }
-    // Take decisions of a file over.  Returns { taken, refused, missing, differing, damaged,
+    // Import the decisions of a file.  Returns { taken, refused, missing, differing, damaged,
     // ofOtherScores }, each a list of ids.
     take(text) {
       const { found, ...answer } = decisions.fromFile(text, this.data);
@@ -64,7 +64,7 @@ const corpus = (() => {
     }
 
     // ---- for the queue --------------------------------------------------------------------------
-    // What the answer about each word is worth, by number; nothing for sentences without scores.
+    // The value of the answer about each word, by number; nothing for sentences without scores.
     valuesOf(index) {
       if (!this.data[index].scores) return null;
       return this.#made.get(index)?.values ?? this.data[index].values ?? this.data[index].entropies;

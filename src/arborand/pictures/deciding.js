@@ -1,5 +1,5 @@
-// The mode "decide": asks the most valuable open question of the corpus, takes the answer, asks the
-// next one.
+// The mode "decide": asks the most valuable open question of the corpus, takes the answer, and asks
+// the next one.
 (() => {
   const { html, button } = diagram;
   const { corpus, data, open, goTo, say, shortcuts } = page;
@@ -64,7 +64,7 @@
     questions.skip(asked);
     askNext();
   };
-  // Take the last answer back, in whichever sentence it was given, and ask again.
+  // Undo the last answer, in whichever sentence it was given, and ask again.
   const undo = () => {
     const index = questions.lastAnswered();
     if (index === null || !corpus.choicesOf(index).undo()) return say("There is nothing to undo.");

@@ -1,9 +1,9 @@
-// Where decisions live between visits: in the browser's storage, in files, and in addresses.
-// Everything read from there is checked: it may be old, damaged or written by others.
+// Where decisions are kept between visits: in the browser's storage, in files, and in addresses.
+// Everything read from these is checked: it may be old, damaged or written by others.
 const decisions = (() => {
   const FORMAT = 1;
 
-  // 53 bits of a text (cyrb53): to recognise it, not to protect it.
+  // A 53-bit hash of a text (cyrb53): to recognise it, not to protect it.
   const digest = (text) => {
     let a = 0xdeadbeef, b = 0x41c6ce57;
     for (let i = 0; i < text.length; ++i) {
@@ -30,10 +30,10 @@ const decisions = (() => {
   // ---- in the browser ---------------------------------------------------------------------------
   // One entry per sentence, by its id and its words: pages about the same sentences share it.
   class Store {
-    // `storage` is localStorage, or null where the browser has none.
+    // `storage` is localStorage, or null if the browser has none.
     constructor(storage) {
       this.storage = storage;
-      this.isFailing = false; // whether something could not be kept
+      this.isFailing = false; // whether something could not be stored
     }
     #keyOf(sentence) {
       return `arborand/${FORMAT}/${digest(wordsOf(sentence))}/${sentence.id}`;
@@ -54,7 +54,7 @@ const decisions = (() => {
         else this.storage.setItem(key, JSON.stringify({ ...state, scores: scoresOf(sentence) }));
         this.isFailing = false;
       } catch {
-        this.isFailing = true; // no storage, or no room in it
+        this.isFailing = true; // no storage, or it is full
       }
     }
   }
@@ -74,8 +74,8 @@ const decisions = (() => {
     entry.words.every((word) => typeof word === "string");
 
   // Read a file for these sentences.  Returns { found: [{ index, state, isOfOtherScores }], missing,
-  // differing, damaged }: the ids of sentences that are not there, that have other words here, and of
-  // entries that are not understood.  Throws an error where the file is of another kind.
+  // differing, damaged }: the ids of sentences that are not on the page, that have other words here,
+  // and of entries that are not understood.  Throws an error if the file is of another kind.
   const fromFile = (text, sentences) => {
     let file = null;
     try {
@@ -84,9 +84,9 @@ const decisions = (() => {
       throw new Error("It is not a JSON file.");
     }
     if (file?.arborand !== "decisions" || !Array.isArray(file.sentences))
-      throw new Error("It does not hold decisions of arborand.");
+      throw new Error("It does not contain decisions of arborand.");
     if (file.format !== FORMAT)
-      throw new Error(`It has the format ${JSON.stringify(file.format)}, and this page reads format ${FORMAT}.`);
+      throw new Error(`It has the format ${JSON.stringify(file.format)}, but this page reads format ${FORMAT}.`);
     const byId = new Map();
     sentences.forEach(({ id }, index) => byId.set(id, [...(byId.get(id) || []), index]));
     const answer = { found: [], missing: [], differing: [], damaged: [] };
@@ -113,8 +113,8 @@ const decisions = (() => {
     const part = (name, arcs) => (arcs.length ? `&${name}=${arcs.map(ofWord).join(",")}` : "");
     return `#id=${encodeURIComponent(id)}${part("fix", fixed)}${part("not", forbidden)}`;
   };
-  // Returns { id, state }, or null where the address names no sentence; `state` is null where it
-  // says nothing, and where it is not understood.
+  // Returns { id, state }, or null if the address names no sentence; `state` is null if the address
+  // has no choices, or they are not understood.
   const fromAddress = (hash) => {
     try {
       const parts = new Map(hash.replace(/^#/, "").split("&").map((part) => {

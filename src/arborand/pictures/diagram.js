@@ -19,18 +19,18 @@ const diagram = (() => {
   const svg = (name, attributes = {}, ...children) =>
     fill(document.createElementNS("http://www.w3.org/2000/svg", name), attributes, children);
 
-  // ---- pictures that are drawn again ----------------------------------------------------------
+  // ---- pictures that are redrawn --------------------------------------------------------------
   // A picture is described before it is drawn: a part is { name, attributes, content, key }, where
-  // content is text or a list of parts.  Of a picture that was drawn before, only what has changed
-  // is touched.  That is where the time goes: a browser takes longer to lay out the words and
-  // numbers of a picture than all else takes together.
+  // content is text or a list of parts.  When a picture is redrawn, only what has changed is touched:
+  // a browser spends more time on the layout of the words and numbers of a picture than on everything
+  // else together.
   const part = (name, attributes, content = [], key = null) => ({ name, attributes, content, key });
   const build = (described) => {
     const { name, attributes, content } = described;
     const children = typeof content === "string" ? [content] : content.map(build);
     return (described.element = svg(name, attributes, ...children));
   };
-  // Give the element of a part to another of the same kind: with the same names of attributes.
+  // Reuse the element of a part for another of the same kind: with the same attribute names.
   const renew = (old, now) => {
     const element = (now.element = old.element);
     for (const name in now.attributes) {
@@ -50,7 +50,7 @@ const diagram = (() => {
       now.forEach((described, i) => renew(before[i], described));
     else element.replaceChildren(...now.map(build));
   };
-  // The parts of a list are known by their keys.
+  // The parts of a list are identified by their keys.
   const renewList = (element, before, now) => {
     const kept = new Set(now.map(({ key }) => key)), known = new Map();
     for (const old of before)
@@ -77,7 +77,7 @@ const diagram = (() => {
   const path = (strings, ...values) =>
     strings.reduce((all, s, i) => all + s + (i < values.length ? round(values[i]) : ""), "");
 
-  // The line of a stroke, which ends at y: above the tip, if it has one.
+  // The line of a stroke, which ends at y: above the arrow tip, if it has one.
   const PATHS = {
     root: ([[x, top]], y) => path`M${x} ${top}V${y}`,
     curve: ([a, b, c, [x]], y) => path`M${a[0]} ${a[1]}C${b[0]} ${b[1]} ${c[0]} ${c[1]} ${x} ${y}`,

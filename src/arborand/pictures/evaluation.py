@@ -114,13 +114,13 @@ def _remarks(summary: Summary) -> str:
     if summary.num_no_trees:
         remarks.append(
             f"In {_counted(summary.num_no_trees, 'sentence')}, the gold heads are not a tree of "
-            "this kind (they have a cycle, or several roots): they count, but have no "
+            "this kind (they have a cycle, or several roots): they count for UAS, but have no "
             "log-probability."
         )
     if summary.num_impossible:
         remarks.append(
-            f"In {_counted(summary.num_impossible, 'sentence')}, the scores rule gold out: its "
-            "probability is 0, and the mean of the log-probability leaves it out."
+            f"In {_counted(summary.num_impossible, 'sentence')}, the scores rule out the gold "
+            "tree: its probability is 0, and the mean log-probability leaves it out."
         )
     return "".join(f"<p>{remark}</p>" for remark in remarks)
 
@@ -145,7 +145,7 @@ def _calibration(calibration: Calibration) -> str:
     return (
         f"{_nearly_sure(calibration)}<h3>Calibration: are the probabilities reliable?</h3>"
         "<p>If they are, the share of right arcs equals the probability in every row of the table, "
-        "and all points of the plot lie on the dashed line. Where fewer are right, the scores are "
+        "and all points of the plot lie on the dashed line. If fewer are right, the scores are "
         'overconfident.</p><div class="calibration"><div class="scroll"><table>'
         "<caption>Of the arcs in each probability range, how many are right?</caption>"
         f"<thead><tr>{columns}</tr></thead><tbody>{''.join(rows)}</tbody></table></div>"

@@ -1,11 +1,11 @@
-// One sentence to work on: draws its choices and their consequences, and turns what a reader does
-// with the diagram into decisions.  A view holds what is on the screen; its choices hold the rest.
+// Explores one sentence: draws the choices and their consequences, and turns what a reader does with
+// the diagram into decisions.  A view has the state of the screen; its choices have the rest.
 const explore = (() => {
   const { draw } = diagram;
   const { percent } = markup;
   const LEAST_DRAWN = 0.01, LEAST_DRAWN_OF_SELECTED = 0.001;
-  const REACH = 8, REACH_OF_FINGERS = 20; // pixels between a click and the arc that it means
-  // What is drawn later lies above.
+  const REACH = 8, REACH_OF_FINGERS = 20; // pixels between a click and the arc that it selects
+  // What is drawn later is on top.
   const ROLES = ["candidate", "gold", "forbidden", "tree", "other", "fixed"];
 
   const open = (section, made, source) => {
@@ -14,7 +14,7 @@ const explore = (() => {
       section, source, sentence, choices: made,
       frame: section.querySelector(".main"),
       selected: 0, // the word whose heads are listed
-      traced: null, // the card of a tree whose arcs stand out
+      traced: null, // the card of the tree whose arcs are highlighted
       pointed: null, // the arc under the pointer
       tabWord: 1, // the word that Tab leads to
       picture: null, room: 0, isNarrow: false,
@@ -42,7 +42,7 @@ const explore = (() => {
   };
 
   // ---- the diagram ------------------------------------------------------------------------------
-  // Reading sizes makes the browser lay everything out, so they are read once per window size.
+  // Reading sizes forces the browser to compute the layout, so they are read once per window size.
   const measure = (view) => {
     view.room = view.frame.clientWidth - 8;
     view.isNarrow = view.room < layout.NARROW;
@@ -64,7 +64,7 @@ const explore = (() => {
         if (p >= LEAST_DRAWN || role !== "candidate" || isChosen)
           arcs.push({ head, dependent, p, role, isTraced, isChosen });
       }
-    // By role, and roughly by probability, so that small changes of it leave the order as it is.
+    // By role, and roughly by probability, so that small changes do not affect the order.
     for (const arc of arcs) arc.order = 10 * ROLES.indexOf(arc.role) + Math.floor(4 * arc.p);
     return arcs.sort((a, b) => a.order - b.order);
   };
@@ -78,7 +78,7 @@ const explore = (() => {
     };
   };
 
-  // The rows below the words; the relations of gold are marked, because the arcs may be others.
+  // The rows below the words; gold relations are marked, because the drawn arcs may differ.
   const rowsBelow = ({ sentence: { upos, deprel }, choices }) => [
     { line: upos, kind: "below" },
     { line: choices.relations, kind: "below relation" },
@@ -95,7 +95,7 @@ const explore = (() => {
       arcs: arcsToDraw(view),
       room,
       label: isButton
-        ? "Words and arcs. Arrow keys go through the words; Enter lists the heads of a word."
+        ? "Words and arcs. Arrow keys move between the words; Enter lists the heads of a word."
         : "Words and arcs",
       entropies: view.choices.headEntropies,
       marks: (j) => marksOf(view, j),
@@ -120,7 +120,7 @@ const explore = (() => {
     if (view.selected) headsList.place();
   };
 
-  // Arcs that pass the test stand out; without a test, all are equal.
+  // Arcs that pass the test are highlighted; without a test, all are equal.
   const emphasise = ({ picture }, test) => {
     picture.element.classList.toggle("tracing", Boolean(test));
     for (const arc of picture.arcs) {
@@ -144,9 +144,9 @@ const explore = (() => {
   };
   const focusWord = (view, options) => view.picture.wordElements.get(view.tabWord).focus(options);
 
-  // ---- a word, or a tree, stands out --------------------------------------------------------------
+  // ---- highlighting a word or a tree --------------------------------------------------------------
   // List the heads of word j, or close the list if j is 0.
-  // With `asked`, it is a question of deciding.js.
+  // With `asked`, the list is a question of deciding.js.
   const select = (view, j, { head = null, hasFocus = false, asked = null } = {}) => {
     const owner = headsList.owner();
     if (owner && owner !== view) select(owner, 0);
@@ -175,8 +175,8 @@ const explore = (() => {
   };
 
   // ---- pointers and keys --------------------------------------------------------------------------
-  // Arcs lie close together: a click means the nearest one, and with a word selected, the nearest of
-  // those into this word.
+  // Arcs are close together: a click selects the nearest one or, if a word is selected, the nearest
+  // of those into this word.
   const nearest = ({ picture, selected }, event, reach) => {
     const matrix = picture.element.getScreenCTM().inverse();
     const { x, y } = new DOMPoint(event.clientX, event.clientY).matrixTransform(matrix);
@@ -243,7 +243,7 @@ const explore = (() => {
     });
   };
 
-  // Shadows at the sides of what can be scrolled, as long as there is more.
+  // Shadows at the sides of an area that can be scrolled further.
   const cue = (pane) => {
     const more = pane.scrollWidth - pane.clientWidth, from = Math.abs(pane.scrollLeft);
     const atStart = from > 2, atEnd = more - from > 2, isLeft = getComputedStyle(pane).direction === "ltr";

@@ -1,10 +1,10 @@
-// What follows from the choices, in words and numbers: around the diagram of a sentence and below it.
+// The consequences of choices, in words and numbers: around the diagram of a sentence and below it.
 const facts = (() => {
   const { html, bdi, button, draw } = diagram;
   const { percent, briefPercent, largeNumber, nats } = markup;
   const MOST_LISTED = 6, MOST_HEADS_LISTED = 4, LEAST_HEAD_LISTED = 0.005;
   const MOST_CHANGES_LISTED = 8, LEAST_CHANGE = 0.02, MOST_CHIPS = 12;
-  const WIDEST_BEST_TREE = 640; // pixels; the large diagram shows the best tree of longer sentences
+  const WIDEST_BEST_TREE = 640; // pixels; for longer sentences, only the large diagram shows the best tree
   const CARD_PADDING = 22; // pixels
 
   const bar = (share) => html("span", { class: "bar", style: `--share:${share.toFixed(4)}` });
@@ -54,7 +54,7 @@ const facts = (() => {
   const drawChip = ({ sentence: { names } }, kind, head, j, takeBack, label) => {
     const depends = kind === "fixed" ? "depends" : "does not depend";
     return button({
-        class: `chip ${kind}`, "aria-label": `Take back: ${names[j]} ${depends} on ${names[head]}`, onclick: takeBack,
+        class: `chip ${kind}`, "aria-label": `Remove: ${names[j]} ${depends} on ${names[head]}`, onclick: takeBack,
       }, bdi(names[j]), kind === "fixed" ? " depends on " : " not on ", bdi(names[head]),
       label ? ` as ${label}` : "", " ✕");
   };
@@ -72,8 +72,8 @@ const facts = (() => {
     const said = decisions.length > MOST_LISTED
       ? [`${decisions.length} decisions made.`]
       : decisions.map((decision) => sayDecision(names, decision));
-    if (kind === "reset") said.push("All choices taken back.");
-    if (kind === "linked") said.push("These choices are from the link. Undo brings yours back.");
+    if (kind === "reset") said.push("All choices undone.");
+    if (kind === "linked") said.push("These choices are from the link. Undo restores yours.");
     tell(view, [...said, sayBestTree(view)].join(" "));
   };
   const sayDecision = (names, { kind, head, dependent, label }) => ({
@@ -157,7 +157,7 @@ const facts = (() => {
     changes.replaceChildren(
       html("h3", {}, moved.length
         ? "What the last choice changed elsewhere"
-        : "The last choice changed no other word by two points or more"),
+        : "The last choice changed no other word by two percentage points or more"),
       html("ul", {}, ...items),
       rest > 0 ? html("p", { class: "more" }, `and ${rest} more`) : "",
     );
@@ -193,7 +193,7 @@ const facts = (() => {
       }, drawn));
     return chosen;
   };
-  // What differs is shown whatever the width: with neighbours if there is room for them.
+  // Differences are shown whatever the width: with neighbours, if there is space for them.
   const drawTree = (sentence, tree, rank, room) => {
     const { best, names, n, slots } = sentence;
     const widthOf = (some) => some.reduce((sum, j) => sum + (j ? slots[j - 1] : layout.GAP), 0);

@@ -1,16 +1,16 @@
 // The list of a word's heads, in which they are fixed and forbidden: one for the whole page.  It opens
-// at the word, or at the bottom on phones; as a question it stays below the diagram.
+// at the word, or at the bottom on phones; as a question, it stays below the diagram.
 const headsList = (() => {
   const { html, bdi, button } = diagram;
   const { percent, nats } = markup;
   const { isLabel } = choices;
   const FEWEST_ROWS = 6, LEAST_LISTED = 0.01, MOST_NAMED = 3;
   const AWAY = 6, EDGE = 8; // pixels from the word, and from the window's edge
-  const ABOVE = 70; // pixels between a word and a list at the bottom: its arcs stay in sight
+  const ABOVE = 70; // pixels between a word and a list at the bottom: its arcs stay visible
 
   const element = html("section", { class: "heads-panel", role: "dialog", hidden: true });
-  // The view whose word the list is about, a head to point out, whether all heads are listed, and
-  // what is asked, if it is a question: { value, actions, stop, undo, end }.
+  // The view whose word the list is about, a head to highlight, whether all heads are listed and, if
+  // it is a question, { value, actions, stop, undo, end }.
   let owner = null, marked = null, isComplete = false, question = null;
 
   const show = (view, { head = null, hasFocus = false, asked = null }) => {
@@ -18,7 +18,7 @@ const headsList = (() => {
     [owner, marked, isComplete, question] = [view, head, false, asked];
     last?.end();
     element.classList.toggle("docked", Boolean(question));
-    // What contains its own layout, as a sentence does, cannot hold what is fixed to the window.
+    // An element with CSS containment, such as a sentence, cannot have children fixed to the window.
     if (question && innerWidth >= layout.NARROW) view.frame.after(element);
     else document.body.append(element);
     draw();
@@ -68,7 +68,7 @@ const headsList = (() => {
       ? ["Head of ", name, kinds.length ? ` (${kinds.join(", ")})` : "",
         choices.isDecided(word) ? ", given all other choices" : ""]
       : known === undefined ? ["What does ", name, " depend on?"]
-      : ["Which relation has ", name, " to ", bdi(sentence.names[known]), "?"];
+      : ["What is the relation of ", name, " to ", bdi(sentence.names[known]), "?"];
     return html("header", {},
       html("h3", {}, ...title),
       question ? html("p", { class: "value" }, `settles ${nats(question.value)} on average`) : null,
@@ -137,8 +137,8 @@ const headsList = (() => {
       }));
   };
 
-  // Below the word if there is room, else beside it, as low as the window allows.  On phones, and as
-  // a question, the style sheet puts the list at the bottom: the word must not be behind it.
+  // Below the word if there is space, else beside it, as low as the window allows.  On phones, and as
+  // a question, the style sheet puts the list at the bottom: it must not hide the word.
   const place = () => {
     if (!owner) return;
     const { position } = getComputedStyle(element);

@@ -1,4 +1,4 @@
-// The menu that keeps decisions: writes the corpus with them, and files of decisions, and reads these.
+// The menu that saves decisions: writes the corpus with them, and writes and reads files of decisions.
 (() => {
   const { html, button } = diagram;
   const { corpus, data, say, source } = page;
@@ -23,7 +23,7 @@
     return { box, label: html("label", {}, box, " ", words) };
   };
   const complete = check("In sentences with decisions, give open words the heads of the best tree");
-  const signed = check("Say in MISC who chose a head: Head=decided, Head=best");
+  const signed = check("Record in MISC who chose a head: Head=decided, Head=best");
   let file = null;
   const save = async () => {
     file ||= await conllu.unpack(deflated);
@@ -36,10 +36,10 @@
     offer(bytes, `${stem}.decided.conllu`, "text/plain");
     const contradictions = unsound.length
       ? ` In ${listed(unsound.map(({ id }) => id))}, the lines that were kept contradict your decisions: ` +
-        "they are no tree together. Choose heads of the best tree for open words."
+        "together they are not a tree. Give open words the heads of the best tree."
       : "";
     say(`Saved ${isWhole ? "the whole corpus" : counted(data.length)}: ${counted(changed.length)} changed, ` +
-      `all else is as it was.${contradictions}`, Boolean(unsound.length));
+      `the rest is unchanged.${contradictions}`, Boolean(unsound.length));
   };
 
   // ---- files of decisions -----------------------------------------------------------------------
@@ -53,9 +53,9 @@
     try {
       const found = corpus.take(await chosen.text());
       const notes = [
-        [found.refused, "No tree has the decisions about"],
-        [found.missing, "This page does not have"],
-        [found.differing, "Other words are here in"],
+        [found.refused, "No tree agrees with the decisions about"],
+        [found.missing, "Not on this page:"],
+        [found.differing, "With different words on this page:"],
         [found.damaged, "Not understood:"],
         [found.ofOtherScores, "Decided with other scores:"],
       ].filter(([ids]) => ids.length).map(([ids, words]) => ` ${words} ${listed(ids)}.`);
@@ -89,7 +89,7 @@
       html("p", {}, exporting, " ", button({ class: "import", onclick: () => input.click() }, "Import decisions"), input),
       source ? html("p", {}, button({ class: "copy", onclick: copyCommand }, "Copy command")) : null,
       html("p", { class: "hint" }, "Decisions stay in this browser, by sentence. A file of decisions can be sent to others, " +
-        "and given to the commands best and evaluate (--decisions).")));
+        "or passed to the commands best and evaluate (--decisions).")));
   const update = () => {
     const { length } = corpus.decided;
     summary.textContent = length ? `Save (${length})` : "Save";

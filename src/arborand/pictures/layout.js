@@ -4,12 +4,12 @@ const layout = (() => {
   const { MARGIN, OUT, IN, LABEL_SIZE, MOST_LABELLED } = SIZES;
   const { briefPercent, shorten } = markup;
   const SIDE = 126; // room beside broken lines, for the names of words on other lines
-  const NARROW = 600; // narrower windows scroll: too few words would fit on a line
+  const NARROW = 600; // narrower windows scroll, because too few words would fit on a line
   const GAP = 26; // where words are left out
-  const MOST_STUBS = 4; // of arcs from one word to other lines, on each side
-  const MOST_TAILS = 8; // of arcs from the words of a line to other lines, on each side
+  const MOST_STUBS = 4; // stubs of arcs from one word to other lines, on each side
+  const MOST_TAILS = 8; // stubs of arcs from the words of a line to other lines, on each side
   const STUB_GAP = 13; // between the heights of stubs, so that their labels do not touch
-  const LEAST_BETWEEN_LINES = 0.1; // candidates between lines that are less probable are left out
+  const LEAST_BETWEEN_LINES = 0.1; // less probable candidates between lines are left out
   const MOST_CANDIDATES = 6; // from other lines into a line, on each side
 
   const rise = (length) =>
@@ -39,7 +39,7 @@ const layout = (() => {
     return { lines, places, gaps, width, side };
   };
 
-  // As few lines as possible, and then lines that are as narrow as possible: about equally full.
+  // As few lines as possible, then as narrow as possible, so that they are about equally full.
   const breakLines = (words, slotOf, widest, total) => {
     const broken = (most) => {
       const lines = [];
@@ -65,9 +65,9 @@ const layout = (() => {
   };
 
   // ---- lines ----------------------------------------------------------------------------------
-  // Each line gets the height that its arcs need.  An arc between lines has a stub at each of its
-  // ends, which leads to the margin at a height of its own.  `before` are the lines of the last
-  // layout, if lines must not get lower.
+  // Each line gets the height that its arcs need.  An arc between lines has a stub at each end, which
+  // leads to the margin at its own height.  `before` are the lines of the last layout, if lines must
+  // not get lower.
   const placeLines = (numbers, places, arcs, numRows, before) => {
     const lines = numbers.map((words) => ({
       words: words.filter(Boolean), top: SIZES.LEAST_TOP, stubs: [[], []],
@@ -112,7 +112,7 @@ const layout = (() => {
     return { lines, height: y };
   };
 
-  // Of many candidates that come into a line from one side, the least probable ones share a stub.
+  // If many candidates come into a line from one side, the least probable ones share a stub.
   const thin = (arcs, places) => {
     const groups = new Map(), left = new Set();
     for (const arc of arcs) {
@@ -156,7 +156,7 @@ const layout = (() => {
   const curveStroke = (from, to, length) => {
     const { ground } = to.line, way = to.x > from.x ? 1 : -1;
     const begin = from.x + way * OUT, end = to.x - way * IN;
-    const top = ground - (4 / 3) * rise(length); // a curve gets 3/4 of the way to its handles
+    const top = ground - (4 / 3) * rise(length); // a curve rises to 3/4 of its control points
     return { kind: "curve", points: [[begin, ground], [begin, top], [end, top], [end, ground]], isTip: true };
   };
   const stubStroke = (stub, line, edge, way) => {
@@ -169,7 +169,7 @@ const layout = (() => {
     const u = 1 - t, a = u * u * u, b = 3 * t * u * u, c = 3 * t * t * u, d = t * t * t;
     return [a * p0[0] + b * p1[0] + c * p2[0] + d * p3[0], a * p0[1] + b * p1[1] + c * p2[1] + d * p3[1]];
   };
-  // Points along a stroke, close enough to tell what a click is near to.
+  // Points along a stroke, close enough together to find the arc nearest to a click.
   const outline = ({ kind, points }) => {
     if (kind === "root") return points;
     if (kind === "curve") return Array.from({ length: 25 }, (_, k) => pointOf(points, k / 24));
@@ -223,7 +223,7 @@ const layout = (() => {
           const way = stub.isForward !== Boolean(rtl) ? 1 : -1;
           const edge = way > 0 ? width - side + 4 : side - 4;
           arc.strokes.push(stubStroke(stub, line, edge, way));
-          // Isolated, so that a name from right to left does not take the number into itself.
+          // Isolated, so that a right-to-left name does not swallow the number.
           const name = `${stub.other}\u00a0\u2068${shorten(tokens[stub.other - 1], 8)}\u2069`;
           let text = isUnsure(arc) ? `${name} ${briefPercent(arc.p)}` : name;
           const more = stub.more ?? (stub.isTip ? arc.more : undefined);

@@ -173,7 +173,7 @@ def _distinct_trees(
         number = f"{counts.min()} to {counts.max()}" if counts.size else "no"
         title = (
             f"<p><b>{name}</b> of shape {escape(str(found.heads.shape))}: {number} distinct trees "
-            f"of each of {counts.size} graphs; {int(np.sum(found.exhausted))} of them exhausted</p>"
+            f"for each of {counts.size} graphs; {int(np.sum(found.exhausted))} have no more</p>"
         )
         return _fragment(title)
     count = int(counts)
@@ -184,7 +184,7 @@ def _distinct_trees(
 
     trees = "1 distinct tree" if count == 1 else f"{count} distinct trees"
     covering = f", {covered(-1)} of the probability" if count else ""
-    all_of_them = ", all there are" if bool(found.exhausted) else ""
+    all_of_them = "; there are no others" if bool(found.exhausted) else ""
     title = f"<p><b>{name}</b>: {trees}{covering}{all_of_them}</p>"
     rows = [
         (

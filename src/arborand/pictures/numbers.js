@@ -1,11 +1,11 @@
 "use strict";
 // Numbers of any size, for trees.js and projective.js: a mantissa and an exponent.
 //
-// As in the library's core, nothing is ever subtracted.  Sums and products of positive numbers lose
-// no digits, however far apart the scores are.
+// As in the library's core, nothing is ever subtracted.  So no digits are lost to cancellation,
+// however far apart the scores are.
 const numbers = (() => {
-  // A number is m * BASE^e, with 1 <= m < BASE, or m = 0.  The product of two m fits a double.  Of
-  // two numbers whose e differ by 2 or more, the smaller does not change the sum.
+  // A number is m * BASE^e, with 1 <= m < BASE, or m = 0.  The product of two m fits into a double.
+  // If the exponents of two numbers differ by 2 or more, the smaller does not change the sum.
   const BASE = 2 ** 256;
   const INVERSE = 2 ** -256;
   // log(BASE) in two parts: the first has so few digits that its multiples are exact.
@@ -44,7 +44,7 @@ const numbers = (() => {
     }
   };
 
-  // to[at ...] += factors[which] * from[begin ...], `count` numbers: nearly all time is spent here.
+  // to[at ...] += factors[which] * from[begin ...], `count` numbers: this takes nearly all the time.
   const addMultiple = (to, at, factors, which, from, begin, count) => {
     const factorM = factors.m[which];
     if (factorM === 0) return;
@@ -82,7 +82,7 @@ const numbers = (() => {
     }
   };
 
-  // A number, with an entropy if `like` has some.
+  // A number, with an entropy if `like` has one.
   const numberLike = (like, m) => {
     const number = like.h ? withEntropy(table(1, 1)) : table(1, 1);
     number.m[0] = m;
@@ -112,8 +112,8 @@ const numbers = (() => {
   // ---- with an entropy -------------------------------------------------------------------------
   // Each number x is a sum of products of weights; h[x] is the entropy of choosing among its terms.
   // It is 0 for a weight; products add it, quotients subtract it, and a sum adds the entropy of the
-  // choice between its two parts.  Scores, which may be huge, do not enter.  It takes three times as
-  // long.
+  // choice between its two parts.  Scores, which may be huge, are not involved.  It takes three times
+  // as long.
   const withEntropy = (numbers) => ({ ...numbers, h: new Float64Array(numbers.m.length) });
 
   const entropyOfSum = (m, h, old, oldH) => {

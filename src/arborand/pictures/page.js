@@ -1,5 +1,5 @@
-// The page around the sentences: opens each when it comes into view, leads from one to another, and
-// keeps the address up to date.
+// The page around the sentences: opens each when it comes into view, moves between them, and keeps the
+// address up to date.
 const page = (() => {
   const { html, bdi, button } = diagram;
   const sections = [...document.querySelectorAll(".sentence")];
@@ -57,7 +57,7 @@ const page = (() => {
   // ---- from one sentence to another -------------------------------------------------------------
   const inView = () =>
     Math.max(0, sections.findIndex((s) => s.getBoundingClientRect().bottom > innerHeight / 3));
-  // Sentences above get their real height as they come near, so the place is found again.
+  // Sentences above get their real height when they come near, so the position is found again.
   const goTo = (index, then) => {
     open(index);
     let frames = 4;
@@ -84,7 +84,7 @@ const page = (() => {
     try {
       view.choices.restore(link.state, "linked");
     } catch {
-      facts.tell(view, "The link has choices that this sentence does not have. They are left out.", true);
+      facts.tell(view, "The link has choices that are not possible in this sentence. They are left out.", true);
     }
   };
   made.listen((index, { kind }) => {
@@ -92,7 +92,7 @@ const page = (() => {
     try {
       history.replaceState(null, "", decisions.toAddress(data[index].id, made.choicesOf(index).state));
     } catch {
-      // Some browsers refuse it where a page is framed, or changes its address often.
+      // Some browsers refuse this if a page is framed, or changes its address often.
     }
   });
   addEventListener("hashchange", follow);
@@ -147,7 +147,7 @@ const page = (() => {
   const bar = html("nav", { class: "bar-top", "aria-label": "Sentences" },
     ...(sections.length > 1 ? [previous, list, next] : []), legend);
   document.querySelector("header").after(bar, status);
-  // A menu closes where a reader goes elsewhere.
+  // A menu closes when the reader goes elsewhere.
   const menus = () => [...bar.querySelectorAll("details.menu")];
   document.addEventListener("pointerdown", (event) => {
     for (const menu of menus()) if (!menu.contains(event.target)) menu.open = false;
@@ -225,13 +225,13 @@ const page = (() => {
     focusTree(sections[index], 0);
   });
 
-  // ---- what earlier visits left -------------------------------------------------------------------
+  // ---- decisions of earlier visits ----------------------------------------------------------------
   made.openKept();
   const named = (indexes) => [...indexes].map((index) => data[index].id).join(", ");
   const news = [];
   if (made.ofOtherScores.size)
-    news.push(`The scores have changed since you decided about ${named(made.ofOtherScores)}. Your decisions stay.`);
-  if (made.refused.size) news.push(`No tree has your decisions about ${named(made.refused)} any more: they are left out.`);
+    news.push(`The scores have changed since you decided about ${named(made.ofOtherScores)}. Your decisions are kept.`);
+  if (made.refused.size) news.push(`No tree agrees with your decisions about ${named(made.refused)} any more: they are left out.`);
   if (news.length) say(news.join(" "), Boolean(made.refused.size));
   if (sections.length) update(0);
   if (location.hash) follow();

@@ -4,14 +4,14 @@
 //   right(i, j) = sum over k of arc(i -> k) gap(i, k) right(k, j)       k the farthest dependent
 //   left(i, j)  = sum over k of left(i, k) gap(k, j) arc(j -> k)        right(i, i) = left(i, i) = 1
 //
-// Z is right(0, n).  Every tree is counted once.  Where one arc leaves the root, gap(0, j) has only
-// the term of k = 0.  The probability of an arc is its share of Z: the adjoint of the same sums.
+// Z is right(0, n).  Every tree is counted once.  If only one arc may leave the root, gap(0, j) has
+// only the term of k = 0.  The probability of an arc is its share of Z: the adjoint of the same sums.
 const projective = (() => {
   const { table, putExp, addMultiple, withEntropy, put, divide, toDouble } = numbers;
 
   const lastSplit = (single, i, j) => (single && i === 0 ? 0 : j - 1);
 
-  // The chart as tables of size * size, at i * size + j.  `make` chooses the numbers.
+  // The chart as tables of size * size, indexed by i * size + j.  `make` chooses the number type.
   const inward = ({ n, single, scores }, make) => {
     const size = n + 1, at = (i, j) => i * size + j;
     const weights = make(table(size, size));
@@ -84,7 +84,7 @@ const projective = (() => {
     };
   };
 
-  // The same chart with the best instead of the sum, and where it came from.
+  // The same chart with maxima instead of sums, and back pointers.
   const bestTree = ({ n, single, scores }) => {
     const size = n + 1, at = (i, j) => i * size + j;
     const best = () => ({ score: new Float64Array(size * size).fill(-Infinity), from: new Int32Array(size * size) });

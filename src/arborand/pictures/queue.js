@@ -1,9 +1,9 @@
-// Which question to ask next.  The head of a word is a function of the tree, so to learn it removes,
+// Which question to ask next.  The head of a word is a function of the tree, so learning it removes,
 // on average, exactly its own entropy from that of the trees: the word with the largest entropy is
-// the question that settles most.
+// the question that settles the most.
 const queue = (() => {
   const LEAST_ASKED = SIZES.UNCERTAIN_NATS; // nats
-  const SETTLED = 0.05; // of a sentence's entropy: with less than that left, it counts as settled
+  const SETTLED = 0.05; // a sentence with less than this share of its entropy left counts as settled
 
   class Queue {
     #skipped = new Set();
@@ -13,7 +13,7 @@ const queue = (() => {
     constructor(corpus) {
       this.corpus = corpus;
     }
-    // The most valuable open question { index, word, value }: of sentence `near`, if it has any.
+    // The most valuable open question { index, word, value }: from sentence `near`, if it has any.
     next(near = null) {
       let best = null;
       const look = (index) => {
@@ -36,14 +36,14 @@ const queue = (() => {
     askAgain() {
       this.#skipped.clear();
     }
-    // Remember an answer, so that it can be taken back wherever it was given.
+    // Remember an answer, so that it can be undone wherever it was given.
     answered(index) {
       this.#answered.push(index);
     }
     lastAnswered() {
       return this.#answered.pop() ?? null;
     }
-    // How far the corpus is: entropy in nats, at first and now, and how many words are worth asking for.
+    // The progress: entropy in nats, at first and now, and how many words are worth asking about.
     progress() {
       let before = 0, left = 0, questions = 0;
       for (let index = 0; index < this.corpus.size; ++index) {
@@ -71,7 +71,7 @@ const queue = (() => {
     });
   };
 
-  // How many answers, each the likeliest one to the best question, settle a sentence.
+  // How many answers settle a sentence, if each is the likeliest one to the best question.
   const answersNeeded = (choices) => {
     const decisions = [];
     let answer = choices.now;

@@ -9,13 +9,13 @@ const trees = (() => {
   const { toDouble, toLog, withEntropy } = numbers;
 
   // ---- walks ---------------------------------------------------------------------------------
-  // A walk goes from a word to one of its heads, with the arc's weight, until it is at the root.
-  // Row j of `rows` holds the steps out of word j: to the `count` words that are taken out here, to
-  // the words that stay, and to the root.  The root has two columns.  For dependency trees its arcs
-  // count as infinitely light, and the last column holds them; the one before it holds what is not
-  // light, because the one root arc was taken on the way.
+  // A walk goes from a word to one of its heads, with the arc's weight, until it reaches the root.
+  // Row j of `rows` has the steps out of word j: to the `count` words that are eliminated here, to
+  // the words that stay, and to the root.  The root has two columns.  For dependency trees, its arcs
+  // count as infinitely light, and are in the last column; the column before it has what is not
+  // light, because the one root arc was already taken.
   //
-  // Afterwards the columns from `count` on say where the walk from each word taken out arrives.
+  // Afterwards, the columns from `count` on say where the walk from each eliminated word arrives.
   // Returns the product of the pivots, which is Z if no word stays; with the entropy of the trees, if
   // the numbers of `rows` have entropies.
   const takeOut = (rows, count) => {
@@ -26,7 +26,7 @@ const trees = (() => {
       let pivot = sum(rows, row + k + 1, heavy - k);
       if (pivot.m[0] > 0) divide(rows, row + k + 1, width - k - 1, pivot);
       else {
-        // All that is left is a light arc to the root: this is the one root arc.
+        // Only a light arc to the root is left: this is the one root arc.
         pivot = sum(rows, row + light, 1);
         put(rows, row + heavy, 1, 0);
         put(rows, row + light, 0, 0);
@@ -44,12 +44,11 @@ const trees = (() => {
     return product;
   };
 
-  // Take out one half of the words, go on with the other half; both ways.  At the end one word
-  // stays, and `arrivals` says where the walk from every other word arrives first: row 0 at the word
-  // itself, row 1 at the root, row 2 at the root by a light arc.
+  // Eliminate one half of the words, and recurse on the other; do so for both halves.  At the end, one
+  // word stays, and `arrivals` says where the walk from every other word arrives first: row 0 at the
+  // word itself, row 1 at the root, row 2 at the root by a light arc.
   const forEachWord = (walk, n, visit) => {
-    // The memory of each level, used by all halves that are worked on there, one after the other.
-    // Halves of one level differ by one word at most.
+    // The memory of each level, used by all its halves in turn.  Their sizes differ by one word at most.
     const levels = [];
     const memory = (depth, size) => {
       const most = (size + 2) >> 1;
@@ -98,8 +97,8 @@ const trees = (() => {
     halve(0, 0, n, walk, null);
   };
 
-  // P(head -> word) is proportional to the arc's weight, times the chance that a walk from the head
-  // comes to the root before it comes to the word.
+  // P(head -> word) is proportional to the arc's weight times the chance that a walk from the head
+  // reaches the root before it reaches the word.
   const marginalsOf = (walk, n) => {
     const size = n + 1, marginals = new Float64Array(size * size), chances = table(1, size);
     forEachWord(walk, n, (j, root, arrivals) => {
@@ -133,11 +132,11 @@ const trees = (() => {
     }
     return { entropy: Math.max(entropy, 0), total };
   };
-  const MOST_TO_CANCEL = 1000; // nats: all but 13 digits are left
+  const MOST_TO_CANCEL = 1000; // nats: about 13 digits are left
 
   // ---- is there a tree? ----------------------------------------------------------------------
-  // Returns the words that are left out: none if there is a tree.  Where only one arc may leave the
-  // root, the words that the most far-reaching of the root's dependents leaves out.
+  // Returns the words that are left out: none if there is a tree.  If only one arc may leave the root,
+  // the words that are left out by the dependent of the root that reaches the most words.
   const leftOut = ({ n, single, scores }) => {
     const size = n + 1;
     const notReached = (starts) => {
@@ -167,8 +166,8 @@ const trees = (() => {
   };
 
   // ---- the best tree -------------------------------------------------------------------------
-  // Edmonds' algorithm.  Of two arcs the better one takes fewer arcs from the root; of two that take
-  // as many, it is the one with the higher score.  No penalty has to be large enough.
+  // Edmonds' algorithm.  The better of two arcs takes fewer arcs from the root; if both take the same
+  // number, it is the one with the higher score.  So there is no penalty that must be large enough.
   const bestTree = (graph) => {
     if (graph.projective) return projective.bestTree(graph);
     const { n, single, scores } = graph;
@@ -195,7 +194,7 @@ const trees = (() => {
     const { isInCycle, nodeOf, count } = contract(best);
     if (count === size) return best;
 
-    // In the smaller graph each cycle is a node.  An arc into a cycle replaces one of its arcs.
+    // In the smaller graph, each cycle is a node.  An arc into a cycle replaces one of its arcs.
     const smallScore = new Float64Array(count * count).fill(-Infinity);
     const smallRoots = new Float64Array(count * count).fill(Infinity);
     const arcs = new Int32Array(count * count);
@@ -250,7 +249,7 @@ const trees = (() => {
     return { ...graph, scores };
   };
 
-  // Z, the marginals, and the entropy in the way that takes longer but always works.
+  // Z, the marginals, and the entropy by the method that takes longer but always works.
   const sumsOf = ({ n, single, scores }) => {
     const size = n + 1, walk = table(n, n + 2);
     for (let j = 1; j < size; ++j) {
@@ -266,7 +265,7 @@ const trees = (() => {
     };
   };
 
-  // What is true of the trees that have all `fixed` arcs and none of the `forbidden` ones, lists of
+  // The facts about the trees that have all `fixed` arcs and none of the `forbidden` ones, lists of
   // [head, dependent].  Returns { leftOut }, the words that no such tree attaches, if there is none
   // (no words, if all trees have crossing arcs); else { z, logZ, marginals, heads, bestProbability, entropy }, entropy in nats.
   const solve = (whole, fixed = [], forbidden = []) => {
@@ -276,7 +275,7 @@ const trees = (() => {
     const { z, marginals, carriedEntropy } = graph.projective ? projective.sums(graph) : sumsOf(graph);
     if (z.m[0] === 0) return { leftOut: [] };
     const heads = bestTree(graph);
-    // The best tree's share of Z, factor by factor: no large logarithms to subtract.
+    // The best tree's share of Z, factor by factor, so that no large logarithms are subtracted.
     const best = numberLike(z, 1), weight = table(1, 1);
     for (let j = 1; j < size; ++j) {
       putExp(weight, 0, scores[heads[j] * size + j]);
@@ -289,14 +288,14 @@ const trees = (() => {
     return { z, logZ: toLog(z), marginals, heads, bestProbability, entropy };
   };
 
-  // The probability of choices: the share that their trees have of all trees.
+  // The probability of choices: the share of Z of the trees that agree with them.
   const share = (part, whole) => {
     const ratio = { m: part.z.m.slice(), e: part.z.e.slice() };
     divide(ratio, 0, 1, whole.z);
     return Math.min(toDouble(ratio, 0), 1);
   };
 
-  // The tree with the highest expected number of right heads.
+  // The minimum Bayes risk tree: the one with the highest expected number of right heads.
   const minimumRisk = (graph, { marginals }) =>
     bestTree({ ...graph, scores: marginals.map((p) => (p > 0 ? p : -Infinity)) });
 
