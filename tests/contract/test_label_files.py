@@ -85,7 +85,7 @@ def test_npy_holds_matrices_of_one_size(tmp_path):
     assert np.load(path).shape == (3, 3)
     with pytest.raises(OutputError, match="matrices of one size, not of 2: write an"):
         write_scores(path, [np.eye(3), np.eye(4)])
-    with pytest.raises(OutputError, match="holds scores alone"):
+    with pytest.raises(OutputError, match="can only hold scores"):
         write_scores(path, [np.eye(3)], sent_ids=["a"])
     assert np.load(path).shape == (3, 3)  # what was there is left alone
 

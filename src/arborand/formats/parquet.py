@@ -228,7 +228,7 @@ def read_extent(footer: bytes, column: str) -> tuple[int, bool]:
     is_within = is_narrow = False
     for node in _field(fields, 2, list):
         is_within = is_within or (isinstance(node, dict) and node.get(4) == column.encode())
-        if is_within and 1 in node:  # its numbers come after what they lie in
+        if is_within and 1 in node:  # the leaf with its numbers comes after the groups around it
             is_narrow = node[1] == 4 or node.get(2) == 2
             break
     return _field(fields, 3, int), is_narrow

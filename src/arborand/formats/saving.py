@@ -97,7 +97,7 @@ def write_scores(
             if name == "npy":
                 if sent_ids is not None or words is not None or names:
                     raise OutputError(
-                        "a .npy file holds scores alone: write ids, words and labels into .npz"
+                        "a .npy file can only hold scores: write ids, words and labels to .npz"
                     )
                 _write_stack(file, rows)
             else:

@@ -2,8 +2,7 @@
 
 Three layouts, in four kinds of file:
 
-- *ragged* (``.npz``, ``.safetensors``): ``lengths``, and ``scores`` with all matrices, one after
-  another;
+- *ragged* (``.npz``, ``.safetensors``): ``lengths``, and ``scores`` with all matrices concatenated;
 - *padded* (``.npz``, ``.safetensors``, ``.npy``): ``lengths``, and ``log_weights`` of shape
   (S, m, m); a ``.npy`` file has one matrix, or a stack of matrices without padding;
 - *rows* (``.parquet``): one row per sentence, ``log_weights`` as a flat list.
@@ -135,8 +134,8 @@ class ArrayScores(ScoresFile):
         named = [name for name in ("scores", "log_weights", "") if name in arrays]
         if not named:
             raise FormatError(
-                f"{file.name} has neither 'scores' (with 'lengths': all matrices one after the "
-                f"other) nor 'log_weights' (padded); it holds {describe(arrays.names)}"
+                f"{file.name} has neither 'scores' (all matrices concatenated, with 'lengths') nor "
+                f"'log_weights' (padded); it holds {describe(arrays.names)}"
             )
         self._values = named[0]
         values = arrays.stream(self._values)
@@ -201,7 +200,7 @@ class ArrayScores(ScoresFile):
     def _check_padded(self, found: tuple[int, ...]) -> tuple[int, int]:
         shape = (1, *found) if self._is_single else found
         if len(shape) != 3 or shape[1] != shape[2] or shape[1] < 2:
-            ragged = "; all matrices one after the other are called 'scores'"
+            ragged = "; if all matrices are concatenated, name the array 'scores'"
             raise FormatError(
                 f"{self.file.name} holds an array of shape {found}: expected (n + 1, n + 1), or "
                 "(S, m, m) for S matrices padded to the same size"
@@ -214,9 +213,8 @@ class ArrayScores(ScoresFile):
     def _check_ragged(self, shape: tuple[int, ...]) -> int:
         if len(shape) != 1:  # checked before lengths, which a single matrix does not need
             raise FormatError(
-                f"{self.file.name}: scores has shape {shape}, where 'scores' are all matrices one "
-                "after the other, on one axis: call one matrix, or matrices padded to one size, "
-                "'log_weights'"
+                f"{self.file.name}: scores has shape {shape}: expected one axis, with all matrices "
+                "concatenated; name a single matrix, or matrices padded to one size, 'log_weights'"
             )
         self._arrays.require("lengths")
         num_sentences = expected = self._num_words = 0
@@ -226,7 +224,7 @@ class ArrayScores(ScoresFile):
             expected += int(matrix_sizes(lengths).sum())
         if expected != shape[0]:
             raise FormatError(
-                f"{self.file.name}: the lengths ask for {expected} scores, (n + 1) ** 2 for each "
+                f"{self.file.name}: the lengths require {expected} scores, (n + 1) ** 2 for each "
                 f"sentence of n words, but there are {shape[0]}"
             )
         return num_sentences

@@ -122,10 +122,10 @@ class WalkPicture:
             Step(
                 drawing.svg(
                     [Line(int(j), int(i), "faint") for i, j in np.argwhere(self.transitions > 0)],
-                    label="The tree holds the root alone",
+                    label="The tree consists of the root only",
                     filled=[0],
                 ),
-                "The tree holds the root alone. Faint: the steps that a walk can take.",
+                "The tree consists of the root only. Faint: the steps that a walk can take.",
             )
         ]
         for index, walk in enumerate(self.walks):
@@ -159,7 +159,7 @@ class WalkPicture:
                 graph = drawing.svg(lines, label=caption, filled=members, current=there)
                 steps.append(Step(strip + graph, caption))
         caption = (
-            "All words are in the tree. A tree comes about with probability "
+            "All words are in the tree. A tree is drawn with probability "
             "proportional to the product of its weights; this one with "
             f"{percent(math.exp(self.log_prob))}."
         )
