@@ -318,13 +318,13 @@ def test_straight_through_samples_are_draws_with_the_gradient_of_the_marginals()
 
 def test_wrong_arguments_are_refused():
     trees = DependencyTrees(SCORES)
-    with pytest.raises(ValueError, match="num_draws is 1: at least 2"):
+    with pytest.raises(ValueError, match="num_draws is 1: it must be at least 2"):
         expectation(trees, height, 1)
     with pytest.raises(ValueError, match="baseline is 'mean'"):
         expectation(trees, height, 5, baseline="mean")
-    with pytest.raises(ValueError, match="num_rest is 0: at least 1"):
+    with pytest.raises(ValueError, match="num_rest is 0: it must be at least 1"):
         sum_and_sample(trees, height, 1, 0)
-    with pytest.raises(ValueError, match="num_draws is 0: at least 1"):
+    with pytest.raises(ValueError, match="num_draws is 0: it must be at least 1"):
         expectation_without_replacement(trees, height, 0)
     with pytest.raises(ValueError, match="one value per tree"):
         expectation(trees, lambda heads: height(heads)[0], 5)
