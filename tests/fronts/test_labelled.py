@@ -508,7 +508,7 @@ def test_errors(front):
     with pytest.raises(ValueError, match="orientation is 'x'"):
         maker(zeros, orientation="x")
     with pytest.raises(
-        arborand.InvalidWeightsError, match=r"\(4, 4, 2\): expected .*, \(3, 3\), and"
+        arborand.InvalidWeightsError, match=r"\(4, 4, 2\): expected .*, \(3, 3\), plus"
     ):
         maker.from_trees(maker(zeros).trees, front.array(np.zeros((4, 4, 2))))
     scores = np.zeros((3, 3, 2))
