@@ -367,6 +367,19 @@ def test_of_two_masks_the_lower_one_loses(kind, mask):
 
 
 @KINDS
+@pytest.mark.parametrize("unit", [2.0**40, 2.0**66, 2.0**200, 2.0**900])
+def test_huge_scores_that_cancel_leave_the_decision_to_ordinary_ones(kind, unit):
+    # Two pairs of words cling to each other.  One gets its head from the root and the other from
+    # the first, for 3 + 1 or for 2 + 2 huge units: ordinary scores decide.  Both from the root
+    # would take 5 units.
+    scores = np.full((5, 5), -np.inf)
+    scores[1, 2], scores[2, 1], scores[3, 4], scores[4, 3] = 0.3, 0.7, 1.1, 0.2
+    scores[0, 1], scores[1, 3] = -3 * unit, -unit
+    scores[0, 4], scores[3, 1] = -2 * unit, -2 * unit
+    assert_right_beside_masks(kind, scores, -3 * unit)
+
+
+@KINDS
 @pytest.mark.parametrize("largest", [1e4, 1e9, 1e16, 1e100, 1e300])
 @pytest.mark.parametrize("seed", range(4))
 def test_scores_of_any_finite_size(kind, largest, seed):
