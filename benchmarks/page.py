@@ -17,10 +17,9 @@ import numpy as np
 
 from arborand import DependencyTrees
 from arborand.pictures import Picture, page
-from arborand.pictures.figures import find_chromium
 from benchmarks.measure import Settings, median_interval
 from benchmarks.report import Report
-from tests.chromium import Browser
+from tests.chromium import Browser, find_chromium
 
 TITLE = "The page in a browser"
 _CLICK_MS, _FIRST_VIEW_MS, _MEGABYTES = 60.0, 1000.0, 3.0

@@ -12,6 +12,7 @@ import contextlib
 import json
 import os
 import select
+import shutil
 import subprocess
 import sys
 import time
@@ -33,6 +34,7 @@ FLAGS = (
     "--hide-scrollbars",
     "--remote-debugging-pipe",
 )
+NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 PATIENCE = 120.0  # seconds, for anything: only reached by what hangs
 # Chromium insists on descriptors 3 and 4: moves the pipes there, whatever numbers they have here.
 LAUNCHER = """
@@ -43,6 +45,11 @@ os.dup2(ends[1], 4)
 os.closerange(5, 64)
 os.execv(sys.argv[3], sys.argv[3:])
 """
+
+
+def find_chromium() -> str | None:
+    """Return the path of Chromium: that of $ARBORAND_CHROMIUM, or one in the usual places."""
+    return os.environ.get("ARBORAND_CHROMIUM") or next(filter(None, map(shutil.which, NAMES)), None)
 
 
 class BrowserError(RuntimeError):

@@ -7,10 +7,9 @@ import subprocess
 
 import pytest
 
-from arborand.pictures.figures import find_chromium
 from arborand.pictures.layout import constants_script
 from arborand.pictures.markup import asset
-from tests.chromium import Browser
+from tests.chromium import Browser, find_chromium
 
 
 def missing(reason, variable):

@@ -76,9 +76,7 @@ def experiment(output: Path, quick: bool = False, seed: int = 0) -> None:
 @options.command(
     output=_FOLDER,
     sent_id=options.option("The sentence, of at most 12 words. Default: the first.", metavar="ID"),
-    also=options.option(
-        "Also write the pictures in this format. Needs matplotlib (the extra 'plot') or Chromium."
-    ),
+    also=options.option("Also write the pictures in this format. Needs the extra 'plot'."),
     seed=options.option(
         "The same seed gives the same pictures. Default: 0, and for the walk the first one that "
         "erases a loop.",
