@@ -144,8 +144,8 @@ CONTENTS = {
             "/docs/graphs",
             "Estimate expectations </docs/estimators>",
             "Make pictures </docs/pictures>",
-            "Use it in torch </docs/torch>",
-            "Use it in JAX </docs/jax>",
+            "Use arborand in torch </docs/torch>",
+            "Use arborand in JAX </docs/jax>",
             "Train a parser </docs/training>",
         ],
         "Reference": [

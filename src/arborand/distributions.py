@@ -478,7 +478,7 @@ class TreeDistribution:
 
         Notes
         -----
-        Takes :math:`O(n^3)` time, two to three times as long as `arc_marginals`.  The error at an
+        Takes :math:`O(n^3)` time, up to a few times as long as `arc_marginals`.  The error at an
         arc is at most 1e-12 times its marginal, times the largest absolute value of `direction`,
         whatever the scores.
 
@@ -667,7 +667,7 @@ class TreeDistribution:
         first_graph: int = 0,
         first_draw: int = 0,
     ) -> NDArray[np.int32]:
-        """Draw trees with replacement, each with its exact probability.
+        """Draw trees with replacement, exactly from the distribution.
 
         Parameters
         ----------
@@ -821,8 +821,9 @@ class TreeDistribution:
         Notes
         -----
         The order is exact and total: see `best_tree`.  The first 10 of 1000 are the same as the 10
-        best.  Trees whose scores differ by less than rounding are still in order, although their
-        log-probabilities are equal.  Takes :math:`O(n^2)` time and :math:`O(n)` memory per tree.
+        best.  Trees whose scores differ by less than a rounding error are still in order, although
+        their log-probabilities are equal.  Takes
+        :math:`O(n^2)` time and :math:`O(n)` memory per tree.
 
         Examples
         --------
@@ -1077,14 +1078,15 @@ class NonProjectiveTrees(TreeDistribution):
         first_graph: int = 0,
         first_draw: int = 0,
     ) -> NDArray[np.int32]:
-        """Draw trees with replacement, each with its exact probability.
+        """Draw trees with replacement, exactly from the distribution.
 
         Parameters
         ----------
         size : int, tuple of int or None
             The number of draws, as in NumPy: None draws one tree and adds no axis.
         method : {None, "wilson", "wilson_reject", "colbourn", "wilson_rc"}
-            None is ``"wilson"``, the fastest exact method.  A biased one gives a warning.
+            None is ``"wilson"``, the fastest exact method for many draws.  A biased one gives a
+            warning.
 
             - wilson: loop-erased random walks; for dependency trees after drawing the root's child
               by its exact marginal
@@ -1099,8 +1101,8 @@ class NonProjectiveTrees(TreeDistribution):
         workers : int
             Threads that share the work; the trees do not depend on it.
         first_graph, first_draw : int
-            The position of this call in a larger one: the draws are those that a call for more
-            graphs or more draws would give, beginning with these indices.
+            Where this call begins in a larger one: the draws are the same as those of a call for
+            more graphs or more draws, from these indices on.
 
         Returns
         -------
@@ -1185,8 +1187,8 @@ class NonProjectiveTrees(TreeDistribution):
         method : {None, "rejection", "partition"}
             None begins with rejection, and switches to partition when that is cheaper.
 
-            - rejection: draw with replacement and drop repeats, while a new tree takes fewer than a
-              thousand tries on average
+            - rejection: draw with replacement and drop repeats, as long as a new tree takes fewer
+              than a thousand tries on average
             - partition: draw from the space of the trees not yet drawn, kept as a union of disjoint
               parts
         rng : int, numpy.random.Generator, numpy.random.SeedSequence or None
@@ -1248,8 +1250,8 @@ class NonProjectiveTrees(TreeDistribution):
 class SpanningTrees(NonProjectiveTrees):
     r"""The distribution over the spanning trees of a rooted, weighted, directed graph.
 
-    :math:`P(t) = \prod_{i \to j \in t} w_{ij} / Z` over all trees: every word has one head, and the
-    heads of every word lead to the root.
+    :math:`P(t) = \prod_{i \to j \in t} w_{ij} / Z` over all trees: every word has one head, and
+    following the heads leads from every word to the root.
 
     Parameters
     ----------

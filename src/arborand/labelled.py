@@ -421,7 +421,7 @@ class LabelledTrees(LabelledShape):
         return of_trees + self._mean(self._over_labels(divergences, None), workers)
 
     def cross_entropy(self, other: LabelledTrees, *, workers: int = 1) -> NDArray[np.float64]:
-        """Compute the mean of minus the other's log-probability: entropy plus divergence.
+        """Compute the cross-entropy with another distribution: entropy plus divergence, in nats.
 
         Examples
         --------

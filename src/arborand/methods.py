@@ -72,8 +72,8 @@ WITH_REPLACEMENT = (
 WITHOUT_REPLACEMENT = (
     Method(
         "rejection",
-        "draw with replacement and drop repeats, while a new tree takes fewer than a thousand "
-        "tries on average",
+        "draw with replacement and drop repeats, as long as a new tree takes fewer than a "
+        "thousand tries on average",
     ),
     Method(
         "partition",

@@ -83,7 +83,7 @@ def arborand(
         ),
     ] = False,
 ) -> None:
-    """Draw exact random trees from the arc scores of a corpus, and ask what the scores say.
+    """Draw exact random trees from the arc scores of a corpus, and analyse the scores.
 
     Scores come in as .npy, .npz, .safetensors or .parquet. Trees go out as CoNLL-U,
     .parquet, .jsonl or .npz, numbers as .csv or .tsv, or as tables on the terminal.

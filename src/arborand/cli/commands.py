@@ -23,16 +23,16 @@ def sample(
     *,
     run: options.Run,
 ) -> None:
-    r"""Draw random trees for every sentence, each with its exact probability.
+    r"""Draw exact random trees for every sentence.
 
-    The trees of a sentence depend on its scores, its place in the corpus, the seed and the
-    method; not on the number of workers, nor on whether the run was interrupted and resumed.
+    The trees of a sentence depend on its scores, its position in the corpus, the seed and the
+    method. They do not depend on the number of workers or on interruptions.
 
     Examples
     --------
       # a hundred trees per sentence, as a Parquet file
       arborand sample scores.npz -k 100 --seed 1 -o trees.parquet
-      # ten different readings of each sentence, in the corpus' own columns
+      # ten different readings of each sentence, with the corpus's own columns
       arborand sample scores.npz -k 10 --without-replacement \
           --conllu corpus.conllu -o readings.conllu
       # a folder of files, on two processors; rerun it to resume
@@ -73,13 +73,13 @@ def best(
 
     The best tree is the most probable one. The order is exact: by the unrounded sum of the
     scores, with ties broken by the heads of words 1, 2, and so on. On the terminal, the first
-    tree is shown in full, the others by what they change.
+    tree is shown in full, the others by what differs.
 
     Examples
     --------
       # the five best trees of one sentence
       arborand best scores.npz --sent-id s-3 -k 5 --conllu corpus.conllu
-      # the best tree of each sentence, in the corpus' own columns
+      # the best tree of each sentence, with the corpus's own columns
       arborand best scores.npz --conllu corpus.conllu -o best.conllu
       # complete a partial annotation, in which open heads are '_'
       arborand best scores.npz --conllu partial.conllu --keep-heads \
@@ -152,7 +152,7 @@ def entropy(
 
     Examples
     --------
-      # the ten sentences, and the twenty words, that are least certain
+      # the ten least certain sentences, and the twenty least certain words
       arborand entropy scores.npz --sort entropy --max-sentences 10
       arborand entropy scores.npz --conllu corpus.conllu --words
       arborand entropy scores.npz -o entropy.csv

@@ -62,9 +62,9 @@ def evaluate(
 ) -> None:
     """Compare scores with gold trees: how accurate and how well calibrated they are.
 
-    The share of correct heads (UAS) of the best tree, of the minimum-risk tree and of random
-    trees, also by relation and by sentence length; if the scores have labels, the share of
-    correct heads with their relations (LAS); the log-probability of the gold tree; and the
+    Reports the share of correct heads (UAS) of the best tree, of the minimum-risk tree and of
+    random trees, also by relation and by sentence length; if the scores have labels, the share
+    of correct heads with their relations (LAS); the log-probability of the gold tree; and the
     calibration: of the arcs with a probability of 90 %, how many are correct? A .json file and
     a page (.html) have all of this. In the other formats, each sentence has a line.
 

@@ -117,7 +117,7 @@ _SHARED = {
         "output). By default, a table."
     ),
     "workers": option(
-        "Use N processes for a folder's parts, else threads.",
+        "Use N processes (if OUT is a folder) or N threads.",
         _RUNNING,
         min=1,
         max=_MOST_WORKERS,

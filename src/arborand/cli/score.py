@@ -61,7 +61,7 @@ def score(
     r"""Score the sentences of a CoNLL-U file with a parser.
 
     The words, and whatever else the parser reads, such as tags, come from the file. The command
-    writes the scores that the parser decodes, before any repair by other means. It compares the
+    writes the scores that the parser decodes, before any repair of its tree. It compares the
     parser's own tree with them, sentence by sentence, and fails if that tree scores higher than
     the best tree of the scores, or has an arc without a score. At the end, it reports in how
     many sentences the parser's repair changes the tree.

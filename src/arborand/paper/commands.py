@@ -36,15 +36,15 @@ _MOST_TRIES = 2000
 @options.command(
     output=_FOLDER,
     quick=options.option("Smaller graphs and fewer of them: under a minute."),
-    seed=options.option("The same seed gives the same graphs; times are your machine's.", min=0),
+    seed=options.option("The same seed gives the same graphs; times depend on the machine.", min=0),
 )
 def experiment(output: Path, quick: bool = False, seed: int = 0) -> None:
     """Repeat the paper's runtime experiment, for every method.
 
-    Measures the average time per tree, with lines of best fit, of the paper's algorithms in
-    plain NumPy and of the core, on random complete graphs of growing size, with 20 random trees
-    of each; and the time of distinct trees against their number. Writes experiment.csv, .png,
-    .svg, and .txt, which compares the slopes with the paper's and says what to expect. Needs
+    Measures the average time per tree of the paper's algorithms in plain NumPy and of the core,
+    on random complete graphs of growing size, with 20 random trees of each, and fits lines. Also
+    measures the time of distinct trees against their number. Writes experiment.csv, .png, .svg,
+    and .txt, which compares the slopes with the paper's and says what to expect. Needs
     matplotlib (the extra 'plot').
 
     Examples
@@ -95,9 +95,9 @@ def illustrate(
 ) -> None:
     """Draw the paper's two illustrations from actual runs, and two on grids.
 
-    Draws a loop-erased walk (walk.svg), with the loops it erases and what remains, which is a
-    spanning tree, whatever --trees says; the ancestral sampler step by step (conditioning.svg),
-    with the heads it chooses from; a loop-erased walk on a grid (grid_walk.svg); and a uniform
+    Draws a loop-erased walk (walk.svg), with the loops that it erases and the spanning tree that
+    remains, whatever --trees says; the ancestral sampler step by step (conditioning.svg), with
+    the heads it chooses from; a loop-erased walk on a grid (grid_walk.svg); and a uniform
     spanning tree of a grid as a maze (maze.svg). In the .html files, the arrow keys step through
     the same runs. Existing files of these names are replaced.
 
