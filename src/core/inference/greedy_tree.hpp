@@ -2,7 +2,6 @@
 // takes the most probable head given those chosen so far, or of a given tree.
 #pragma once
 
-#include <cmath>
 #include <cstdint>
 
 #include "elimination/recursion.hpp"

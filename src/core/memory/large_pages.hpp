@@ -12,8 +12,6 @@
 #include <sys/mman.h>
 #endif
 
-#include "types/index.hpp"
-
 namespace arborand {
 namespace ARBORAND_ISA {
 

@@ -4,7 +4,6 @@
 #include <cmath>
 
 #include "numbers/four_doubles.hpp"
-#include "numbers/unbounded_double.hpp"
 
 namespace arborand {
 namespace ARBORAND_ISA {

@@ -8,8 +8,6 @@
 // last place of n log(n + 1).
 #pragma once
 
-#include <cmath>
-
 #include "numbers/exactly_scaled.hpp"
 #include "numbers/unbounded_double.hpp"
 

@@ -6,7 +6,6 @@
 
 #include <cstdint>
 
-#include "memory/arena.hpp"
 #include "projective/chart.hpp"
 
 namespace arborand {

@@ -8,7 +8,9 @@
 #include <cstring>
 
 #include "numbers/floating_point_guard.hpp"
+#include "python/inspection.hpp"
 #include "python/registration.hpp"
+#include "python/suspicion.hpp"
 
 namespace arborand {
 namespace {

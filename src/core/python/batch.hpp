@@ -15,15 +15,12 @@
 #include <memory>
 #include <optional>
 #include <stdexcept>
-#include <utility>
 #include <vector>
 
 #include "memory/large_pages.hpp"
 #include "python/calls.hpp"
 #include "python/groups.hpp"
-#include "python/inspection.hpp"
 #include "python/instruction_set.hpp"
-#include "python/suspicion.hpp"
 
 namespace arborand {
 

@@ -1,7 +1,6 @@
 // log Z, marginals, entropies and other numbers of every graph of a batch.
 #include "python/inference.hpp"
 
-#include <optional>
 #include <type_traits>
 #include <vector>
 

@@ -14,7 +14,6 @@
 #include "memory/arena.hpp"
 #include "memory/growing_array.hpp"
 #include "numbers/sums.hpp"
-#include "numbers/unbounded_double.hpp"
 #include "randomness/exact_choice.hpp"
 #include "randomness/philox.hpp"
 #include "sampling/sampler.hpp"
