@@ -36,9 +36,8 @@ template <class Number, class Real>  // Real: double or OfFourGraphs
 struct CovarianceLeaf : ReadingLeaf {
     Index n;
     Number* weight;     // n + 1
-    Real* chance;       // row j: the heads of node j
+    Real* chance;       // row j: the n + 1 heads of node j
     Real* covariances;  // likewise
-    Index stride;
 
     void visit(Index j, const LeafView<Number>& leaf) {
         weight[0] = leaf.root_weight;
@@ -46,7 +45,7 @@ struct CovarianceLeaf : ReadingLeaf {
         auto total = weight[0].value;
         for (Index i = 1; i <= n; ++i) total += weight[i].value;
         const auto inverse = decltype(total)(1.0) / total;
-        Real* chances = chance + j * stride;
+        Real* chances = chance + j * (n + 1);
         for (Index i = 0; i <= n; ++i) chances[i] = to_double(weight[i].value * inverse);
         Index best[num_graphs<Real>];
         find_highest(chances, n + 1, best);
@@ -54,7 +53,7 @@ struct CovarianceLeaf : ReadingLeaf {
         for (Index g = 0; g < num_graphs<Real>; ++g) {
             of_graph(base, g) = rate_of(weight[best[g]], g);
         }
-        Real* excesses = covariances + j * stride;
+        Real* excesses = covariances + j * (n + 1);
         for (Index i = 0; i <= n; ++i) excesses[i] = excess(weight[i], base, inverse, chances[i]);
         for (Index g = 0; g < num_graphs<Real>; ++g) of_graph(excesses[best[g]], g) = 0.0;
         const Real mean = sum(excesses, n + 1);
@@ -100,7 +99,7 @@ struct ArcCovariances {
         });
         Number<Scalar>* weight = problem.arena.template take<Number<Scalar>>(n + 1);
         Result<Scalar>* by_dependent = problem.arena.template take<Result<Scalar>>(n * (n + 1));
-        Leaf<Scalar> leaf{{}, n, weight, marginals, by_dependent, n + 1};
+        Leaf<Scalar> leaf{{}, n, weight, marginals, by_dependent};
         if (!recurse(walk, leaf, problem)) return false;
         const Result<Scalar> scale = direction.scale * Result<Scalar>(sign), zero(0.0);
         // Added to 0, so that arcs of no tree get 0 and not -0.

@@ -32,8 +32,7 @@ struct CumulantLeaf : ReadingLeaf {
     Index n;
     Number* weight;   // n + 1
     Real* chance;     // n + 1
-    Real* cumulants;  // row j: the heads of node j
-    Index stride;
+    Real* cumulants;  // row j: the n + 1 heads of node j
 
     void visit(Index j, const LeafView<Number>& leaf) {
         weight[0] = leaf.root_weight;
@@ -76,7 +75,7 @@ struct CumulantLeaf : ReadingLeaf {
             const Real cumulant =
                 chance[i] * (excess * (weight[i].second - second) + (weight[i].joint - joint) -
                              covariance - explicit_term);
-            cumulants[j * stride + i] = choose(chance[i] > zero, cumulant, zero);
+            cumulants[j * (n + 1) + i] = choose(chance[i] > zero, cumulant, zero);
         }
     }
 };
@@ -107,7 +106,7 @@ struct CumulantPass {
         Number<Scalar>* weight = problem.arena.template take<Number<Scalar>>(n + 1);
         Real* chance = problem.arena.template take<Real>(n + 1);
         Real* by_dependent = problem.arena.template take<Real>(n * (n + 1));
-        Leaf<Scalar> leaf{{}, n, weight, chance, by_dependent, n + 1};
+        Leaf<Scalar> leaf{{}, n, weight, chance, by_dependent};
         if (!recurse(walk, leaf, problem)) return false;
         for (Index i = 0; i < n * (n + 1); ++i) {
             by_dependent[i] = by_dependent[i] * scales[0] * scales[1];

@@ -67,7 +67,7 @@ struct EntropyFromScores {
         const Index n = graph.num_words;
         double* marginals = problem.arena.template take<double>(n * (n + 1));
         const std::size_t mark = problem.arena.mark();
-        if (!marginals_by_dependent(problem, marginals, n + 1)) return false;
+        if (!marginals_by_dependent(problem, marginals)) return false;
         problem.arena.release(mark);
         if constexpr (std::is_same<Scalar, double>::value) {
             find_entropy_from_partition(problem, marginals, entropy, magnitude);
@@ -145,7 +145,7 @@ struct EntropiesFromPartitions {
     bool operator()(Problem<Scalar>& problem) {
         const Index n = problem.graph.num_words;
         Scalar* marginals = problem.arena.template take<Scalar>(n * (n + 1));
-        if (!marginals_by_dependent(problem, marginals, n + 1)) return false;
+        if (!marginals_by_dependent(problem, marginals)) return false;
         find(problem, marginals);
         return true;
     }

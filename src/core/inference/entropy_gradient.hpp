@@ -28,8 +28,7 @@ struct EntropyGradientLeaf : ReadingLeaf {
     WithEntropy<Value>* weight;  // n + 1
     double* chance;              // n + 1
     double* surprisal;           // n + 1: entropies minus log-probabilities, up to a constant
-    double* gradient;            // row j: the heads of node j
-    Index stride;
+    double* gradient;            // row j: the n + 1 heads of node j
 
     void visit(Index j, const LeafView<WithEntropy<Value>>& leaf) {
         weight[0] = leaf.root_weight;
@@ -50,7 +49,7 @@ struct EntropyGradientLeaf : ReadingLeaf {
             if (chance[i] > 0) mean += chance[i] * (surprisal[i] - base);
         }
         for (Index i = 0; i <= n; ++i) {
-            gradient[j * stride + i] =
+            gradient[j * (n + 1) + i] =
                 chance[i] > 0 ? chance[i] * ((surprisal[i] - base) - mean) : 0.0;
         }
     }
@@ -84,7 +83,7 @@ struct CarriedEntropyGradient {
         double* chance = problem.arena.template take<double>(n + 1);
         double* surprisal = problem.arena.template take<double>(n + 1);
         double* by_dependent = problem.arena.template take<double>(n * (n + 1));
-        Leaf<Scalar> leaf{{}, n, weight, chance, surprisal, by_dependent, n + 1};
+        Leaf<Scalar> leaf{{}, n, weight, chance, surprisal, by_dependent};
         if (!recurse(walk, leaf, problem)) return false;
         write_by_head(by_dependent, n, &gradient, stride);
         return true;

@@ -194,7 +194,7 @@ struct JointMarginals {
         double* marginals = problem.arena.template take<double>(n * (n + 1));
         Number* walk = problem.arena.template take<Number>(n * (n + 1));
         const std::size_t mark = problem.arena.mark();
-        if (!marginals_by_dependent(problem, marginals, n + 1)) return false;
+        if (!marginals_by_dependent(problem, marginals)) return false;
         for (Index j = 0; j < n; ++j) {
             for (Index i = 0; i <= n; ++i) {
                 walk[j * (n + 1) + i] = leading_term(problem.walk, n, j, i);

@@ -48,11 +48,10 @@ template <class Scalar>
 struct MarginalLeaf : ReadingLeaf {
     Index n;
     Scalar* chance;             // n + 1
-    Result<Scalar>* marginals;  // row j: the heads of node j
-    Index stride;
+    Result<Scalar>* marginals;  // row j: the n + 1 heads of node j
 
     void visit(Index j, const LeafView<Scalar>& leaf) {
-        Result<Scalar>* row = marginals + j * stride;
+        Result<Scalar>* row = marginals + j * (n + 1);
         if constexpr (std::is_same<Scalar, Result<Scalar>>::value) {
             head_chances(n, leaf, row);
         } else {
@@ -63,9 +62,9 @@ struct MarginalLeaf : ReadingLeaf {
 };
 
 template <class Scalar>
-bool marginals_by_dependent(Problem<Scalar>& problem, Result<Scalar>* marginals, Index stride) {
+bool marginals_by_dependent(Problem<Scalar>& problem, Result<Scalar>* marginals) {
     const Index n = problem.graph.num_words;
-    MarginalLeaf<Scalar> leaf{{}, n, problem.arena.template take<Scalar>(n + 1), marginals, stride};
+    MarginalLeaf<Scalar> leaf{{}, n, problem.arena.template take<Scalar>(n + 1), marginals};
     return recurse(problem.walk, leaf, problem);
 }
 
@@ -107,7 +106,7 @@ struct ArcMarginals {
     bool operator()(Problem<Scalar>& problem) {
         const Index n = problem.graph.num_words;
         Result<Scalar>* by_dependent = problem.arena.template take<Result<Scalar>>(n * (n + 1));
-        if (!marginals_by_dependent(problem, by_dependent, n + 1)) return false;
+        if (!marginals_by_dependent(problem, by_dependent)) return false;
         write_by_head(by_dependent, n, marginals, stride);
         return true;
     }
@@ -120,15 +119,11 @@ struct SpanningRootMarginals {
     double* expected_steps;    // of Wilson's walk, all nodes together
 
     template <class Scalar>
-    struct Leaf {
+    struct Leaf : ReadingLeaf {
         static constexpr bool needs_landing = false;
-        static constexpr bool decides = false;
-        static constexpr bool asks_range = false;
         Index n;
         double* const* marginals;
         Result<Scalar> expected_steps;
-        static Index head(Index) { return undecided; }
-        static bool wants(Index, Index) { return true; }
         void visit(Index j, const LeafView<Scalar>& leaf) {
             Result<Scalar> chance = to_double(leaf.root_weight / leaf.escape);
             for (Index g = 0; g < num_graphs<Scalar>; ++g) {
@@ -150,7 +145,7 @@ struct SpanningRootMarginals {
 
     template <class Scalar>
     bool operator()(Problem<Scalar>& problem) {
-        Leaf<Scalar> leaf{problem.graph.num_words, marginals, Result<Scalar>(0.0)};
+        Leaf<Scalar> leaf{{}, problem.graph.num_words, marginals, Result<Scalar>(0.0)};
         const bool finished = recurse(problem.walk, leaf, problem);
         for (Index g = 0; g < num_graphs<Scalar>; ++g) {
             expected_steps[g] = of_graph(leaf.expected_steps, g);
