@@ -85,21 +85,21 @@ enum class Caller { python, xla };
 // Run body(index, workspace, interrupt) for all pieces without the GIL; raise what went wrong.
 template <class Body>
 void run(Index count, int workers, const Body& body, Caller caller = Caller::python) {
-    Outcome outcome;
+    Status status = Status::ok;
     bool raised = false;
     if (caller == Caller::xla) {
-        outcome = for_each(count, workers, nullptr, nullptr, body);
+        status = for_each(count, workers, nullptr, nullptr, body);
     } else {
         GilReleased released;
         SignalPoll signals(released);
-        outcome = for_each(count, workers, &SignalPoll::poll, &signals, body);
+        status = for_each(count, workers, &SignalPoll::poll, &signals, body);
         raised = signals.raised();
     }
     if (raised) throw nb::python_error();
-    if (outcome.status == Status::no_memory) throw std::bad_alloc();
-    if (outcome.status != Status::ok) {
+    if (status == Status::no_memory) throw std::bad_alloc();
+    if (status != Status::ok) {
         throw std::runtime_error("the core could not solve a graph (status " +
-                                 std::to_string(static_cast<int>(outcome.status)) +
+                                 std::to_string(static_cast<int>(status)) +
                                  "); this is a bug in arborand");
     }
 }

@@ -23,37 +23,30 @@ struct Workspace {
     Scratch answers;  // those not yet in the precision or the layout that the caller asked for
 };
 
-// Where and how the work ended: the first piece (by index) that did not end well.
-struct Outcome {
-    Status status = Status::ok;
-    Index index = 0;
-};
-
 // for_each for one thread, without a single allocation: the work on one graph may take less time.
 template <class Body>
-Outcome for_each_alone(Index count, bool (*poll)(void*), void* context, const Body& body) {
+Status for_each_alone(Index count, bool (*poll)(void*), void* context, const Body& body) {
     std::atomic<bool> stop{false};
     Workspace workspace;
     const Interrupt interrupt{&stop, poll, context};
     for (Index index = 0; index < count; ++index) {
-        if (index > 0 && interrupt.requested()) return {Status::interrupted, index};
+        if (index > 0 && interrupt.requested()) return Status::interrupted;
         const Status status = body(index, workspace, interrupt);
-        if (status != Status::ok) return {status, index};
+        if (status != Status::ok) return status;
     }
-    return {};
+    return Status::ok;
 }
 
-// Call body(index, workspace, interrupt) for index = 0 .. count - 1.  `poll` is called by the
-// caller's thread only, now and then; once it returns true all threads stop.  What a body throws is
-// thrown again here, when all threads have stopped.
+// Call body(index, workspace, interrupt) for index = 0 .. count - 1, until one does not end well.
+// `poll` is called by the caller's thread only, now and then; once it returns true all threads
+// stop.  What a body throws is thrown again here, when all threads have stopped.
 template <class Body>
-Outcome for_each(Index count, int workers, bool (*poll)(void*), void* context, const Body& body) {
+Status for_each(Index count, int workers, bool (*poll)(void*), void* context, const Body& body) {
     if (workers > count) workers = static_cast<int>(count);
     if (workers <= 1) return for_each_alone(count, poll, context, body);
     std::atomic<bool> stop{false};
     std::atomic<Index> next{0};
     std::vector<Status> statuses(static_cast<std::size_t>(workers), Status::ok);
-    std::vector<Index> indices(static_cast<std::size_t>(workers), count);
     std::vector<std::exception_ptr> exceptions(static_cast<std::size_t>(workers));
 
     const auto work = [&](int worker) noexcept {
@@ -68,7 +61,6 @@ Outcome for_each(Index count, int workers, bool (*poll)(void*), void* context, c
                 const Status status = body(index, workspace, interrupt);
                 if (status != Status::ok) {
                     statuses[place] = status;
-                    indices[place] = index;
                     stop.store(true, std::memory_order_relaxed);
                     break;
                 }
@@ -111,17 +103,10 @@ Outcome for_each(Index count, int workers, bool (*poll)(void*), void* context, c
     for (const std::exception_ptr& exception : exceptions) {
         if (exception) std::rethrow_exception(exception);
     }
-    Outcome outcome;
-    if (stop.load()) outcome = {Status::interrupted, 0};
-    Index first = count;
-    for (std::size_t worker = 0; worker < statuses.size(); ++worker) {
-        const bool real = statuses[worker] != Status::ok && statuses[worker] != Status::interrupted;
-        if (real && indices[worker] < first) {
-            first = indices[worker];
-            outcome = {statuses[worker], first};
-        }
+    for (const Status status : statuses) {
+        if (status != Status::ok && status != Status::interrupted) return status;
     }
-    return outcome;
+    return stop.load() ? Status::interrupted : Status::ok;
 }
 
 }  // namespace arborand
