@@ -56,11 +56,7 @@ void run_pieces(Index count, int workers, Index most, const Body& body) {
     run((count + size - 1) / size, workers,
         [&](Index piece, Workspace&, const Interrupt& interrupt) {
             const Index first = piece * size;
-            try {
-                return body(first, std::min(size, count - first), interrupt);
-            } catch (const std::bad_alloc&) {
-                return Status::no_memory;
-            }
+            return body(first, std::min(size, count - first), interrupt);
         });
 }
 
@@ -358,7 +354,6 @@ class Elimination {
         return std::visit([](const auto& factors) { return factors.product.logarithm.rest(); },
                           factors_);
     }
-    bool is_unbounded() const { return factors_.index() == 1; }
 
     // Draw trees by putting the nodes back.
     void draw(int workers, std::uint64_t key0, std::uint64_t key1,
@@ -609,7 +604,6 @@ void register_sparse(nb::module_& m) {
              nb::arg("root"), nb::arg("order"), nb::keep_alive<1, 2>())
         .def_prop_ro("log_partition", &Elimination::log_partition)
         .def_prop_ro("log_partition_rest", &Elimination::log_partition_rest)
-        .def_prop_ro("is_unbounded", &Elimination::is_unbounded)
         .def("draw", &Elimination::draw, nb::arg("workers"), nb::arg("key0"), nb::arg("key1"),
              nb::arg("draws"), nb::arg("heads"))
         .def("diagonal", &Elimination::diagonal, nb::arg("visits"), nb::arg("root_arcs"),

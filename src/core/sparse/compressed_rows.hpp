@@ -76,7 +76,6 @@ class CompressedRows {
     Index num_arcs() const { return static_cast<Index>(head_.size()); }
     bool has_outside() const { return num_nodes() > num_inside_; }
     bool is_weighted() const { return !log_weight_.empty(); }
-    bool has_parallel_edges() const { return !first_edge_.empty(); }
 
     Index begin(Index node) const { return begin_[static_cast<std::size_t>(node)]; }
     Index end(Index node) const { return begin_[static_cast<std::size_t>(node + 1)]; }
