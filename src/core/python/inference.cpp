@@ -1,7 +1,6 @@
 // log Z, marginals, entropies and other numbers of every graph of a batch.
 #include "python/inference.hpp"
 
-#include <type_traits>
 #include <vector>
 
 #include "projective/derivation.hpp"
@@ -91,7 +90,7 @@ void solve_each(const Batch& batch, int workers, Kernel kernel, const Arguments&
 }
 
 // Such arguments: where the numbers of a graph begin in an array that has `count` of them per
-// graph, or one per node; and the length of its rows in arrays that have one per arc.
+// graph, or one per node.
 template <class SomeArray>
 auto per_graph(const Batch& batch, const SomeArray& array, Index count = 1) {
     expect_size(array, batch.count() * count);
@@ -102,23 +101,6 @@ auto per_node(const Batch& batch, const SomeArray& array) {
     expect_size(array, batch.num_rows());
     return [&batch, data = array.data()](Index g) { return data + batch.first_row(g); };
 }
-auto widths(const Batch& batch) {
-    return [&batch](Index g) { return batch.width(g); };
-}
-
-// The same argument of all graphs of a group, as kernels take it that solve them at once.
-template <class Argument>
-class OfGroup {
-  public:
-    OfGroup(const Argument& argument, const Group& group) {
-        for (Index k = 0; k < group.count; ++k) list_[k] = argument(group.graphs[k]);
-    }
-    using Pointer = std::invoke_result_t<Argument, Index>;
-    operator const Pointer*() const { return list_; }
-
-  private:
-    Pointer list_[graphs_at_once] = {};
-};
 
 // P(root -> dependent), and the expected steps of Wilson's walk.
 void root_marginals(const Batch& batch, int workers, Answer out, Answer expected_steps) {
@@ -128,9 +110,10 @@ void root_marginals(const Batch& batch, int workers, Answer out, Answer expected
                    [&](const Group& group, const Graph* graphs, Workspace& workspace,
                        const Interrupt& interrupt) {
                        double steps[graphs_at_once] = {};
-                       const Status status =
-                           kernels->root_marginals(graphs, group.count, workspace.scratch,
-                                                   interrupt, OfGroup(marginals, group), steps);
+                       double* rows[graphs_at_once] = {};
+                       for (Index k = 0; k < group.count; ++k) rows[k] = marginals(group.graphs[k]);
+                       const Status status = kernels->root_marginals(
+                           graphs, group.count, workspace.scratch, interrupt, rows, steps);
                        for (Index k = 0; k < group.count && !graphs[0].has_single_root(); ++k) {
                            *steps_of(group.graphs[k]) = steps[k];
                        }
@@ -156,7 +139,7 @@ void tree_surprisal(const Batch& batch, int workers, bool is_given, Contiguous<s
 void joint_marginals(const Batch& batch, Array<double, 4> out) {
     const Index size = batch.width(0);
     solve_each(batch, 1, kernels->joint_marginals, per_graph(batch, out, size * size * size * size),
-               widths(batch));
+               [=](Index) { return size; });
 }
 
 void mean_hitting_time(const Batch& batch, int workers, Answer out) {
