@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <memory>
 #include <tuple>
 
 #include "python/batch.hpp"
@@ -53,10 +54,7 @@ class BestSequence {
     BestSequence(const Graph& graph, double caution)
         : kernels_(kernels),
           num_words_(graph.num_words),
-          sequence_(kernels->make_best_trees(graph, caution)) {}
-    ~BestSequence() { kernels_->free_best_trees(sequence_); }
-    BestSequence(const BestSequence&) = delete;
-    BestSequence& operator=(const BestSequence&) = delete;
+          sequence_(kernels->make_best_trees(graph, caution), kernels->free_best_trees) {}
 
     // Write trees into heads[tree, node] until `count` are found or none is left.
     Status find(const Interrupt& interrupt, Index count, Index width, std::int32_t* heads,
@@ -64,7 +62,8 @@ class BestSequence {
         if (sequence_ == nullptr) return Status::no_memory;
         for (num_found = 0; num_found < count; ++num_found) {
             const std::int32_t* tree;
-            const Status status = kernels_->next_best_tree(sequence_, interrupt, tree, counts);
+            const Status status =
+                kernels_->next_best_tree(sequence_.get(), interrupt, tree, counts);
             if (status != Status::ok) return status;
             if (tree == nullptr) break;
             std::int32_t* row = heads + num_found * width;
@@ -76,7 +75,7 @@ class BestSequence {
   private:
     const Kernels* kernels_;  // those that made it, should others be chosen meanwhile
     Index num_words_;
-    void* sequence_;
+    std::unique_ptr<void, void (*)(void*)> sequence_;
 };
 
 // The best trees of every graph in order: heads[graph, tree, node]; num_found[graph] tells how many

@@ -1,5 +1,6 @@
 // Distinct trees of every graph of a batch: draws without replacement.
 #include <atomic>
+#include <memory>
 
 #include "python/batch.hpp"
 #include "python/registration.hpp"
@@ -12,19 +13,18 @@ class DistinctSequence {
   public:
     DistinctSequence(const Graph& graph, const StreamKey& key, std::uint64_t graph_index,
                      const SwitchRule& rule)
-        : kernels_(kernels), sequence_(kernels->make_distinct(graph, key, graph_index, rule)) {}
-    ~DistinctSequence() { kernels_->free_distinct(sequence_); }
-    DistinctSequence(const DistinctSequence&) = delete;
-    DistinctSequence& operator=(const DistinctSequence&) = delete;
+        : kernels_(kernels),
+          sequence_(kernels->make_distinct(graph, key, graph_index, rule), kernels->free_distinct) {
+    }
 
     Status next(const Interrupt& interrupt, DistinctTree& tree) const {
         return sequence_ == nullptr ? Status::no_memory
-                                    : kernels_->next_distinct(sequence_, interrupt, tree);
+                                    : kernels_->next_distinct(sequence_.get(), interrupt, tree);
     }
 
   private:
     const Kernels* kernels_;  // those that made it, should others be chosen meanwhile
-    void* sequence_;
+    std::unique_ptr<void, void (*)(void*)> sequence_;
 };
 
 // Draw into heads[draw, node] and numbers[draw, 3] until `count` trees are drawn or none is left.
