@@ -78,7 +78,7 @@ struct Sampler {
     // What preparing takes, besides the sampler's own arrays.
     struct Room {
         double* column_shift;
-        double *weights, *buffer;  // num_nodes numbers each
+        double* weights;  // num_nodes numbers
         AliasWorkspace alias;
     };
 
@@ -122,7 +122,7 @@ inline std::size_t Sampler::bytes(Index num_words, Method method) {
     const Index num_nodes = num_words + 1;
     const bool has_tables = method != Method::colbourn;
     return Arena::rounded<Sampler>(1) + Arena::rounded<double>(num_words * walk_stride(num_words)) +
-           4 * Arena::rounded<double>(num_nodes) + Arena::rounded<UInt128>(num_nodes) +
+           3 * Arena::rounded<double>(num_nodes) + Arena::rounded<UInt128>(num_nodes) +
            Arena::rounded<std::uint32_t>(num_nodes) +
            (has_tables ? Arena::rounded<Slot>(num_nodes * num_nodes) : 0);
 }
@@ -141,7 +141,6 @@ inline Sampler::Room Sampler::begin(const Graph& of, Method by, const DrawRule& 
     if (method != Method::colbourn) slots = arena.take<Slot>(num_nodes * num_nodes);
     return {arena.take<double>(num_nodes),
             arena.take<double>(num_nodes),
-            arena.take<double>(num_nodes),
             {arena.take<UInt128>(num_nodes), arena.take<std::uint32_t>(num_nodes)}};
 }
 
@@ -152,7 +151,7 @@ inline void Sampler::fill_rows(const Room& room) {
     if (method == Method::wilson_reject) walked.kind = TreeKind::spanning;
     Shift shift{room.column_shift};
     compute_shift(walked, shift);
-    highest_lost = fill_walk(walked, shift, rows, room.buffer);
+    highest_lost = fill_walk(walked, shift, rows, room.weights);
     if (method != Method::wilson_reject) log_sums_ = log_of_sums(rows, graph.num_words);
 }
 
@@ -166,7 +165,7 @@ inline Status Sampler::find_law(const Room& room, Scratch& work, const Interrupt
         return status;
     }
     if (method == Method::wilson_reject) return Status::ok;
-    if (method == Method::wilson && walks_fast(room.buffer)) return Status::ok;
+    if (method == Method::wilson && walks_fast(room.weights)) return Status::ok;
     Partition all;
     return solve(all, work, interrupt);
 }
