@@ -126,15 +126,6 @@ class ProjectiveChoices {
         return chosen;
     }
 
-    template <class Number>
-    struct Shares {
-        const Number* values;
-        Number total;
-        Number operator[](Index k) const {
-            return is_positive(values[k]) ? values[k] / total : Number(0.0);
-        }
-    };
-
     template <class Work>
     void with_chart(const Work& work) const {
         if (chart_.in_double != nullptr) return work(*chart_.in_double);

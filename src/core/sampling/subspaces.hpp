@@ -47,6 +47,14 @@ struct Path {
     Mass* passed;  // [choice]: the sum of the conditionals of all others that are still open
 };
 
+// Numbers as shares of their total, which may be a tiny part of 1: scaled up to be drawn from.
+template <class Number>
+struct Shares {
+    const Number* values;
+    Number total;
+    Number operator[](Index i) const { return values[i] / total; }
+};
+
 // The leaf that draws in a subspace, or follows a given tree, and records what it passes by.
 template <class Scalar, class Mass>
 struct SplittingLeaf : DecidingLeaf {
@@ -71,9 +79,7 @@ struct SplittingLeaf : DecidingLeaf {
         if (given != nullptr) {
             drawn = given[j + 1];
         } else if (j == position) {
-            // What is left may be a tiny part of 1: scale it up before it is drawn from.
-            const Scalar left = sum(chance, n + 1);
-            drawn = draw_scaled(left);
+            drawn = draw_index(Shares<Scalar>{chance, sum(chance, n + 1)}, n + 1, stream);
         } else {
             drawn = draw_index(chance, n + 1, stream);
         }
@@ -82,17 +88,6 @@ struct SplittingLeaf : DecidingLeaf {
         passed[j] = Mass(sum(chance, n + 1));
         heads[j] = drawn - 1;
     }
-
-    Index draw_scaled(Scalar total) {
-        ScaledChances scaled{chance, total};
-        return draw_index(scaled, n + 1, stream);
-    }
-
-    struct ScaledChances {
-        const Scalar* chance;
-        Scalar total;
-        Scalar operator[](Index i) const { return chance[i] / total; }
-    };
 };
 
 template <class Mass>
