@@ -337,25 +337,20 @@ class DistinctTrees : public TreeSequence {
     Stream stream_{key_, 0, 0};
 };
 
-// A type as a value.
-template <class Choices>
-struct Of {
-    using Type = Choices;
-};
+template <template <class Mass> class Choices, class... Arguments>
+TreeSequence* make_tree_sequence_of(const Graph& graph, const Arguments&... arguments) {
+    if (needs_exact_scale(graph)) {
+        return new (std::nothrow) DistinctTrees<Choices<ExactlyScaled>>(graph, arguments...);
+    }
+    return new (std::nothrow) DistinctTrees<Choices<UnboundedDouble>>(graph, arguments...);
+}
 
 // Null: no memory.
 inline TreeSequence* make_tree_sequence(const Graph& graph, const StreamKey& key,
                                         std::uint64_t graph_index, const SwitchRule& rule) {
-    const auto make = [&](auto choices) -> TreeSequence* {
-        return new (std::nothrow)
-            DistinctTrees<typename decltype(choices)::Type>(graph, key, graph_index, rule);
-    };
-    if (graph.is_projective()) {
-        return needs_exact_scale(graph) ? make(Of<ProjectiveChoices<ExactlyScaled>>())
-                                        : make(Of<ProjectiveChoices<UnboundedDouble>>());
-    }
-    return needs_exact_scale(graph) ? make(Of<HeadChoices<ExactlyScaled>>())
-                                    : make(Of<HeadChoices<UnboundedDouble>>());
+    return graph.is_projective()
+               ? make_tree_sequence_of<ProjectiveChoices>(graph, key, graph_index, rule)
+               : make_tree_sequence_of<HeadChoices>(graph, key, graph_index, rule);
 }
 
 }  // namespace ARBORAND_ISA
