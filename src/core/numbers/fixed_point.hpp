@@ -14,6 +14,22 @@
 namespace arborand {
 namespace ARBORAND_ISA {
 
+// A finite double other than 0, taken apart: |x| = mantissa * 2^exponent, with an integer mantissa.
+struct Parts {
+    std::uint64_t mantissa;
+    int exponent;
+    bool negative;
+
+    explicit Parts(double x) {
+        const std::uint64_t bits = bits_of(x);
+        negative = bits >> 63 != 0;
+        mantissa = bits & ((std::uint64_t{1} << 52) - 1);
+        const int biased = static_cast<int>(bits >> 52 & 2047);
+        if (biased != 0) mantissa |= std::uint64_t{1} << 52;
+        exponent = (biased != 0 ? biased : 1) - 1075;
+    }
+};
+
 template <int num_limbs>
 struct Fixed {
     std::uint64_t limb[num_limbs];  // the lowest first
@@ -27,7 +43,22 @@ struct Fixed {
     bool is_absent() const { return limb[num_limbs - 1] == std::uint64_t{1} << 63; }
 
     // A finite score in units of 2^lowest.
-    static Fixed of(double score, int lowest);
+    static Fixed of(double score, int lowest) {
+        Fixed x{};
+        if (score == 0.0) return x;
+        Parts parts(score);
+        int position = parts.exponent - lowest;
+        if (position < 0) {  // the lowest bits of the mantissa are 0
+            parts.mantissa >>= -position;
+            position = 0;
+        }
+        const int first = position / 64, offset = position % 64;
+        x.limb[first] = parts.mantissa << offset;
+        if (offset > 11 && first + 1 < num_limbs) {
+            x.limb[first + 1] = parts.mantissa >> (64 - offset);
+        }
+        return parts.negative ? Fixed{} - x : x;
+    }
 };
 
 template <int num_limbs>
@@ -66,42 +97,9 @@ inline int compare(const Fixed<num_limbs>& a, const Fixed<num_limbs>& b) {
     return 0;
 }
 
-// A finite double other than 0, taken apart: |x| = mantissa * 2^exponent, with an integer mantissa.
-struct Parts {
-    std::uint64_t mantissa;
-    int exponent;
-    bool negative;
-
-    explicit Parts(double x) {
-        const std::uint64_t bits = bits_of(x);
-        negative = bits >> 63 != 0;
-        mantissa = bits & ((std::uint64_t{1} << 52) - 1);
-        const int biased = static_cast<int>(bits >> 52 & 2047);
-        if (biased != 0) mantissa |= std::uint64_t{1} << 52;
-        exponent = (biased != 0 ? biased : 1) - 1075;
-    }
-};
-
-template <int num_limbs>
-Fixed<num_limbs> Fixed<num_limbs>::of(double score, int lowest) {
-    Fixed x{};
-    if (score == 0.0) return x;
-    Parts parts(score);
-    int position = parts.exponent - lowest;
-    if (position < 0) {  // the lowest bits of the mantissa are 0
-        parts.mantissa >>= -position;
-        position = 0;
-    }
-    const int first = position / 64, offset = position % 64;
-    x.limb[first] = parts.mantissa << offset;
-    if (offset > 11 && first + 1 < num_limbs) x.limb[first + 1] = parts.mantissa >> (64 - offset);
-    return parts.negative ? Fixed{} - x : x;
-}
-
-// What the scores of a graph need: their lowest bit, and the limbs and bits of sums of them.
+// What the scores of a graph need: their lowest bit, and the bits of sums of them.
 struct FixedFormat {
     int lowest = 0;
-    int num_limbs = 1;
     int bits = 2;
 
     static FixedFormat of(const Graph& graph) {
@@ -131,24 +129,17 @@ struct FixedFormat {
         // 8 n scores; one bit for the sign, one to stay away from the absent value.
         int spare = 5;
         for (Index m = num_words; m > 0; m /= 2) ++spare;
-        const int bits = highest - lowest + spare;
-        return {lowest, bits <= 64 ? 1 : bits <= 128 ? 2 : bits <= 256 ? 4 : 34, bits};
+        return {lowest, highest - lowest + spare};
     }
 };
 
 // Call work with an exact number of the format's size: work(Fixed<...>{}).
 template <class Work>
 auto with_exact_numbers(const FixedFormat& format, Work&& work) {
-    switch (format.num_limbs) {
-        case 1:
-            return work(Fixed<1>{});
-        case 2:
-            return work(Fixed<2>{});
-        case 4:
-            return work(Fixed<4>{});
-        default:
-            return work(Fixed<34>{});
-    }
+    if (format.bits <= 64) return work(Fixed<1>{});
+    if (format.bits <= 128) return work(Fixed<2>{});
+    if (format.bits <= 256) return work(Fixed<4>{});
+    return work(Fixed<34>{});
 }
 
 // A sum of doubles without any rounding: a fixed-point number over the whole range of double.
