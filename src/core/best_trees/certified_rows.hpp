@@ -267,7 +267,7 @@ class CertifiedRows {
             best = select(x > best, x, best);
         }
         values[forest.source[node]] = hidden;
-        double value = across(best);
+        double value = highest_of(best);
         for_other_targets(forest, node, [&](Node, double x) { value = x > value ? x : value; });
         return chosen_[node] - value;
     }
@@ -316,12 +316,7 @@ class CertifiedRows {
             const FourDoubles x = load(values + i);
             best = select(x > best, x, best);
         }
-        return across(best);
-    }
-
-    static double across(FourDoubles x) {
-        const double low = x[0] > x[1] ? x[0] : x[1], high = x[2] > x[3] ? x[2] : x[3];
-        return low > high ? low : high;
+        return highest_of(best);
     }
 
     // How many values are at least the limit; if one is, which.

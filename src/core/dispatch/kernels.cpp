@@ -44,7 +44,7 @@ bool any_of(const double* x, Index count, const IsFound& is_found) {
     Index i = 0;
     for (; i + vector_length <= count; i += vector_length) found |= is_found(load(x + i));
     for (; i < count; ++i) found |= is_found(broadcast(x[i]));
-    return (found[0] | found[1] | found[2] | found[3]) != 0;
+    return any(found);
 }
 
 bool has_zero_or_low(const double* x, Index count, double low) {

@@ -156,6 +156,10 @@ ARBORAND_INLINE FourDoubles double_of(FourUnsigned bits) {
 inline FourDoubles broadcast(double x) { return FourDoubles{x, x, x, x}; }
 
 inline bool all(FourIntegers mask) { return (mask[0] & mask[1] & mask[2] & mask[3]) != 0; }
+inline bool any(FourIntegers mask) { return (mask[0] | mask[1] | mask[2] | mask[3]) != 0; }
+
+inline double higher(double x, double y) { return x > y ? x : y; }
+inline double highest_of(FourDoubles x) { return higher(higher(x[0], x[1]), higher(x[2], x[3])); }
 
 }  // namespace ARBORAND_ISA
 }  // namespace arborand

@@ -144,7 +144,7 @@ inline bool take_logarithms_of_weights(const double* from, double* to, Index cou
         const FourDoubles log = log_with(rows_of_four(from + i), x, broadcast(0.0)).high;
         store(to + i, select(small, broadcast(-HUGE_VAL), log));
     }
-    if ((bad[0] | bad[1] | bad[2] | bad[3]) != 0) return false;
+    if (any(bad)) return false;
 #endif
     for (; i < count; ++i) {
         if (!(from[i] >= 0 && from[i] < HUGE_VAL)) return false;

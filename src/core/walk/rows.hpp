@@ -35,8 +35,6 @@ inline double weight_of(Difference d) {
 // the rows; walk/negligible.hpp says when that changes nothing.
 constexpr double none_lost = -HUGE_VAL;
 
-inline double higher(double x, double y) { return x > y ? x : y; }
-
 // A difference that overflowed is lower than any double.
 inline double lost(double highest, Difference d) {
     return higher(higher(d.high, -DBL_MAX), highest);
@@ -76,8 +74,6 @@ inline void convert_block(const FourDoubles* scores, const FourDoubles* shifts,
         }
     }
 }
-
-inline double highest_of(FourDoubles x) { return higher(higher(x[0], x[1]), higher(x[2], x[3])); }
 
 // The weights of all arcs that leave one head: `count` of them, from node 1 on.
 template <bool is_root>
