@@ -180,7 +180,7 @@ Status Sampler::solve(Work& work, Scratch& scratch, const Interrupt& interrupt) 
         if (!arena.reserve(Arena::rounded<double>(size) + Work::template workspace<double>(n))) {
             return Status::no_memory;
         }
-        Problem<double> problem{graph, {nullptr}, arena.take<double>(size), arena, interrupt};
+        Problem<double> problem{graph, arena, interrupt, arena.take<double>(size)};
         problem.highest_lost = highest_lost;
         std::memcpy(problem.walk, rows, static_cast<std::size_t>(size) * sizeof(double));
         status = finish_as_a_whole(problem, work, [&] { return log_sums_; });

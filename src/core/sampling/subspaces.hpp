@@ -178,7 +178,7 @@ struct HeadChoices {
             if (!arena.reserve(SplittingDraw<Mass>::template workspace<double>(n))) {
                 return Status::no_memory;
             }
-            Problem<double> problem{graph, {nullptr}, sampler.rows, arena, interrupt};
+            Problem<double> problem{graph, arena, interrupt, sampler.rows};
             status = finish(problem, draw);
         }
         if (status == Status::left_range) status = attempt<Mass>(graph, draw, arena, interrupt);

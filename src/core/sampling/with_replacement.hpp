@@ -28,7 +28,7 @@ Status draw_ancestral_in(const Sampler& sampler, AncestralDraw& draw, Scratch& w
     constexpr bool is_double = std::is_same<Scalar, double>::value;
     const Index n = sampler.graph.num_words;
     Arena arena(work);
-    Problem<Scalar> problem{sampler.graph, {nullptr}, nullptr, arena, interrupt};
+    Problem<Scalar> problem{sampler.graph, arena, interrupt};
     if (is_double && sampler.method != Method::wilson_reject) {
         if (!arena.reserve(AncestralDraw::workspace<Scalar>(n))) return Status::no_memory;
         if constexpr (is_double) problem.walk = sampler.rows;

@@ -17,10 +17,10 @@ namespace ARBORAND_ISA {
 template <class Scalar>
 struct Problem {
     const Graph& graph;
-    Shift shift;
-    Scalar* walk;  // num_words rows, walk_stride(num_words) apart
     Arena& arena;
     const Interrupt& interrupt;
+    Scalar* walk = nullptr;  // num_words rows, walk_stride(num_words) apart
+    Shift shift{};
     double highest_lost = none_lost;  // of the shifted scores of arcs that the walk lacks
     // Z of the walk, which the work writes here.  Work whose results are not ratios of
     // sums over trees does not: then nothing may be lost.
@@ -112,7 +112,7 @@ bool set_up(Problem<Scalar>& problem) {
 template <class Scalar, class Work>
 Status attempt(const Graph& graph, Work& work, Arena& arena, const Interrupt& interrupt,
                UnboundedDouble* partition = nullptr) {
-    Problem<Scalar> problem{graph, {nullptr}, nullptr, arena, interrupt};
+    Problem<Scalar> problem{graph, arena, interrupt};
     if (!set_up<Work>(problem)) return Status::no_memory;
     if (problem.highest_lost == HUGE_VAL) return Status::left_range;
     const Status status = finish(problem, work);
@@ -144,7 +144,7 @@ Status solve(const Graph& graph, Work& work, Arena& arena, const Interrupt& inte
 // For work as in `finish_as_a_whole`.
 template <class Work>
 Status solve_as_a_whole(const Graph& graph, Work& work, Arena& arena, const Interrupt& interrupt) {
-    Problem<double> problem{graph, {nullptr}, nullptr, arena, interrupt};
+    Problem<double> problem{graph, arena, interrupt};
     if (!set_up<Work>(problem)) return Status::no_memory;
     Status status = Status::left_range;
     if (problem.highest_lost < HUGE_VAL) {

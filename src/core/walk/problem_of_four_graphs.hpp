@@ -61,10 +61,10 @@ Status work_on_four(const Graph* graphs, Work& work, Arena& arena, const Interru
         Arena::rounded<OfFourGraphs>(n * walk_stride(n)) + Arena::rounded<double>(n) +
         graphs_at_once * Arena::rounded<double>(n + 1) + Work::template workspace<OfFourGraphs>(n);
     if (!arena.reserve(bytes)) return Status::no_memory;
-    Problem<double> alone[graphs_at_once] = {{graphs[0], {nullptr}, nullptr, arena, interrupt},
-                                             {graphs[1], {nullptr}, nullptr, arena, interrupt},
-                                             {graphs[2], {nullptr}, nullptr, arena, interrupt},
-                                             {graphs[3], {nullptr}, nullptr, arena, interrupt}};
+    Problem<double> alone[graphs_at_once] = {{graphs[0], arena, interrupt},
+                                             {graphs[1], arena, interrupt},
+                                             {graphs[2], arena, interrupt},
+                                             {graphs[3], arena, interrupt}};
     OfFourGraphs* walk = arena.take<OfFourGraphs>(n * walk_stride(n));
     Problem<OfFourGraphs> problem{graphs[0], alone, walk, arena, interrupt};
     double* buffer = arena.take<double>(n);

@@ -17,7 +17,7 @@ namespace ARBORAND_ISA {
 // What was divided out of the weights: score - column[dependent] (- root for a root arc, in a
 // dependency tree) is the logarithm of the entry in the rows.
 struct Shift {
-    double* column;  // num_words + 1 entries, the first unused
+    double* column = nullptr;  // num_words + 1 entries, the first unused
     double root = 0.0;
     double root_rest = 0.0;  // root + root_rest: a difference of scores may not fit one double
 };
