@@ -12,15 +12,22 @@
 //
 // which has a limit at delta = 0: p (R(x) - log p) + q (R(y) - log q).  No score enters, so masked
 // arcs cost no digits.
+//
+// The elimination is that of elimination/censoring.hpp, in plain loops and in one root column: the
+// numbers know their order in epsilon themselves (numbers/leading_term.hpp).  What they carry
+// depends on the order of R, so their arithmetic is that of an object.  O(n^3) operations, each
+// about ten times as slow as one on doubles.
 #pragma once
 
 #include <cmath>
 
-#include "elimination/carrying.hpp"
+#include "memory/arena.hpp"
 #include "numbers/exponential.hpp"
 #include "numbers/leading_term.hpp"
 #include "numbers/logarithm.hpp"
+#include "projective/chart.hpp"
 #include "walk/problem.hpp"
+#include "walk/rows.hpp"
 
 namespace arborand {
 namespace ARBORAND_ISA {
@@ -33,21 +40,20 @@ struct EntropyAlgebra {
     struct Number {
         LeadingTerm<Value> value;
         double entropy = 0.0;
+
+        bool is_zero() const { return !is_positive(value); }
+        friend Number operator*(const Number& x, const Number& y) {
+            return {x.value * y.value, x.entropy + y.entropy};
+        }
+        friend Number operator/(const Number& x, const Number& y) {
+            return {x.value / y.value, x.entropy - y.entropy};
+        }
     };
 
-    static Number constant(double x) { return {LeadingTerm<Value>(x)}; }
-    static bool is_zero(const Number& x) { return !is_positive(x.value); }
-    static Number multiply(const Number& x, const Number& y) {
-        return {x.value * y.value, x.entropy + y.entropy};
-    }
-    static Number divide(const Number& x, const Number& y) {
-        return {x.value / y.value, x.entropy - y.entropy};
-    }
-
     void add_to(Number& x, const Number& y) const {
-        if (is_zero(y)) return;
-        if (is_zero(x) || x.value.order != y.value.order) {
-            if (is_zero(x) || y.value.order < x.value.order) x = y;
+        if (y.is_zero()) return;
+        if (x.is_zero() || x.value.order != y.value.order) {
+            if (x.is_zero() || y.value.order < x.value.order) x = y;
             return;
         }
         const LeadingTerm<Value> total = x.value + y.value;
@@ -81,6 +87,37 @@ struct EntropyAlgebra {
     }
 };
 
+// Such a number with its algebra, as a chart takes it.  0 and 1 are the same in all algebras.
+template <class Value>
+struct Carried {
+    using Algebra = EntropyAlgebra<Value>;
+
+    typename Algebra::Number number;
+    const Algebra* algebra;
+
+    Carried() : Carried(0.0) {}
+    explicit Carried(double x) : number{LeadingTerm<Value>(x)}, algebra(nullptr) {}
+    Carried(const typename Algebra::Number& x, const Algebra* a) : number(x), algebra(a) {}
+};
+
+template <class Value>
+inline bool is_zero(const Carried<Value>& x) {
+    return x.number.is_zero();
+}
+template <class Value>
+inline Carried<Value>& operator+=(Carried<Value>& x, const Carried<Value>& y) {
+    if (is_zero(y)) return x;
+    if (is_zero(x)) return x = y;
+    x.algebra = x.algebra == nullptr ? y.algebra : x.algebra;
+    x.algebra->add_to(x.number, y.number);
+    return x;
+}
+template <class Value>
+inline Carried<Value> operator*(const Carried<Value>& x, const Carried<Value>& y) {
+    if (is_zero(x) || is_zero(y)) return {};
+    return {x.number * y.number, x.algebra == nullptr ? y.algebra : x.algebra};
+}
+
 // The Renyi entropy of one order (1: Shannon's), for UnboundedDouble and ExactlyScaled.
 struct CarriedEntropy {
     double order;
@@ -92,7 +129,7 @@ struct CarriedEntropy {
     template <class Scalar>
     static std::size_t workspace(Index n) {
         return Arena::rounded<Number<Scalar>>(n * (n + 1)) +
-               carrying_workspace<EntropyAlgebra<Scalar>>(n);
+               Arena::rounded<Carried<Scalar>>(n * (n + 1)) + Chart<Carried<Scalar>>::workspace(n);
     }
 
     template <class Scalar>
@@ -106,9 +143,52 @@ struct CarriedEntropy {
         }
         Number<Scalar> total;
         const EntropyAlgebra<Scalar> algebra{order, 1.0 - order};
-        if (!eliminate_carrying(algebra, rows, total, problem)) return false;
+        const bool finished = problem.graph.is_projective()
+                                  ? sum_projective(algebra, rows, total, problem)
+                                  : eliminate(algebra, rows, total, problem);
+        if (!finished) return false;
         entropy = total.entropy > 0 ? total.entropy : 0.0;
         return true;
+    }
+
+  private:
+    // rows[j * (n + 1) + i]: the step from node j to node i, column n the root.  The product of the
+    // pivots, which stands for the sum over all trees.  False: interrupted, or there is no tree.
+    template <class Scalar>
+    static bool eliminate(const EntropyAlgebra<Scalar>& algebra, Number<Scalar>* rows,
+                          Number<Scalar>& total, const Problem<Scalar>& problem) {
+        const Index n = problem.graph.num_words, stride = n + 1;
+        for (Index k = 0; k < n; ++k) {
+            if (problem.interrupt.requested(n)) return false;
+            const Number<Scalar>* row = rows + k * stride;
+            Number<Scalar> pivot = row[n];
+            for (Index i = k + 1; i < n; ++i) algebra.add_to(pivot, row[i]);
+            if (pivot.is_zero()) return false;
+            total = k == 0 ? pivot : total * pivot;
+            for (Index j = k + 1; j < n; ++j) {
+                Number<Scalar>* other = rows + j * stride;
+                if (other[k].is_zero()) continue;
+                const Number<Scalar> factor = other[k] / pivot;
+                for (Index i = k + 1; i <= n; ++i) {
+                    if (i != j && !row[i].is_zero()) algebra.add_to(other[i], factor * row[i]);
+                }
+            }
+        }
+        return true;
+    }
+
+    // The same over projective trees.
+    template <class Scalar>
+    static bool sum_projective(const EntropyAlgebra<Scalar>& algebra, const Number<Scalar>* rows,
+                               Number<Scalar>& total, Problem<Scalar>& problem) {
+        const Index n = problem.graph.num_words;
+        Carried<Scalar>* weights = problem.arena.template take<Carried<Scalar>>(n * (n + 1));
+        for (Index i = 0; i < n * (n + 1); ++i) weights[i] = {rows[i], &algebra};
+        Chart<Carried<Scalar>> chart({weights, n + 1, n}, n, problem.graph.has_single_root(),
+                                     problem.arena);
+        if (!chart.inward(problem.interrupt)) return false;
+        total = chart.partition().number;
+        return !total.is_zero();
     }
 };
 

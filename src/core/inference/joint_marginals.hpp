@@ -15,11 +15,11 @@
 // walk first lands.
 #pragma once
 
-#include "elimination/carrying.hpp"
 #include "inference/marginals.hpp"
 #include "memory/arena.hpp"
 #include "numbers/leading_term.hpp"
 #include "walk/problem.hpp"
+#include "walk/rows.hpp"
 
 namespace arborand {
 namespace ARBORAND_ISA {

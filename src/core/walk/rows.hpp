@@ -18,6 +18,7 @@
 #include "numbers/exactly_scaled.hpp"
 #include "numbers/exponential.hpp"
 #include "numbers/four_doubles.hpp"
+#include "numbers/leading_term.hpp"
 #include "numbers/row_copies.hpp"
 #include "numbers/unbounded_double.hpp"
 #include "types/graph.hpp"
@@ -208,6 +209,15 @@ double fill_walk(const Graph& graph, const Shift& shift, Scalar* rows, Scalar* b
     const Index stride = walk_stride(graph.num_words);
     const double highest_lost = convert_nodes(graph, shift, rows, stride, buffer);
     return higher(highest_lost, convert_root(graph, shift, rows, stride, 1, buffer));
+}
+
+// The step from node j to node i of a walk, or to the root for i = n, as one number.
+template <class Scalar>
+LeadingTerm<Scalar> leading_term(const Scalar* walk, Index n, Index j, Index i) {
+    const Scalar* row = walk + j * walk_stride(n);
+    if (i == j) return LeadingTerm<Scalar>();
+    if (i < n || is_positive(row[n])) return {row[i], 0};
+    return {row[n + 1], 1};
 }
 
 }  // namespace ARBORAND_ISA
