@@ -52,9 +52,7 @@ inline void find_gauge(const Graph& graph, const double* values, Index stride, d
     };
     in_vectors(
         graph.num_words, [&](Index j) { store(gauge + j, heaviest(load, j)); },
-        [&](Index j) {
-            gauge[j] = heaviest([](const double* from) { return broadcast(*from); }, j)[0];
-        });
+        [&](Index j) { gauge[j] = heaviest(load_one, j)[0]; });
 }
 
 }  // namespace direction_detail

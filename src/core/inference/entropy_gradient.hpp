@@ -106,7 +106,7 @@ inline bool has_moderate_scores(const Graph& graph) {
     };
     in_vectors(
         graph.num_words, [&](Index j) { look_at(load, j); },
-        [&](Index j) { look_at([](const double* from) { return broadcast(*from); }, j); });
+        [&](Index j) { look_at(load_one, j); });
     return all(are_moderate);
 }
 

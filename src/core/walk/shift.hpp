@@ -26,24 +26,17 @@ inline void compute_shift(const Graph& graph, Shift& shift) {
     const Index n = graph.num_words;
     shift.column[0] = 0.0;
     const Index first_head = graph.has_single_root() ? 1 : 0;
+    const auto highest = [&](const auto& at, Index j) {
+        FourDoubles best = broadcast(-HUGE_VAL);
+        for (Index i = first_head; i <= n; ++i) {
+            const FourDoubles scores = at(graph.log_weights + i * graph.stride + j + 1);
+            best = select(scores > best, scores, best);
+        }
+        return best;
+    };
     in_vectors(
-        n,
-        [&](Index j) {
-            FourDoubles highest = broadcast(-HUGE_VAL);
-            for (Index i = first_head; i <= n; ++i) {
-                const FourDoubles scores = load(graph.log_weights + i * graph.stride + j + 1);
-                highest = select(scores > highest, scores, highest);
-            }
-            store(shift.column + j + 1, highest);
-        },
-        [&](Index j) {
-            double highest = -HUGE_VAL;
-            for (Index i = first_head; i <= n; ++i) {
-                const double score = graph.score(i, j + 1);
-                highest = score > highest ? score : highest;
-            }
-            shift.column[j + 1] = highest;
-        });
+        n, [&](Index j) { store(shift.column + j + 1, highest(load, j)); },
+        [&](Index j) { shift.column[j + 1] = highest(load_one, j)[0]; });
     shift.root = shift.root_rest = 0.0;
     if (!graph.has_single_root()) return;
     shift.root = -HUGE_VAL;
