@@ -17,8 +17,9 @@ class SumTree {
     // Make room for `count` masses; new ones are 0.
     bool reserve(Index count) {
         if (count <= capacity_) return true;
-        const Index capacity = count > 2 * capacity_ ? rounded(count) : 2 * capacity_;
         const Index old = capacity_;
+        Index capacity = old > 0 ? old : 64;
+        while (capacity < count) capacity *= 2;
         if (!sums_.resize(2 * capacity)) return false;
         capacity_ = capacity;
         // The leaves move to the new second half, which begins where the old array ended or later.
@@ -53,12 +54,6 @@ class SumTree {
     }
 
   private:
-    static Index rounded(Index count) {
-        Index capacity = 64;
-        while (capacity < count) capacity *= 2;
-        return capacity;
-    }
-
     GrowingArray<Mass> sums_;  // node i has the children 2 i and 2 i + 1; leaves in the second half
     Index capacity_ = 0;
 };
