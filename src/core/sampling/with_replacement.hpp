@@ -76,12 +76,6 @@ __attribute__((noinline)) inline Status draw_ancestral(const Sampler& sampler, S
     return Status::ok;
 }
 
-// Room for the marks of a walk.
-inline std::size_t room_of_walk(const Sampler& sampler) {
-    const Index num_nodes = sampler.graph.num_words + 1;
-    return sampler.pops() ? Popping::room(num_nodes) : MissingBytes::room(num_nodes);
-}
-
 // Draw the root's child, if it is to be drawn, and walk until there is a tree or the budget is
 // spent.
 template <class Nodes>
@@ -151,12 +145,13 @@ inline Status draw_trees(const Sampler& sampler, const StreamKey& key, const Dra
                          std::int32_t* heads, Index stride, Scratch& work,
                          const Interrupt& interrupt, SampleCounts& counts) {
     const Index num_nodes = sampler.graph.num_words + 1;
+    // What marks the nodes of a walk takes less.
     if (num_nodes <= MissingBits::most_nodes) {
         alignas(std::int64_t) char room[Popping::room(MissingBits::most_nodes)];
         return draw_trees<MissingBits>(sampler, key, range, heads, stride, room, work, interrupt,
                                        counts);
     }
-    char* room = static_cast<char*>(std::malloc(room_of_walk(sampler)));
+    char* room = static_cast<char*>(std::malloc(Popping::room(num_nodes)));
     if (room == nullptr) return Status::no_memory;
     const Status status =
         draw_trees<MissingBytes>(sampler, key, range, heads, stride, room, work, interrupt, counts);
