@@ -67,6 +67,11 @@ inline Real exp_in_range(DifferenceOf<Real> d) {
     return reduced_exp(r) * as_power_of_two(shifted);
 }
 
+// The same for any high <= 0; 0 where it is not a normal double.
+inline double exp_or_zero(Difference d) {
+    return d.high >= smallest_exponent ? exp_in_range(d) : 0.0;
+}
+
 // exp(x) for huge x, where k * ln 2 takes more digits than the constants above have.
 inline UnboundedDouble huge_exp(double x) {
     using namespace exponential_detail;

@@ -205,7 +205,7 @@ inline void Sampler::build_child_table(const Room& room) {
         }
         for (Index j = 1; j <= n; ++j) {
             const Difference d = exact_difference(graph.score(0, j), best);
-            if (weights[j] > 0) weights[j] = weight_of(d);
+            if (weights[j] > 0) weights[j] = exp_or_zero(d);
         }
     }
     build_alias(weights, n + 1, slots, room.alias);

@@ -56,8 +56,7 @@ struct EdgeList {
 
 // exp(log_weight - largest), the same bits on every machine; 0 below the range of double.
 inline double relative_weight(double log_weight, double largest) {
-    const Difference d = exact_difference(log_weight, largest);
-    return d.high >= smallest_exponent ? exp_in_range(d) : 0.0;
+    return exp_or_zero(exact_difference(log_weight, largest));
 }
 
 class CompressedRows {

@@ -27,11 +27,6 @@
 namespace arborand {
 namespace ARBORAND_ISA {
 
-// The weight of an arc whose shifted score is d; 0 if it is not a normal double.
-inline double weight_of(Difference d) {
-    return d.high >= smallest_exponent ? exp_in_range(d) : 0.0;
-}
-
 // The highest of the shifted scores whose weights do not fit a number type, which are left out of
 // the rows; walk/negligible.hpp says when that changes nothing.
 constexpr double none_lost = -HUGE_VAL;
