@@ -603,7 +603,3 @@ def _extremes(lengths: Tensor, last: int) -> tuple[int, int]:
         return int(lengths.min()), int(lengths.max())
     except RuntimeError:  # none, on the device meta, or hidden by a transform
         return last, last
-
-
-def _is_not_finite(values: Tensor) -> Tensor:
-    return ~values.isfinite()
