@@ -41,9 +41,6 @@ class NoTreeError(ArborandError, ValueError):
         self.unreachable = unreachable
         self.batch_index = batch_index
 
-    def __reduce__(self) -> tuple[type, tuple[str, tuple[Any, ...], tuple[int, ...]]]:
-        return type(self), (self.args[0], self.unreachable, self.batch_index)
-
 
 class InvalidTreeError(ArborandError, ValueError):
     """An array of heads is not a tree."""
