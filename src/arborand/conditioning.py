@@ -77,8 +77,8 @@ def check_heads(
     bad = ~(possible | (flat == -1))
     if bad.any():
         graph, dependent = (int(i) for i in np.argwhere(bad)[0])
-        index = (*(int(i) for i in np.unravel_index(graph, graphs.batch_shape)), dependent)
-        where = f"{name}[{', '.join(map(str, index))}] is {int(flat[graph, dependent])}"
+        index = [*map(int, np.unravel_index(graph, graphs.batch_shape)), dependent]
+        where = f"{name}{index} is {int(flat[graph, dependent])}"
         num_words = int(graphs.lengths[graph])
         if not 1 <= dependent <= num_words:
             what = "the root (node 0)" if dependent == 0 else "a padding node"
@@ -207,7 +207,7 @@ def _contradiction(
 ) -> NoTreeError:
     """Say, in the caller's terms, why no tree of a graph meets the condition."""
     batch_index = tuple(int(i) for i in np.unravel_index(graph, graphs.batch_shape))
-    where = f" in batch item [{', '.join(map(str, batch_index))}]" if batch_index else ""
+    where = f" in batch item {list(batch_index)}" if batch_index else ""
     num_words = int(graphs.lengths[graph])
     left = left[: num_words + 1, : num_words + 1]
 

@@ -82,8 +82,8 @@ def find_exhausted(
     exhausted: NDArray[np.bool_] = num_found < k
     if on_exhausted == "raise" and exhausted.any():
         graph = int(np.flatnonzero(exhausted)[0])
-        index = ", ".join(str(int(i)) for i in np.unravel_index(graph, batch_shape))
-        where = f" of batch item [{index}]" if batch_shape else ""
+        index = list(map(int, np.unravel_index(graph, batch_shape)))
+        where = f" of batch item {index}" if batch_shape else ""
         count = int(num_found[graph])
         raise SupportExhaustedError(
             f"k is {k}, but the graph{where} has only {count} tree{'s' if count > 1 else ''}; ask "

@@ -17,8 +17,6 @@ from arborand import _core
 from arborand.inference import arc_marginals
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from numpy.typing import ArrayLike, NDArray
 
     from arborand.validation import Graphs
@@ -40,10 +38,10 @@ def check_arc_values(values: ArrayLike, name: str, graphs: Graphs) -> NDArray[np
     flat = np.where(is_arc, array.reshape(is_arc.shape), 0.0).astype(np.float64)
     if not np.isfinite(flat).all():
         graph, head, dependent = (int(i) for i in np.argwhere(~np.isfinite(flat))[0])
-        index = (*np.unravel_index(graph, graphs.batch_shape), head, dependent)
+        index = [*map(int, np.unravel_index(graph, graphs.batch_shape)), head, dependent]
         raise ValueError(
-            f"{name}{_brackets(index)} is {flat[graph, head, dependent]}, on "
-            f"the arc {head} -> {dependent}: give every arc of the graph a finite number"
+            f"{name}{index} is {flat[graph, head, dependent]}, on the arc "
+            f"{head} -> {dependent}: give every arc of the graph a finite number"
         )
     return flat
 
@@ -101,9 +99,8 @@ def expectation(graphs: Graphs, arc_values: ArrayLike, workers: int = 1) -> NDAr
             worst = int(np.argwhere(np.isnan(chosen))[0, 0])
             index = (*np.unravel_index(graph, graphs.batch_shape), head[worst], dependent[worst])
             raise ValueError(
-                f"arc_values{_brackets(index)} is nan on an arc of "
-                f"probability {chances[head[worst], dependent[worst]]:.3g}; every possible arc "
-                "needs a number"
+                f"arc_values{list(map(int, index))} is nan on an arc of probability "
+                f"{chances[head[worst], dependent[worst]]:.3g}; every possible arc needs a number"
             )
         with np.errstate(invalid="ignore"):  # inf - inf
             answer[graph] = (chances[head, dependent, None] * chosen).sum(axis=0)
@@ -144,10 +141,6 @@ def joint_marginals(graphs: Graphs) -> NDArray[np.float64]:
     answer = np.zeros((graphs.size,) * 4)
     _core.joint_marginals(graphs.batch, answer)
     return answer
-
-
-def _brackets(index: Iterable[Any]) -> str:
-    return f"[{', '.join(str(int(i)) for i in index)}]"
 
 
 def _real_array(values: ArrayLike, name: str) -> NDArray[Any]:

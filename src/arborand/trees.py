@@ -314,7 +314,8 @@ def not_a_tree(
     for node, head in enumerate(heads.tolist()):
         wrong = _wrong_head(node, head, num_words)
         if wrong is not None:
-            return InvalidTreeError(f"{name}{_item((*index, node))} is {head}: {wrong}")
+            return InvalidTreeError(f"{name}{[*index, node]} is {head}: {wrong}")
+    where = list(index) or ""
     at_root = {0}
     for node in range(1, num_words + 1):
         path: list[int] = []
@@ -324,11 +325,11 @@ def not_a_tree(
         if node in path:
             cycle = " -> ".join(map(str, [*path[path.index(node) :], node]))
             return InvalidTreeError(
-                f"{name}{_item(index)} is not a tree: it has the cycle {cycle}; every node must "
-                "lead to the root (node 0)"
+                f"{name}{where} is not a tree: it has the cycle {cycle}; every node must lead to "
+                "the root (node 0)"
             )
         at_root.update(path)
-    return InvalidTreeError(f"{name}{_item(index)} was changed while it was read: pass a copy")
+    return InvalidTreeError(f"{name}{where} was changed while it was read: pass a copy")
 
 
 def _wrong_head(node: int, head: int, num_words: int) -> str | None:
@@ -413,7 +414,3 @@ def _are_trees(array: NDArray[np.intp], words: NDArray[np.bool_]) -> NDArray[np.
     for _ in range(max(1, int(array.shape[-1]).bit_length())):
         ancestor = np.take_along_axis(ancestor, ancestor, axis=-1)
     return np.asarray(is_well_formed & (ancestor == 0).all(axis=-1))
-
-
-def _item(index: tuple[int, ...]) -> str:
-    return f"[{', '.join(map(str, index))}]" if index else ""

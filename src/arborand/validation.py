@@ -216,7 +216,7 @@ class Given:
         """Name the entry of an arc, and say what it holds."""
         arc = (dependent, head) if self.orientation == DEPENDENT_HEAD else (head, dependent)
         index = (*batch_index, *arc)
-        return f"{self.name}{_brackets(index)} is {self.array[index]}"
+        return f"{self.name}{list(index)} is {self.array[index]}"
 
 
 def real_array(values: ArrayLike, name: str, *, converts: bool = False) -> NDArray[Any]:
@@ -318,15 +318,11 @@ def _check_lengths(lengths: ArrayLike, shape: tuple[int, ...]) -> NDArray[np.int
         index = tuple(int(i) for i in np.argwhere(bad)[0])
         counts_root = array.max() == size and array.min() > 1
         raise InvalidWeightsError(
-            f"lengths{_brackets(index)} is {array[index]}: a graph padded to {size} nodes has 1 to "
-            f"{size - 1} words (the root is not counted)"
+            f"lengths{list(index) or ''} is {array[index]}: a graph padded to {size} nodes has 1 "
+            f"to {size - 1} words (the root is not counted)"
             + ("; pass lengths - 1 if yours counts the root" if counts_root else "")
         )
     return array.astype(np.int32).reshape(-1)
-
-
-def _brackets(index: tuple[int, ...]) -> str:
-    return f"[{', '.join(map(str, index))}]" if index else ""
 
 
 def _bad_entry(
@@ -353,7 +349,7 @@ def _no_tree(
     The core stops at the first graph without a tree; only here, for the error message, are all
     unreachable nodes listed.
     """
-    where = f" in batch item {_brackets(batch_index)}" if batch_index else ""
+    where = f" in batch item {list(batch_index)}" if batch_index else ""
     if finding == _CROSSING:
         wider = "DependencyTrees" if kind.has_single_root else "SpanningTrees"
         return NoTreeError(
@@ -500,7 +496,7 @@ def _suspicion(suspicion: int, matrix: NDArray[np.float64], given: Given) -> str
 
 
 def _warn(given: Given, index: tuple[int, ...], found: str, stacklevel: int) -> None:
-    message = f"{given.name}{_brackets(index)} {found}"
+    message = f"{given.name}{list(index) or ''} {found}"
     warnings.warn(SuspiciousWeightsWarning(message, found, index), stacklevel=stacklevel + 1)
 
 
