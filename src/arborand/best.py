@@ -107,7 +107,7 @@ def best_trees(
         num_found,
     )
     exhausted = find_exhausted(k, num_found, graphs.batch_shape, on_exhausted)
-    heads = trees_first(rows, num_found, graphs)
+    heads = trees_first(rows, num_found, graphs, -1)
     return BestTrees(
         heads,
         _log_prob(graphs, normaliser, heads),

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from arborand.validation import Graphs
 
 Item = TypeVar("Item")
+Number = TypeVar("Number", np.int32, np.float64)
 
 LARGEST_ANSWER_BYTES = 2**31
 
@@ -94,23 +95,14 @@ def find_exhausted(
 
 
 def trees_first(
-    rows: NDArray[np.int32], num_found: NDArray[np.int64], graphs: Graphs
-) -> NDArray[np.int32]:
-    """Turn heads[graph, tree, node] into heads[tree, *batch_shape, node], padded."""
+    rows: NDArray[Number], num_found: NDArray[np.int64], graphs: Graphs, padding: float
+) -> NDArray[Number]:
+    """Turn rows[graph, tree, ...] into rows[tree, *batch_shape, ...], and fill them up."""
     most = int(num_found.max(initial=0))
     rows = rows[:, :most]
-    rows[np.arange(most) >= num_found[:, None]] = -1
-    shape = (most, *graphs.batch_shape, graphs.size)
+    rows[np.arange(most) >= num_found[:, None]] = padding
+    shape = (most, *graphs.batch_shape, *rows.shape[2:])
     return np.ascontiguousarray(rows.swapaxes(0, 1)).reshape(shape)
-
-
-def numbers_first(
-    numbers: NDArray[np.float64], num_found: NDArray[np.int64], graphs: Graphs
-) -> NDArray[np.float64]:
-    """Turn numbers[graph, tree] into numbers[tree, *batch_shape], padded."""
-    most = int(num_found.max(initial=0))
-    padded = np.where(np.arange(most) >= num_found[:, None], -np.inf, numbers[:, :most])
-    return np.ascontiguousarray(padded.T).reshape(most, *graphs.batch_shape)
 
 
 def in_portions(

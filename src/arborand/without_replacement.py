@@ -12,14 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from arborand import _core
-from arborand.distinct import (
-    find_exhausted,
-    in_portions,
-    numbers_first,
-    room_for,
-    side_by_side,
-    trees_first,
-)
+from arborand.distinct import find_exhausted, in_portions, room_for, side_by_side, trees_first
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -133,10 +126,10 @@ def sample_without_replacement(
     )
     exhausted = find_exhausted(k, num_drawn, graphs.batch_shape, on_exhausted)
     log_prob, log_remaining, perturbed = (
-        numbers_first(numbers[..., i], num_drawn, graphs) for i in range(3)
+        trees_first(numbers[..., i], num_drawn, graphs, -np.inf) for i in range(3)
     )
     return Draws(
-        trees_first(heads, num_drawn, graphs),
+        trees_first(heads, num_drawn, graphs, -1),
         log_prob,
         log_remaining,
         perturbed,
