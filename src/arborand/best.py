@@ -135,15 +135,15 @@ def minimum_risk_tree(graphs: Graphs, *, workers: int = 1) -> NDArray[np.int32]:
 
 
 def expected_attachment_score(
-    graphs: Graphs, heads: NDArray[np.int32], workers: int = 1
+    graphs: Graphs, heads: NDArray[np.intp], workers: int = 1
 ) -> NDArray[np.float64]:
-    """Compute the mean marginal of the arcs of trees, shape (num_trees, *batch_shape, m)."""
+    """Compute the mean marginal of the arcs of trees, shape (*draws, *batch_shape, m)."""
     marginals = inference.arc_marginals(graphs, workers).reshape(-1, graphs.size, graphs.size)
-    flat = heads.reshape(len(heads), len(graphs), graphs.size)
-    graph, dependent = np.ogrid[: len(graphs), : graphs.size]
-    of_arc = np.where(flat >= 0, marginals[graph, flat, dependent], 0.0)
-    answer: NDArray[np.float64] = np.minimum(of_arc.sum(axis=-1) / graphs.lengths, 1.0)
-    return answer.reshape(heads.shape[:-1])
+    graph = np.arange(len(graphs)).reshape(*graphs.batch_shape, 1)
+    of_arc = np.where(heads >= 0, marginals[graph, heads, np.arange(graphs.size)], 0.0)
+    lengths = graphs.lengths.reshape(graphs.batch_shape)
+    answer: NDArray[np.float64] = np.minimum(of_arc.sum(axis=-1) / lengths, 1.0)
+    return answer[()]
 
 
 def _log_prob(

@@ -908,9 +908,9 @@ class TreeDistribution:
         >>> d.expected_attachment_score([[-1, 2, 0], [-1, 0, 1]]).round(4).tolist()
         [0.7273, 0.2727]
         """
-        shape, trees = self._check_trees(heads)
-        answer = best.expected_attachment_score(self._graphs, trees, check_workers(workers))
-        return answer.reshape((*shape, *self.batch_shape))[()]
+        given = check_tree_heads(heads, (*self.batch_shape, self._graphs.size))
+        trees = check_trees(given, self.lengths)
+        return best.expected_attachment_score(self._graphs, trees, check_workers(workers))
 
     # ---- internals
 
@@ -936,14 +936,6 @@ class TreeDistribution:
     def _num_words(self, name: str) -> int:
         check_single_graph(self, name)
         return int(self._graphs.lengths[0])
-
-    def _check_trees(self, heads: ArrayLike) -> tuple[tuple[int, ...], NDArray[np.int32]]:
-        """Check trees; return the shape of their draws, and trees (num_trees, *batch_shape, m)."""
-        size = self._graphs.size
-        given = check_tree_heads(heads, (*self.batch_shape, size))
-        trees = check_trees(given, self.lengths)
-        shape = trees.shape[: trees.ndim - 1 - len(self.batch_shape)]
-        return shape, trees.reshape(math.prod(shape), *self.batch_shape, size).astype(np.int32)
 
     def _normaliser(self, workers: int = 1) -> inference.Normaliser:
         if "_known_normaliser" not in self.__dict__:
