@@ -261,8 +261,7 @@ class RootedGraph:
         """Make a matrix of scores whose node 0 is `root`, and list the node of each of its rows."""
         nodes = np.arange(self.core.num_nodes, dtype=np.int32)
         order = np.concatenate([nodes[root : root + 1], nodes[:root], nodes[root + 1 :]])
-        place = np.empty_like(order)
-        place[order] = nodes
+        place = np.argsort(order)
         heads, dependents = np.empty((2, self.core.num_arcs), dtype=np.int32)
         log_weights = np.empty(self.core.num_arcs)
         self.core.arcs(heads, dependents, log_weights)
@@ -292,8 +291,7 @@ class RootedGraph:
         if self.walk_root < self.num_nodes:
             _core.reroot(trees, self.walk_root)
         scores, order = self.matrix(self.walk_root)
-        place = np.empty_like(order)
-        place[order] = np.arange(len(order))
+        place = np.argsort(order)
         # -1 is a root outside the graph, whose place is 0.
         heads = np.where(trees < 0, 0, place[trees])[:, order[1:]]
         heads = np.concatenate([np.full((len(trees), 1), -1), heads], axis=1)
@@ -327,8 +325,7 @@ class RootedGraph:
         marginals = np.zeros(len(kept))
         if self.is_small:
             scores, order = self.matrix(self.walk_root)
-            place = np.empty_like(order)
-            place[order] = np.arange(len(order))
+            place = np.argsort(order)
             arcs = SpanningTrees(scores).arc_marginals()
             for head, dependent in [ends, *([ends[::-1]] if edges.is_undirected else [])]:
                 arc = place[head], place[dependent]
