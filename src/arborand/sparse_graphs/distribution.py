@@ -140,7 +140,7 @@ class SparseSpanningTrees:
             goes_both_ways=not directed,
             log_killing=check_killing(killing, log_killing, nodes),
         )
-        return cls._of(RootedGraph(edges, None if root is None else check_integer(root, "root")))
+        return cls._of(edges, root)
 
     @classmethod
     def from_scipy(
@@ -178,7 +178,7 @@ class SparseSpanningTrees:
         SparseSpanningTrees(4 nodes, 8 entries, undirected)
         """
         edges = read_scipy(matrix, directed=directed, killing=killing)
-        return cls._of(RootedGraph(edges, None if root is None else check_integer(root, "root")))
+        return cls._of(edges, root)
 
     @classmethod
     def from_networkx(
@@ -220,9 +220,7 @@ class SparseSpanningTrees:
             if root not in graph:
                 raise InvalidWeightsError(f"root is {root!r}, which is not a node of the graph")
             index = edges.nodes.index(root)
-        self = cls._of(RootedGraph(edges, index))
-        self._source, self._keys = graph, keys
-        return self
+        return cls._of(edges, index, graph, keys)
 
     @classmethod
     def from_dense(cls, trees: SpanningTrees) -> Self:
@@ -245,10 +243,18 @@ class SparseSpanningTrees:
         )
 
     @classmethod
-    def _of(cls, graph: RootedGraph) -> Self:
+    def _of(
+        cls,
+        edges: Edges,
+        root: int | None,
+        source: Any = None,
+        keys: list[tuple[Any, ...]] | None = None,
+    ) -> Self:
         self = cls.__new__(cls)
-        self._graph = graph
-        self._source = self._keys = None
+        self._graph = RootedGraph(edges, None if root is None else check_integer(root, "root"))
+        if keys is not None and len(keys) != len(edges.heads):  # from somebody else's pickle
+            raise InvalidWeightsError(f"{len(keys)} keys name {len(edges.heads)} edges")
+        self._source, self._keys = source, keys
         return self
 
     # ---- data
@@ -285,7 +291,7 @@ class SparseSpanningTrees:
         return f"{type(self).__name__}({', '.join(words)})"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _restore, (type(self), self._graph.edges, self._graph.root, self._source, self._keys)
+        return self._of, (self._graph.edges, self._graph.root, self._source, self._keys)
 
     def __getattr__(self, name: str) -> Any:
         kind = type(self).__name__
@@ -792,18 +798,3 @@ class SparseSpanningTrees:
                 f"{ends.name(node)} to its head, or -1"
             )
         return dependents, chosen
-
-
-def _restore(
-    kind: type[SparseSpanningTrees],
-    edges: Edges,
-    root: int | None,
-    source: Any,
-    keys: list[tuple[Any, ...]] | None,
-) -> SparseSpanningTrees:
-    graph = RootedGraph(edges, None if root is None else check_integer(root, "root"))
-    if keys is not None and len(keys) != len(edges.heads):
-        raise InvalidWeightsError(f"{len(keys)} keys name {len(edges.heads)} edges")
-    trees = kind._of(graph)
-    trees._source, trees._keys = source, keys
-    return trees
