@@ -26,14 +26,12 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any, Protocol
 
 from arborand import expectations, inference, values
-from arborand.values import NEAR_ONE, graphs_of
+from arborand.values import NEAR_ONE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from arborand.values import Values
-
-__all__ = ["OPERATIONS", "Answer", "Front", "Operation", "Refused", "along", "graphs_of"]
 
 # An array of whatever framework.
 Array = Any
@@ -89,10 +87,8 @@ class Gradient:
     def gradient(self, front: Front, call: Call) -> Array:
         """Compute the gradient."""
         if isinstance(self.of, str):
-            answer = getattr(front, self.of)(*call.arguments)
-        else:
-            answer = self.of(front, call)
-        return answer
+            return getattr(front, self.of)(*call.arguments)
+        return self.of(front, call)
 
     def forward(self, front: Front, tangent: Array, call: Call) -> Array:
         """Return the tangent of the answer."""

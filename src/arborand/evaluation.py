@@ -11,7 +11,7 @@ Gold trees may be incomplete: words without a gold head are not counted.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -205,7 +205,7 @@ class Summary:
     log_prob: float = 0.0
     num_impossible: int = 0
     num_no_trees: int = 0
-    calibration: Calibration | None = field(default=None)
+    calibration: Calibration | None = None
 
     @property
     def best_attachment_score(self) -> float:

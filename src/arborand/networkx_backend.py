@@ -325,7 +325,7 @@ def can_run(name: str, args: tuple[Any, ...], settings: dict[str, Any]) -> bool 
         reason = _no_best_branching(graph, asked["attr"], asked["default"])
         return True if reason is None else reason
     # The place of `weight` among the arguments that may be given by position.
-    position = {"random_spanning_tree": 1, "resistance_distance": 3}.get(name, 1)
+    position = 3 if name == "resistance_distance" else 1
     weight = args[position] if len(args) > position else settings.get("weight")
     if weight is not None and _has_negative_weights(graph, weight):
         return "weights must not be negative"

@@ -7,7 +7,7 @@ import itertools
 import math
 import os
 import sys
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -50,7 +50,7 @@ class Report:
     num_compared: int = 0
     num_same: int = 0
     num_repaired: int = 0
-    has_labels: bool = field(default=False)
+    has_labels: bool = False
 
 
 def find_adapter(name: str) -> Adapter:
