@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import jax
 import jax.numpy as jnp
@@ -31,7 +31,7 @@ def as_pytree(cls: Any) -> Any:
     return cls
 
 
-@as_pytree
+@jax.tree_util.register_dataclass
 @dataclass(frozen=True, eq=False)
 class Draws:
     """Distinct trees in the order of their draw: the arrays of :class:`arborand.Draws`.
@@ -52,16 +52,6 @@ class Draws:
         The label of each word's arc; only for `LabelledTrees`.
     """
 
-    _arrays: ClassVar = (
-        "heads",
-        "log_prob",
-        "log_remaining",
-        "perturbed_log_prob",
-        "num_drawn",
-        "labels",
-    )
-    _static: ClassVar = ()
-
     heads: Array
     log_prob: Array
     log_remaining: Array
@@ -80,7 +70,7 @@ class Draws:
         return self.num_drawn < self.heads.shape[0]
 
 
-@as_pytree
+@jax.tree_util.register_dataclass
 @dataclass(frozen=True, eq=False)
 class BestTrees:
     """The best trees, in order: the arrays of :class:`arborand.BestTrees`.
@@ -98,9 +88,6 @@ class BestTrees:
     labels : Array of int32, in the shape of `heads`, or None
         The label of each word's arc; only for `LabelledTrees`.
     """
-
-    _arrays: ClassVar = ("heads", "log_prob", "num_found", "labels")
-    _static: ClassVar = ()
 
     heads: Array
     log_prob: Array
