@@ -478,7 +478,7 @@ def test_trees_come_back_as_they_were_written(kind, tmp_path):
     save_rows(path, kind, TREES, {"command": "test"}, rows)
     read = list(read_trees(path))
     assert [trees.sent_id for trees in read] == rows.sent_ids
-    for trees, (_, span, block) in zip(read, rows.sentences(TREES), strict=True):
+    for trees, (_, span, block, _) in zip(read, rows.sentences(TREES), strict=True):
         np.testing.assert_array_equal(trees.heads[:, 1:], block)
         assert (trees.heads[:, 0] == -1).all()
         np.testing.assert_array_equal(trees.log_prob, rows.columns["log_prob"][span])

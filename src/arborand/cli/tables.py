@@ -262,9 +262,7 @@ class TableOutput:
 
     def write(self, rows: Rows) -> None:
         """Print rows."""
-        all_labels = rows.label_blocks(self._layout)
-        for i, span, block in rows.sentences(self._layout):
-            labels = next(all_labels, None)
+        for i, span, block, labels in rows.sentences(self._layout):
             sent_id, length = visible(rows.sent_ids[i]), int(rows.lengths[i])
             words = rows.tokens[i] if rows.tokens else None
             tokens = None if words is None else [visible(word) for word in words]

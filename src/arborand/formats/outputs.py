@@ -63,9 +63,7 @@ class JsonLinesWriter(TextWriter):
         layout = self._layout
         samples = rows.samples().tolist() if layout.numbering else None
         columns = {name: column.tolist() for name, column in rows.columns.items()}
-        all_labels = rows.label_blocks(layout)
-        for i, span, block in rows.sentences(layout):
-            labels = next(all_labels, None)
+        for i, span, block, labels in rows.sentences(layout):
             record: dict[str, Any] = {"sent_id": rows.sent_ids[i]}
             if samples is None:
                 record["length"] = int(rows.lengths[i])
@@ -131,8 +129,7 @@ class ConlluWriter(TextWriter):
     def _lines(self, rows: Rows) -> Iterator[str]:
         samples = rows.samples().tolist()
         log_prob = rows.columns["log_prob"].tolist()
-        relations = rows.label_blocks(self._layout)
-        for i, span, block in rows.sentences(self._layout):
+        for i, span, block, labels in rows.sentences(self._layout):
             template = BlockTemplate(
                 rows.sent_ids[i],
                 int(rows.lengths[i]),
@@ -141,7 +138,6 @@ class ConlluWriter(TextWriter):
                 self._layout.numbering,
                 keeps_relations=self._layout.keeps_relations,
             )
-            labels = next(relations, None)
             for row, heads in zip(range(span.start, span.stop), block.tolist(), strict=True):
                 names = None
                 if labels is not None:

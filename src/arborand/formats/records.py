@@ -432,20 +432,18 @@ class Rows:
             self.label_names,
         )
 
-    def label_blocks(self, layout: Layout) -> Iterator[NDArray[Any]]:
-        """Iterate over the labels of the sentences, in the shape of their values; or nothing."""
-        if self.labels is not None:
-            for _, _, block in replace(self, values=self.labels).sentences(layout):
-                yield block
-
-    def sentences(self, layout: Layout) -> Iterator[tuple[int, slice, NDArray[Any]]]:
-        """Iterate over the sentences: position, rows, and values of shape (rows, size)."""
+    def sentences(
+        self, layout: Layout
+    ) -> Iterator[tuple[int, slice, NDArray[Any], NDArray[Any] | None]]:
+        """Iterate over the sentences: position, rows, values of shape (rows, size), and labels."""
         sizes = layout.num_values(self.lengths)
         row = value = 0
         for i, (count, size) in enumerate(zip(self.num_rows.tolist(), sizes.tolist(), strict=True)):
-            block = self.values[value : value + count * size]
-            block = block.reshape(count, size, *block.shape[1:])
-            yield i, slice(row, row + count), block
+            span = slice(value, value + count * size)
+            labels = self.labels
+            if labels is not None:
+                labels = labels[span].reshape(count, size, *labels.shape[1:])
+            yield i, slice(row, row + count), self.values[span].reshape(count, size), labels
             row += count
             value += count * size
 

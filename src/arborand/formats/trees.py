@@ -98,9 +98,7 @@ def read_trees(source: str | os.PathLike[str]) -> Iterator[Trees]:
     with open_trees(source) as trees:
         sentence: list[Trees] = []
         for rows in trees.rows():
-            all_labels = rows.label_blocks(TREES)
-            for i, span, block in rows.sentences(TREES):
-                labels = next(all_labels, None)
+            for i, span, block, labels in rows.sentences(TREES):
                 if sentence and not (i == 0 and rows.first_sample):
                     yield _joined(sentence)
                     sentence = []
@@ -235,7 +233,7 @@ def _numbered_labels(trees: list[_Tree]) -> tuple[NDArray[np.int32] | None, tupl
 
 def _check(rows: Rows, first: int) -> None:
     """Check that all rows are trees."""
-    for i, _, block in rows.sentences(TREES):
+    for i, _, block, _ in rows.sentences(TREES):
         try:
             check_trees(np.pad(block, ((0, 0), (1, 0)), constant_values=-1))
         except InvalidTreeError as error:
