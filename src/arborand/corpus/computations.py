@@ -32,6 +32,7 @@ from arborand.formats.records import (
     MARGINALS,
     TREES,
     Rows,
+    real_arcs,
 )
 from arborand.kinds import TreeKind
 from arborand.labelled import LabelledTrees
@@ -376,8 +377,7 @@ class Marginals:
         else:
             of_labels = labelled.label_marginals(workers=workers)
             marginals = labelled.arc_marginals(workers=workers)
-        real = np.arange(marginals.shape[-1]) <= run.lengths[:, None]
-        is_real = real[:, :, None] & real[:, None, :]
+        is_real = real_arcs(run.lengths, marginals.shape[-1])
         labels = None if of_labels is None else of_labels[is_real]
         yield sentence_rows(run, {}, marginals[is_real], labels)
 

@@ -101,8 +101,7 @@ class Sentences:
             if len(self) == 1 and len(self.scores) == size * size:
                 return self.scores.reshape(1, size, size).astype(np.float64)
             padded = np.full((len(self), size, size), fill)
-            real = np.arange(size) <= self.lengths[:, None]
-            padded[real[:, :, None] & real[:, None, :]] = self.scores
+            padded[real_arcs(self.lengths, size)] = self.scores
         return padded
 
     def padded_labels(self) -> NDArray[Any] | None:
@@ -113,13 +112,12 @@ class Sentences:
         if self.labels is None:
             return None
         size = max(2, int(self.lengths.max()) + 1)
-        real = np.arange(size) <= self.lengths[:, None]
         labels = self.labels
         if labels.ndim == 1:
             is_label = labels[:, None] == np.arange(len(self.label_names))
             labels = np.where(is_label, np.float32(0), np.float32(-np.inf))
         padded = np.zeros((len(self), size, size, len(self.label_names)), labels.dtype)
-        padded[real[:, :, None] & real[:, None, :]] = labels
+        padded[real_arcs(self.lengths, size)] = labels
         return padded
 
     def part(self, start: int, stop: int) -> Sentences:
@@ -207,6 +205,12 @@ def matrix_sizes(lengths: NDArray[Any]) -> NDArray[np.int64]:
     """Count the entries of the matrices of sentences of these lengths."""
     answer: NDArray[np.int64] = (np.asarray(lengths, dtype=np.int64) + 1) ** 2
     return answer
+
+
+def real_arcs(lengths: NDArray[Any], size: int) -> NDArray[np.bool_]:
+    """Tell which entries of matrices padded to `size` nodes are not padding."""
+    real = np.arange(size) <= lengths[:, None]
+    return real[:, :, None] & real[:, None, :]
 
 
 def split_runs(lengths: NDArray[Any], num_trees: int, max_values: int) -> Iterator[tuple[int, int]]:

@@ -48,6 +48,7 @@ from arborand.formats.records import (
     matrix_sizes,
     numbered,
     read_ids,
+    real_arcs,
     scores_layout,
     sentence_id,
     split_runs,
@@ -311,14 +312,11 @@ class ArrayScores(ScoresFile):
         faults = {i: reason.format(lengths[i]) for i in np.flatnonzero(wrong).tolist()}
         lengths = np.where(wrong, 0, lengths)
         if self.layout != "ragged":
-            real = np.arange(self._size) <= lengths[:, None]
-            is_real = real[:, :, None] & real[:, None, :]
+            is_real = real_arcs(lengths, self._size)
             scores = scores.reshape(is_real.shape)[is_real]
             if labels is not None:
-                labels = labels.reshape(
-                    *is_real.shape,
-                    *labels.shape[labels.ndim - 1 :][: self._labels == "label_scores"],
-                )[is_real]
+                width = () if self._labels == "labels" else (len(self.label_names),)
+                labels = labels.reshape(*is_real.shape, *width)[is_real]
         tokens: list[list[str] | None] = [None] * len(sent_ids)
         if words is not None:
             ends = np.cumsum(lengths).tolist()
