@@ -423,7 +423,7 @@ def begin(output: str, identity: dict[str, Any], parts: Sequence[Part], *, resta
     check_writable(folder)
     manifest = _manifest(folder) if folder.is_folder() else None
     if manifest is None:
-        others = [name for name in folder.sizes() if not is_temporary(name.rpartition("/")[2])]
+        others = [name for name in folder.sizes() if not is_temporary(name)]
         if others:
             raise OutputError(
                 f"{output} contains other files ({', '.join(map(repr, sorted(others)[:_NAMED]))}): "
@@ -507,7 +507,7 @@ def _discard(folder: Folder | RemoteFolder, manifest: dict[str, Any]) -> bool:
     folder.remove(SUCCESS)
     discarded = {**manifest["identity"], "discarded": True}
     _put_manifest(put, folder, discarded, manifest["parts"])
-    temporaries = [name for name in folder.sizes() if is_temporary(name.rpartition("/")[2])]
+    temporaries = [name for name in folder.sizes() if is_temporary(name)]
     had_writers = any(map(is_being_written, temporaries))
     for name in temporaries:
         folder.remove(name)

@@ -215,9 +215,9 @@ class Folder:
         self.where = where
         self.path = Path(where)
 
-    def is_folder(self, name: str = "") -> bool:
-        """Tell whether something is a folder."""
-        return (self.path / name).is_dir()
+    def is_folder(self) -> bool:
+        """Tell whether it exists, as a folder."""
+        return self.path.is_dir()
 
     def sizes(self) -> dict[str, int]:
         """List all files, including those in subfolders, with their sizes in bytes."""
@@ -289,7 +289,7 @@ class Folder:
     @property
     def spool(self) -> Path | None:
         """A folder for temporary files."""
-        return self.path if self.path.is_dir() else None
+        return self.path if self.is_folder() else None
 
 
 class RemoteFolder:
@@ -309,12 +309,9 @@ class RemoteFolder:
     def _path(self, name: str) -> str:
         return f"{self._root}/{name}" if name else self._root
 
-    def _info(self, name: str) -> Any:
-        return self._fs.get_file_info(self._path(name))
-
-    def is_folder(self, name: str = "") -> bool:
-        """Tell whether something is a folder."""
-        return bool(self._info(name).type.name == "Directory")
+    def is_folder(self) -> bool:
+        """Tell whether it exists, as a folder."""
+        return bool(self._fs.get_file_info(self._root).type.name == "Directory")
 
     def sizes(self) -> dict[str, int]:
         """List all files, including those in subfolders, with their sizes in bytes."""
@@ -332,7 +329,7 @@ class RemoteFolder:
 
     def stamp(self, name: str) -> Stamp:
         """Look up the size of a file, and when it was written."""
-        info = self._info(name)
+        info = self._fs.get_file_info(self._path(name))
         if not info.is_file:
             raise FileNotFoundError(2, "No such file", self._path(name))
         modified = info.mtime_ns
@@ -442,7 +439,7 @@ def is_input(path: Path) -> bool:
 
 def is_hidden(name: str) -> bool:
     """Tell whether a file, or a folder above it, is not data: ``_SUCCESS``, ``.part``."""
-    return any(part.startswith(("_", ".")) or is_temporary(part) for part in name.split("/"))
+    return any(part.startswith(("_", ".")) for part in name.split("/"))
 
 
 # ---- outputs
