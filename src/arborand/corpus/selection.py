@@ -280,19 +280,15 @@ class Selected:
             try:
                 run.check_usable()
                 values = self._values(run, names)
-            except (ArborandError, MemoryError):
-                pass  # the loop below finds the sentence that failed
+            except (ArborandError, MemoryError) as error:
+                reason = reason_of(error, run)
             else:
                 yield run, values
                 continue
-            for one in run.one_by_one():
-                try:
-                    one.check_usable()
-                    values = self._values(one, names)
-                except (ArborandError, MemoryError) as error:
-                    yield replace(one, faults={0: reason_of(error, one)}), None
-                else:
-                    yield one, values
+            if len(run) == 1:
+                yield replace(run, faults={0: reason}), None
+            else:  # find the sentence that failed
+                yield from self._measured(run.one_by_one())
 
     def _values(self, run: Sentences, names: set[str]) -> dict[str, NDArray[np.float64]]:
         values = {"length": run.lengths.astype(np.float64)}
