@@ -149,17 +149,17 @@ def open_trees(source: str | os.PathLike[str] | InputFile) -> Iterator[TreesFile
     with open_input(source) as file:
         if file.kind == "npz":
             with open_arrays(file) as arrays:
-                yield TreesFile(file, _array_provenance(arrays), _array_trees(arrays))
+                yield TreesFile(_array_provenance(arrays), _array_trees(arrays))
         elif file.kind in ("parquet", "jsonl", "conllu"):
             with file.path.open("rb") as handle:
                 if file.kind == "parquet":
                     table = ParquetInput(handle, file.name, _COLUMNS, ("sent_id", "heads"))
                     provenance = _provenance(file.name, table.metadata.get(b"provenance"))
-                    yield TreesFile(file, provenance, _parquet_trees(table))
+                    yield TreesFile(provenance, _parquet_trees(table))
                 else:
                     trees = _json_trees if file.kind == "jsonl" else _conllu_trees
                     provenance = _text_provenance(handle, file.name)
-                    yield TreesFile(file, provenance, trees(handle, file.name))
+                    yield TreesFile(provenance, trees(handle, file.name))
         else:
             raise FormatError(
                 f"{file.name} is not a file of trees: expected .parquet, .jsonl, .npz or CoNLL-U"
@@ -185,10 +185,7 @@ class _Tree(NamedTuple):
 class TreesFile:
     """An open file of trees, with its provenance."""
 
-    def __init__(
-        self, file: InputFile, provenance: dict[str, Any] | None, trees: Iterator[_Tree]
-    ) -> None:
-        self.file = file
+    def __init__(self, provenance: dict[str, Any] | None, trees: Iterator[_Tree]) -> None:
         self.provenance = provenance
         self._trees = trees
 
