@@ -131,16 +131,12 @@ def fitted(
     while growing := [i for i in kept if sizes[i] < natural[i]][: max(0, room(sizes))]:
         for i in growing:  # what is left is shared
             sizes[i] += 1
-    shorten = {"id": shorten_middle, "text": shorten_end, "number": _whole}
+    # Numbers, whose columns are as wide as it takes, stay as they are.
+    shorten = {"id": shorten_middle, "text": shorten_end, "number": shorten_end}
     return (
         [columns[i] for i in kept],
         [[shorten[columns[i].kind](line[i], sizes[i]) for i in kept] for line in lines],
     )
-
-
-def _whole(text: str, width: int) -> str:
-    del width
-    return text
 
 
 def print_sentences(columns: Sequence[Column], lines: Sequence[Sequence[str]]) -> None:
