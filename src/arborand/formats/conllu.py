@@ -367,15 +367,10 @@ def _head(column: str) -> int:
 
 
 def _cell(head: int, relation: str) -> str:
-    return f"{head}\t{_relation(head, relation)}"
-
-
-def _relation(head: int, relation: str) -> str:
-    """Make sure that the relation is root if and only if the head is the root."""
-    is_root = relation.partition(":")[0] == "root"
-    if head == 0:
-        return _column(relation) if is_root else "root"
-    return "_" if is_root else _column(relation)
+    """Write HEAD and DEPREL, such that the relation is root if and only if the head is the root."""
+    if (relation.partition(":")[0] == "root") != (head == 0):
+        relation = "root" if head == 0 else "_"
+    return f"{head}\t{_column(relation)}"
 
 
 def _body(lines: list[list[str]], *, with_graph: bool) -> str:
