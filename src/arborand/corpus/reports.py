@@ -260,19 +260,17 @@ class Comparison:
         """Return the attachment scores by relation and by length, for JSON."""
         if not self.words.num_words:
             return {}
+        # The most frequent relations first.
+        by_relation = sorted(
+            self.by_relation.items(), key=lambda item: (-item[1].num_words, item[0])
+        )
         by_length = sorted(self.by_length.items(), key=lambda item: int(item[0].split("-")[0]))
         return {
             "labelled": self.words.as_dict(),
-            "by_relation": [
-                {"relation": name, **one.as_dict()} for name, one in self.relations_in_order()
-            ],
+            "by_relation": [{"relation": name, **one.as_dict()} for name, one in by_relation],
             "by_length": [{"length": name, **one.as_dict()} for name, one in by_length],
             "unknown_relations": self.unknown,
         }
-
-    def relations_in_order(self) -> list[tuple[str, Attachment]]:
-        """List relations, the most frequent first."""
-        return sorted(self.by_relation.items(), key=lambda item: (-item[1].num_words, item[0]))
 
 
 def gold_heads(sentence: Sentences) -> NDArray[np.intp] | None:
