@@ -211,7 +211,6 @@ class _Hashed:
         self._file = file
         self.digest = hashlib.sha256()
         self.size = 0
-        self.closed = False
 
     def write(self, data: bytes | memoryview) -> int:
         self._file.write(data)
@@ -341,7 +340,7 @@ def read_status(output: str) -> Status:
 def _manifest(folder: Folder | RemoteFolder) -> dict[str, Any] | None:
     try:
         with folder.open(MANIFEST) as file:
-            manifest = parse_json(file.read())
+            manifest: dict[str, Any] = parse_json(file.read())
         if not isinstance(manifest["identity"], dict):
             raise TypeError("it has no identity")
         if manifest["digest"] != job_digest(manifest["identity"]):
@@ -350,6 +349,7 @@ def _manifest(folder: Folder | RemoteFolder) -> dict[str, Any] | None:
             (str(name), int(first), int(count), str(digest))
             for name, first, count, digest in manifest["parts"]
         ]
+        return manifest
     except FileNotFoundError:
         return None
     except (ValueError, KeyError, TypeError) as error:
@@ -357,8 +357,6 @@ def _manifest(folder: Folder | RemoteFolder) -> dict[str, Any] | None:
             f"{folder.where}/{MANIFEST} is damaged ({error!r}): remove the folder, or write to "
             "another one"
         ) from error
-    answer: dict[str, Any] = manifest
-    return answer
 
 
 def _put_manifest(
