@@ -255,9 +255,9 @@ def run_job(
         tell(event)
 
     if left:
-        num_processes = max(1, min(execution.workers, len(left)))
+        num_processes = min(execution.workers, len(left))
         job = Job(
-            work.with_threads(max(1, execution.workers // num_processes)),
+            work.with_threads(execution.workers // num_processes),
             chosen,
             output,
             inputs.conllu,
