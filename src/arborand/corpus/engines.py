@@ -334,10 +334,10 @@ def _check_address(address: str) -> None:
 
 def _connect(ray: Any, address: str | None) -> None:
     options: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR"}
-    if address is not None:
-        _check_address(address)
     if address is None:
         options["include_dashboard"] = False
+    else:
+        _check_address(address)
     for left in reversed(range(TRIES)):
         try:
             ray.init(address=address or "local", **options)
