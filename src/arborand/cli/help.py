@@ -16,7 +16,7 @@ from typer.core import TyperCommand, TyperGroup
 from arborand.cli.options import SECTIONS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
 
 # The widest line, and how far the texts of options are indented.
 _WIDEST, _INDENT = 100, 27
@@ -90,9 +90,8 @@ def _sections(command: Any, context: Any) -> dict[str, list[tuple[str, str]]]:
     return {title: found[title] for title in (*order, *SECTIONS, _OTHERS) if title in found}
 
 
-def _listed(entries: Iterable[tuple[str, str]], width: int) -> Iterator[str]:
+def _listed(entries: list[tuple[str, str]], width: int) -> Iterator[str]:
     """Write names with their texts beside them, or below names that are too long."""
-    entries = list(entries)
     indent = min(_INDENT, max(len(names) for names, _ in entries) + 4)
     for names, text in entries:
         first, *rest = textwrap.wrap(text, width - indent) or [""]

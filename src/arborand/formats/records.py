@@ -203,8 +203,7 @@ def numbered(index: int, count: int) -> list[str]:
 
 def matrix_sizes(lengths: NDArray[Any]) -> NDArray[np.int64]:
     """Count the entries of the matrices of sentences of these lengths."""
-    answer: NDArray[np.int64] = (np.asarray(lengths, dtype=np.int64) + 1) ** 2
-    return answer
+    return (np.asarray(lengths, dtype=np.int64) + 1) ** 2
 
 
 def real_arcs(lengths: NDArray[Any], size: int) -> NDArray[np.bool_]:

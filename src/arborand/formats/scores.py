@@ -335,7 +335,7 @@ def _listed(
     """Read a list from the metadata."""
     try:
         listed = parse_json(text)
-        if not isinstance(listed, list) or len(listed) != (len(listed) if count is None else count):
+        if not isinstance(listed, list) or count not in (None, len(listed)):
             raise ValueError(f"it is not a list of {of}")
     except ValueError as error:
         raise FormatError(f"{name}: the metadata's {key} must be a JSON list: {error}") from error
@@ -497,8 +497,7 @@ def _filled(integers: Any, value: int) -> Any:
 
 def _numbers(array: Any) -> NDArray[Any]:
     """Convert to a NumPy array; missing numbers become NaN."""
-    answer: NDArray[Any] = np.asarray(array) if array.null_count else np.from_dlpack(array)
-    return answer
+    return np.asarray(array) if array.null_count else np.from_dlpack(array)
 
 
 def _fault(
