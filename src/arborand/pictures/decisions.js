@@ -133,5 +133,5 @@ const decisions = (() => {
     }
   };
 
-  return { Store, toFile, fromFile, toAddress, fromAddress, isEmpty };
+  return { Store, toFile, fromFile, toAddress, fromAddress };
 })();

@@ -8,10 +8,10 @@ const explore = (() => {
   // What is drawn later is on top.
   const ROLES = ["candidate", "gold", "forbidden", "tree", "other", "fixed"];
 
-  const open = (section, made, source) => {
+  const open = (section, made) => {
     const { sentence } = made;
     const view = {
-      section, source, sentence, choices: made,
+      section, sentence, choices: made,
       frame: section.querySelector(".main"),
       selected: 0, // the word whose heads are listed
       traced: null, // the card of the tree whose arcs are highlighted
@@ -249,7 +249,6 @@ const explore = (() => {
     const atStart = from > 2, atEnd = more - from > 2, isLeft = getComputedStyle(pane).direction === "ltr";
     pane.classList.toggle("more-left", isLeft ? atStart : atEnd);
     pane.classList.toggle("more-right", isLeft ? atEnd : atStart);
-    pane.classList.toggle("overflows", more > 2);
     if (more > 2 && !pane.querySelector("[tabindex]")) pane.tabIndex = 0;
   };
 

@@ -189,7 +189,6 @@ const facts = (() => {
     if (rank || width <= WIDEST_BEST_TREE)
       chosen.after(html("div", {
         class: "scroll", role: "group", "aria-label": `Tree ${rank + 1}`, dir: sentence.rtl ? "rtl" : null,
-        style: `--natural:${width}px`,
       }, drawn));
     return chosen;
   };

@@ -13,7 +13,7 @@ const headsList = (() => {
   // it is a question, { value, actions, stop, undo, end }.
   let owner = null, marked = null, isComplete = false, question = null;
 
-  const show = (view, { head = null, hasFocus = false, asked = null }) => {
+  const show = (view, { head, hasFocus, asked }) => {
     const last = question;
     [owner, marked, isComplete, question] = [view, head, false, asked];
     last?.end();

@@ -236,5 +236,5 @@ const page = (() => {
   if (sections.length) update(0);
   if (location.hash) follow();
 
-  return { sections, data, corpus: made, open, goTo, inView, bar, legend, say, shortcuts, source };
+  return { data, corpus: made, open, goTo, bar, legend, say, shortcuts, source };
 })();

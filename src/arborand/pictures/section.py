@@ -117,9 +117,8 @@ def sentence_section(picture: Picture, number: int, num_trees: int, *, explore: 
     data = as_json(sentence_data(sentence, explore=explore))
     return (
         f'<section class="sentence{is_long}" id="s{number}" '
-        f'aria-label="{escape(picture.sent_id)}" '
-        f'data-entropy="{sentence.entropy:.2f}">'
-        f'<h2 id="h{number}" tabindex="-1" title="{escape(picture.sent_id)}">'
+        f'aria-label="{escape(picture.sent_id)}">'
+        f'<h2 tabindex="-1" title="{escape(picture.sent_id)}">'
         f"<bdi>{escape(picture.sent_id)}</bdi></h2>"
         f'<p class="text"{direction}>{escape(text)}</p>'
         f'<div class="scroll main"{direction} role="group" aria-label="Arcs with their '
