@@ -236,13 +236,12 @@ def render(
     width, height = layout.width, layout.height(0 if entropies is None else 1)
     names = ["root", *tokens]
     # Labels are already small: they do not shrink with the rest.
-    size = LABEL_SIZE / min(scale, 1.0)
+    size = LABEL_SIZE / scale
     parts = [
         f'<svg class="arcs" xmlns="http://www.w3.org/2000/svg" role="img" '
         f'aria-label="{escape(label)}" width="{scale * width:.0f}" height="{scale * height:.0f}" '
         f'viewBox="0 0 {width:.0f} {height:.0f}" font-family="{FONT_FAMILY}" '
-        f'direction="ltr" style="--natural:{scale * width:.0f}px">'
-        f'{style}<rect class="paper" width="100%" height="100%" fill="#fff"/><g>',
+        f'direction="ltr">{style}<rect class="paper" width="100%" height="100%" fill="#fff"/><g>',
         *(
             _word(
                 layout,
