@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from arborand.pictures.section import Sentence
 
 # With more words, a reader's choice would take half a second or more to compute.
-_MOST_WORDS_EXPLORED = 200
+MOST_WORDS_EXPLORED = 200
 # trees.js is tested with scores that are at most this far apart, and with masks this far below.
 _FARTHEST_APART = 1e6
 _MASKS = (1e8, 1e10)
@@ -96,8 +96,8 @@ def _why_not(scores: NDArray[np.float64], *, explore: bool) -> str | None:
     if not explore:
         return "this page was made without the scores."
     num_words = len(scores) - 1
-    if num_words > _MOST_WORDS_EXPLORED:
-        return f"this sentence has {num_words} words, and the limit is {_MOST_WORDS_EXPLORED}."
+    if num_words > MOST_WORDS_EXPLORED:
+        return f"this sentence has {num_words} words, and the limit is {MOST_WORDS_EXPLORED}."
     real = np.isfinite(scores)
     real[:, 0] = False
     np.fill_diagonal(real, False)
@@ -153,22 +153,24 @@ class OriginalCorpus:
     """
 
     def __init__(self, conllu: bytes | None, file_name: str) -> None:
-        self._conllu = conllu
+        self._conllu = conllu or b""
         self._name = file_name
-        self._written = bytearray(b"" if conllu is None or not _fits(conllu) else conllu)
-        self._is_whole = conllu is None or bool(self._written)
+        self._is_whole = (
+            len(self._conllu) <= _LARGEST_CORPUS
+            or len(zlib.compress(self._conllu, 9)) <= _LARGEST_CORPUS
+        )
+        self._written = bytearray(self._conllu if self._is_whole else b"")
         self._places: list[tuple[int, int]] = []
 
     def add(self, picture: Picture) -> None:
         """Add the sentence of the next picture."""
-        place = picture.place
-        if place is None or not self._is_whole or self._conllu is None:
-            found = b"" if place is None else (self._conllu or b"")[slice(*place)]
+        start, stop = picture.place or (0, 0)
+        found = self._conllu[start:stop]
+        if not found or not self._is_whole:
             block = found or _block(picture)
-            start = len(self._written)
+            start, stop = len(self._written), len(self._written) + len(block)
             self._written += block + b"\n"
-            place = (start, start + len(block))
-        self._places.append(place)
+        self._places.append((start, stop))
 
     @property
     def data(self) -> dict[str, Any]:
@@ -179,10 +181,6 @@ class OriginalCorpus:
             "is_whole": self._is_whole,
             "deflated": base64.b64encode(zlib.compress(bytes(self._written), 9)).decode(),
         }
-
-
-def _fits(conllu: bytes) -> bool:
-    return len(conllu) <= _LARGEST_CORPUS or len(zlib.compress(conllu, 9)) <= _LARGEST_CORPUS
 
 
 def _block(picture: Picture) -> bytes:
