@@ -18,6 +18,7 @@ from arborand.pictures.arcs import head_entropy, render, select_arcs
 from arborand.pictures.markup import escape, percent, without_rounding
 from arborand.pictures.page import page
 from arborand.pictures.picture import Picture
+from arborand.pictures.script_data import MOST_WORDS_EXPLORED
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
 # More would take too long to compute or to read.
 _MOST_WORDS_OF_TREES = 40
 _MOST_WORDS_COMPUTED = 300
-_MOST_WORDS_EXPLORED = 200
 _MOST_ROWS = 10
 
 _STYLE = """<style>
@@ -84,7 +84,7 @@ class Display:
 
     def _repr_html_(self) -> str:
         still = distribution_html(self._distribution, self._words)
-        if len(self._words) > _MOST_WORDS_EXPLORED:
+        if len(self._words) > MOST_WORDS_EXPLORED:
             return still
         trees = self._distribution
         picture = Picture(
@@ -200,8 +200,8 @@ def _distinct_trees(
     return _fragment(title + _table([numbering, "probability", "covered", "tree"], rows) + more)
 
 
-def _tree(heads: Sequence[int] | np.ndarray[tuple[int], np.dtype[np.int32]]) -> str:
-    array = np.asarray(heads, dtype=np.intp)
+def _tree(heads: NDArray[np.int32]) -> str:
+    array = heads.astype(np.intp)
     size = int(np.flatnonzero(array >= 0).max(initial=0)) + 1  # without padding
     if size - 1 > _MOST_WORDS_OF_TREES:
         return f"<code>{escape(' '.join(map(str, array[1:12].tolist())))} …</code>"
