@@ -156,12 +156,8 @@ def _walk(
     """Walk with the given seed, or with the first one whose walks erase a loop."""
     from arborand.paper.illustrations import loop_erased_walk
 
-    if seed is not None:
-        return loop_erased_walk(log_weights, rng=seed, labels=labels)
-    first = loop_erased_walk(log_weights, rng=0, labels=labels)
-    picture = first
-    for attempt in range(1, _MOST_TRIES):
+    for attempt in range(_MOST_TRIES if seed is None else 0):
+        picture = loop_erased_walk(log_weights, rng=attempt, labels=labels)
         if any(walk.cycles for walk in picture.walks):
             return picture
-        picture = loop_erased_walk(log_weights, rng=attempt, labels=labels)
-    return first
+    return loop_erased_walk(log_weights, rng=seed or 0, labels=labels)
