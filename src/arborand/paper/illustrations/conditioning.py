@@ -77,9 +77,7 @@ class ConditioningPicture:
         panels = []
         for k in range(count):
             x, y = (k % across) * drawing.width, (k // across) * panel_height
-            body = drawing.body(
-                self._lines(k), filled=range(1, k + 1), current=k + 1 if k + 1 < count else -1
-            )
+            body = drawing.body(self._lines(k), filled=range(1, k + 1), current=k + 1)
             panels.append(
                 f'<g transform="translate({x:.1f} {y:.1f})">{body}'
                 f'<text class="heading" x="{drawing.width / 2:.1f}" y="{drawing.height + 16:.1f}" '
@@ -100,10 +98,7 @@ class ConditioningPicture:
         steps = []
         for k in range(len(self.heads)):
             caption = self._caption(k)
-            current = k + 1 if k + 1 < len(self.heads) else -1
-            svg = drawing.svg(
-                self._lines(k), label=caption, filled=range(1, k + 1), current=current
-            )
+            svg = drawing.svg(self._lines(k), label=caption, filled=range(1, k + 1), current=k + 1)
             steps.append(Step(svg, caption))
         return steps_page(
             "A tree drawn head by head",

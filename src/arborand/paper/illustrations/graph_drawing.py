@@ -143,8 +143,8 @@ class GraphDrawing:
                 most, whole = clearance, attempt
             if clearance >= _GAP:
                 break
-        t0 = _rim(whole, first, 0.0, 0.5, gap=2.0)
-        t1 = _rim(whole, last, 1.0, 0.5, gap=3.0)
+        t0 = _rim(whole, first, 0.0, gap=2.0)
+        t1 = _rim(whole, last, 1.0, gap=3.0)
         return _part(whole, t0, t1)
 
     def _labels(
@@ -269,10 +269,9 @@ def _part(points: tuple[Point, Point, Point], t0: float, t1: float) -> tuple[Poi
     return _at(points, t0), control, _at(points, t1)
 
 
-def _rim(
-    points: tuple[Point, Point, Point], place: Place, inside: float, outside: float, *, gap: float
-) -> float:
+def _rim(points: tuple[Point, Point, Point], place: Place, inside: float, *, gap: float) -> float:
     """Return the parameter at which a curve crosses the rim of a node, by bisection."""
+    outside = 0.5
     for _ in range(30):
         t = (inside + outside) / 2
         if _distance(place, *_at(points, t)) < _HALF_HEIGHT + gap:

@@ -138,8 +138,8 @@ class WalkPicture:
                 )
                 if length == 2:
                     caption = f"A walk begins at {name(walk.path[0])}. {caption}"
-                closed = [walk.loop(cycle) for cycle in walk.cycles if cycle[1] == length - 1]
-                loop = closed[0] if closed else []
+                closed = (walk.loop(cycle) for cycle in walk.cycles if cycle[1] == length - 1)
+                loop = next(closed, [])
                 if loop:
                     caption += (
                         f" It has been at {name(there)} before: the cycle "
