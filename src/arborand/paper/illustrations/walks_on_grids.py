@@ -95,7 +95,7 @@ class GridWalk:
         """Draw the grid, what is left of the first nodes, and the loop that just closed."""
         path = self.walk.path
         erased = [] if cycle is None else self.walk.loop(cycle)
-        kept = [path[i] for i in self._kept_before(length, cycle)]
+        kept = [path[i] for i in self.walk.kept(length)]
         dots = "".join(
             f'<circle cx="{x:g}" cy="{y:g}" r="3" fill="{GREY}"/>'
             for x, y in map(self._place, range(self.rows * self.columns))
@@ -112,14 +112,6 @@ class GridWalk:
             )
             + f'<circle cx="{here[0]:g}" cy="{here[1]:g}" r="6" fill="{VERMILION}"/>'
         )
-
-    def _kept_before(self, length: int, cycle: tuple[int, int] | None) -> list[int]:
-        """List the positions that are left, without those of the loop that just closed."""
-        positions = self.walk.kept(length)
-        if cycle is None:
-            return positions
-        # The walk is back at the node where the loop began, which stays.
-        return [i for i in positions if i < cycle[0] - 1] + [cycle[0] - 1]
 
     def _place(self, node: int) -> tuple[float, float]:
         return (node % self.columns + 0.5) * _CELL, (node // self.columns + 0.5) * _CELL
