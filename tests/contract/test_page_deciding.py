@@ -153,6 +153,26 @@ def test_a_word_that_is_chosen_by_hand_ends_the_questions(browser, corpus_page):
     assert text(browser, ".heads-panel h3").startswith("Head of ")
 
 
+def test_questions_that_were_skipped_are_asked_again_when_no_others_are_left(browser, folder):
+    log_weights = np.full((5, 5), -np.inf)
+    # Words 1 and 4 may depend on word 2 or word 3; the others are certain.
+    for head, word, score in [(0, 2, 0), (2, 3, 0), (2, 1, 0), (3, 1, 0.1), (2, 4, 0), (3, 4, 0.5)]:
+        log_weights[head, word] = score
+    browser.open_live(write(folder, "two questions", [make_picture(log_weights)]))
+    browser.press("d")
+    assert asked(browser)[1] == 1
+    browser.press("s", "Escape")
+    choose(browser, 4)
+    push(browser, "fix", 2)
+    browser.press("d")
+    assert news(browser) == "Only the 1 that you skipped are left."
+    browser.press("d")
+    assert asked(browser)[1] == 1
+    browser.press("1")
+    assert news(browser) == "Nothing is left to ask: every head is clear."
+    assert browser.errors == []
+
+
 def test_a_screen_reader_is_told_the_question(browser, corpus_page):
     browser.open_live(corpus_page)
     browser.press("d")

@@ -43,9 +43,8 @@
   };
   const askNext = () => ask(questions.next(asked && inOrder.checked ? asked.index : null));
   const finish = (from) => {
-    start.setAttribute("aria-pressed", "false");
-    if (!from) return say("Nothing is left to ask: every head is clear.");
-    explore.select(open(from.index), 0);
+    pause();
+    if (from) explore.select(open(from.index), 0);
     const { numSkipped } = questions;
     questions.askAgain();
     say(numSkipped ? `Only the ${numSkipped} that you skipped are left.` : "Nothing is left to ask: every head is clear.");
