@@ -194,7 +194,7 @@ const facts = (() => {
   };
   // Differences are shown whatever the width: with neighbours, if there is space for them.
   const drawTree = (sentence, tree, rank, room) => {
-    const { best, names, n, slots } = sentence;
+    const { best, names, slots } = sentence;
     const widthOf = (some) => some.reduce((sum, j) => sum + (j ? slots[j - 1] : layout.GAP), 0);
     const words = [1, 0].map((reach) => excerpt(sentence, tree, reach))
       .find((some, i) => i || widthOf(some) <= room);
@@ -202,9 +202,7 @@ const facts = (() => {
       ({ head, dependent, p: null, role: head === best[dependent] ? "tree" : "other" })).slice(1);
     const said = arcs.map((arc) => `${names[arc.dependent]} depends on ${names[arc.head]}`).join("; ");
     const label = `Tree ${rank + 1}: ${said}`;
-    const { element } = draw({ ...sentence, below: [] }, { words, arcs, room: Infinity, label, entropies: null });
-    element.classList.toggle("whole", words.length === n);
-    return element;
+    return draw({ ...sentence, below: [] }, { words, arcs, room: Infinity, label, entropies: null }).element;
   };
   // The words in which a tree differs, their old and new heads, and those within `reach` of these,
   // with 0 for the words between them.
