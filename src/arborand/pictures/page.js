@@ -69,6 +69,7 @@ const page = (() => {
     align();
     update(index);
   };
+  const goBy = (by) => sections[inView() + by] && goTo(inView() + by);
 
   // ---- the address ------------------------------------------------------------------------------
   const follow = () => {
@@ -105,7 +106,7 @@ const page = (() => {
     status.classList.toggle("refusal", isRefusal);
   };
   const step = (by, name, sign) =>
-    button({ "aria-label": name, title: name, onclick: () => goTo(inView() + by) }, sign);
+    button({ "aria-label": name, title: name, onclick: () => goBy(by) }, sign);
   const previous = step(-1, "Previous sentence", "‹"), next = step(1, "Next sentence", "›");
   const update = (index) => {
     previous.disabled = index <= 0;
@@ -182,8 +183,8 @@ const page = (() => {
   // Single letters and digits, wherever the focus is; deciding.js adds its own.
   const shortcuts = {
     "?": () => (legend.open = !legend.open),
-    n: () => inView() < sections.length - 1 && goTo(inView() + 1),
-    p: () => inView() > 0 && goTo(inView() - 1),
+    n: () => goBy(1),
+    p: () => goBy(-1),
     u: () => (headsList.owner() ?? open(inView())).choices.undo(),
     b: () => (headsList.owner() ?? open(inView())).choices.acceptBest(),
   };
