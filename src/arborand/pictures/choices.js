@@ -6,12 +6,13 @@
 // A decision is { kind, head, dependent, label }, where kind is "fix", "free" (a word that was
 // fixed), "forbid" or "allow" (an arc that was forbidden); only "fix" may have a label.
 const choices = (() => {
-  // Make a sentence from the data that page.py writes.  Without scores, it is `known`: nothing can
+  // Make a sentence from the data that script_data.py writes.  Without scores, it is `known`: nothing can
   // be decided, and arcs of small probability are missing.
   const readSentence = (data) => {
     const n = data.tokens.length, size = n + 1;
     const names = ["the root", ...markup.distinctNames(data.tokens)];
-    const sentence = { ...data, n, size, names };
+    const words = Array.from({ length: n }, (_, k) => k + 1);
+    const sentence = { ...data, n, size, words, names };
     if (!data.scores) {
       const marginals = new Float64Array(size * size);
       for (const [head, dependent, p] of data.arcs) marginals[head * size + dependent] = p;
@@ -91,7 +92,7 @@ const choices = (() => {
     // Fix all open words as in the best tree.
     acceptBest() {
       const { heads } = this.now;
-      const open = this.#words().filter((dependent) => !this.#fixed.has(dependent));
+      const open = this.sentence.words.filter((dependent) => !this.#fixed.has(dependent));
       return this.decide(open.map((dependent) => ({ kind: "fix", head: heads[dependent], dependent })));
     }
     reset() {
@@ -188,7 +189,7 @@ const choices = (() => {
     // if labels have no scores.
     get relations() {
       if (!this.sentence.labels) return null;
-      return this.#words().map((j) => {
+      return this.sentence.words.map((j) => {
         const head = this.now.heads[j], label = this.labelToWrite(head, j);
         if (label === undefined || this.labelOf(j)) return label ?? "";
         const p = this.labelProbability(head, j, label);
@@ -215,7 +216,7 @@ const choices = (() => {
       return labels.reduce((sum, { entropy }, arc) => sum + this.whole.marginals[arc] * entropy, this.whole.entropy);
     }
     entropyOf(answer) {
-      return this.#words().reduce((sum, j) => sum + this.#labelValue(j, answer), answer.entropy);
+      return this.sentence.words.reduce((sum, j) => sum + this.#labelValue(j, answer), answer.entropy);
     }
     #labelValue(j, answer = this.now) {
       if (!j || !this.sentence.labels || this.labelOf(j)) return 0;
@@ -245,13 +246,13 @@ const choices = (() => {
     // The words whose head in the best tree differs from that before the last step.
     get reattached() {
       const { heads } = this.now;
-      return this.#words().filter((j) => heads[j] !== this.before.heads[j]);
+      return this.sentence.words.filter((j) => heads[j] !== this.before.heads[j]);
     }
     // The other words whose heads the last step made likelier or less likely, by `least` or more in
     // total: those that moved most first, each with the head that moved most.
     moved(least) {
       const found = [];
-      for (const dependent of this.#words()) {
+      for (const dependent of this.sentence.words) {
         let total = 0, head = 0, most = 0;
         for (const other of this.#nodes()) {
           const by = Math.abs(this.probability(other, dependent) - this.probability(other, dependent, this.before));
@@ -274,7 +275,7 @@ const choices = (() => {
       const { entropy, bestProbability, logZ, heads } = answer;
       if (!gold) return { entropy, bestProbability, logZ };
       const isPossible = gold.every((head, j) => !j || this.probability(head, j, answer) > 0);
-      const countRight = (tree) => this.#words().filter((j) => tree[j] === gold[j]).length;
+      const countRight = (tree) => this.sentence.words.filter((j) => tree[j] === gold[j]).length;
       return {
         entropy, bestProbability, logZ,
         goldProbability: isPossible ? Math.min(goldProbability / this.#shareOf(answer), 1) : 0,
@@ -284,11 +285,8 @@ const choices = (() => {
     }
 
     // ---- internals ----------------------------------------------------------------------------
-    #words() {
-      return Array.from({ length: this.sentence.n }, (_, k) => k + 1);
-    }
     #nodes() {
-      return Array.from({ length: this.sentence.size }, (_, k) => k);
+      return [0, ...this.sentence.words];
     }
     #forbiddenWithout(dependent) {
       return new Set([...this.#forbidden].filter((name) => arcOf(name)[1] !== dependent));

@@ -5,7 +5,7 @@ const corpus = (() => {
     #made = new Map(); // choices, by the number of the sentence
     #listeners = [];
 
-    // `data` are the sentences as page.py writes them; `store` comes from decisions.js.
+    // `data` are the sentences as script_data.py writes them; `store` comes from decisions.js.
     constructor(data, store) {
       this.data = data;
       this.store = store;

@@ -91,7 +91,7 @@ const explore = (() => {
     const scrolled = view.isNarrow ? frame.scrollLeft : 0;
     point(view, null);
     view.picture = draw({ ...sentence, below: rowsBelow(view) }, {
-      words: Array.from({ length: sentence.n }, (_, k) => k + 1),
+      words: sentence.words,
       arcs: arcsToDraw(view),
       room,
       label: isButton

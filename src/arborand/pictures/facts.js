@@ -206,12 +206,11 @@ const facts = (() => {
   };
   // The words in which a tree differs, their old and new heads, and those within `reach` of these,
   // with 0 for the words between them.
-  const excerpt = ({ n, best }, { heads, changed }, reach) => {
-    const all = Array.from({ length: n }, (_, k) => k + 1);
-    if (!changed.length) return all;
+  const excerpt = ({ words, best }, { heads, changed }, reach) => {
+    if (!changed.length) return words;
     const near = new Set(
       changed.flatMap((j) => [j, heads[j], best[j]]).filter(Boolean).flatMap((j) => [j - reach, j, j + reach]));
-    return all.map((j) => (near.has(j) ? j : 0)).filter((j, i, found) => j || found[i - 1] !== 0);
+    return words.map((j) => (near.has(j) ? j : 0)).filter((j, i, found) => j || found[i - 1] !== 0);
   };
 
   const showCards = ({ cards, choices }) => {
