@@ -1,7 +1,7 @@
 // The mode "decide": asks the most valuable open question of the corpus, takes the answer, and asks
 // the next one.
 (() => {
-  const { html, button } = diagram;
+  const { html, bar, button } = diagram;
   const { corpus, data, open, goTo, say, shortcuts } = page;
   if (!data.some(({ scores }) => scores)) return;
   const questions = new queue.Queue(corpus);
@@ -16,7 +16,7 @@
     const { before, left, questions: open } = questions.progress();
     const share = before > 0 ? Math.max(0, 1 - left / before) : 1;
     progress.replaceChildren(
-      html("span", { class: "bar", style: `--share:${share.toFixed(4)}` }),
+      bar(share),
       `${open} ${open === 1 ? "question" : "questions"}, ${Math.round(100 * share)}\u202f% settled`);
     progress.title = `${left.toFixed(1)} of ${before.toFixed(1)} nats are left`;
   };

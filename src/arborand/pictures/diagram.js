@@ -15,6 +15,8 @@ const diagram = (() => {
   const html = (name, attributes = {}, ...children) =>
     fill(document.createElement(name), attributes, children);
   const bdi = (text) => html("bdi", {}, text);
+  const bar = (share, attributes = {}) =>
+    html("span", { class: "bar", style: `--share:${share.toFixed(4)}`, ...attributes });
   const button = (attributes, ...children) => html("button", { type: "button", ...attributes }, ...children);
   const svg = (name, attributes = {}, ...children) =>
     fill(document.createElementNS("http://www.w3.org/2000/svg", name), attributes, children);
@@ -182,5 +184,5 @@ const diagram = (() => {
     return { whole, element, wordElements, ...placed };
   };
 
-  return { draw, html, bdi, button };
+  return { draw, html, bdi, bar, button };
 })();

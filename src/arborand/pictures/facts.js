@@ -1,17 +1,12 @@
 // The consequences of choices, in words and numbers: around the diagram of a sentence and below it.
 const facts = (() => {
-  const { html, bdi, button, draw } = diagram;
-  const { percent, briefPercent, largeNumber, nats } = markup;
+  const { html, bdi, bar, button, draw } = diagram;
+  const { percent, briefPercent, largeNumber, nats, enumerate } = markup;
   const MOST_LISTED = 6, MOST_HEADS_LISTED = 4, LEAST_HEAD_LISTED = 0.005;
   const MOST_CHANGES_LISTED = 8, LEAST_CHANGE = 0.02, MOST_CHIPS = 12;
   const WIDEST_BEST_TREE = 640; // pixels; for longer sentences, only the large diagram shows the best tree
   const CARD_PADDING = 22; // pixels
 
-  const bar = (share) => html("span", { class: "bar", style: `--share:${share.toFixed(4)}` });
-  const enumerate = (items, separator, last = separator) => {
-    const rest = items.length - MOST_LISTED;
-    return items.slice(0, MOST_LISTED).join(separator) + (rest > 0 ? `${last}and ${rest} more` : "");
-  };
 
   // ---- the tools below the diagram ------------------------------------------------------------
   const addTools = (view) => {
@@ -65,7 +60,7 @@ const facts = (() => {
     if (kind === "refused") {
       if (!leftOut.length)
         return tell(view, "All trees with these choices have crossing arcs. Nothing was changed.", true);
-      const words = enumerate(leftOut.map((j) => names[j]), ", ", " ");
+      const words = enumerate(leftOut.map((j) => names[j]), MOST_LISTED);
       return tell(view, `No tree has these choices together: ${words} would be left out. Nothing was changed.`, true);
     }
     if (kind === "undone") return tell(view, "Undone.");
@@ -85,7 +80,7 @@ const facts = (() => {
   const sayBestTree = ({ choices, sentence: { names } }) => {
     const words = choices.reattached.map((j) => `${names[j]} depends on ${names[choices.now.heads[j]]}`);
     if (!words.length) return "The best tree stays the same.";
-    return `In the best tree now: ${enumerate(words, "; ")}.`;
+    return `In the best tree now: ${enumerate(words, MOST_LISTED, "; ", "; ")}.`;
   };
 
   // ---- figures ----------------------------------------------------------------------------------
@@ -177,7 +172,7 @@ const facts = (() => {
     const { sentence } = view, title = element.querySelector(".tree-head");
     const chosen = button(
       { class: "tree-head", "aria-pressed": "false", tabindex: rank ? -1 : 0 },
-      ...title.childNodes, html("span", { class: "bar" }));
+      ...title.childNodes, bar(0));
     chosen.addEventListener("focus", () => explore.trace(view, rank));
     chosen.addEventListener("click", () => {
       chosen.focus();

@@ -1,8 +1,8 @@
 // The list of a word's heads, in which they are fixed and forbidden: one for the whole page.  It opens
 // at the word, or at the bottom on phones; as a question, it stays below the diagram.
 const headsList = (() => {
-  const { html, bdi, button } = diagram;
-  const { percent, nats } = markup;
+  const { html, bdi, bar, button } = diagram;
+  const { percent, nats, enumerate } = markup;
   const { isLabel } = choices;
   const FEWEST_ROWS = 6, LEAST_LISTED = 0.01, MOST_NAMED = 3;
   const AWAY = 6, EDGE = 8; // pixels from the word, and from the window's edge
@@ -101,7 +101,7 @@ const headsList = (() => {
           onpointerleave: () => explore.emphasise(view, (arc) => arc.dependent === word),
         },
         rank < 9 ? html("kbd", {}, String(rank + 1)) : null,
-        html("span", { class: "bar", style: `--share:${p.toFixed(4)}` }),
+        bar(p),
         html("span", { class: "share" }, percent(p)),
         html("span", { class: "name" }, bdi(names[head]),
           label && !isFixed ? html("span", { class: "relation" }, ` ${label.label} ${percent(label.p)}`) : "",
@@ -116,10 +116,8 @@ const headsList = (() => {
   };
   const goldMark = ({ deprel }, word) => (deprel ? `gold ◆ ${deprel[word - 1]}` : "gold");
   const sayLeft = (names, { entropy, settled }) => {
-    const rest = settled.length - MOST_NAMED;
-    const words = settled.slice(0, MOST_NAMED).map((j) => names[j]).join(", ");
-    return `leaves ${nats(entropy)}` +
-      (settled.length ? `; settles ${words}${rest > 0 ? ` and ${rest} more` : ""}` : "");
+    const words = enumerate(settled.map((j) => names[j]), MOST_NAMED);
+    return `leaves ${nats(entropy)}${words && `; settles ${words}`}`;
   };
   // The labels of a fixed arc, to choose one.
   const drawLabels = (head, word) => {

@@ -13,8 +13,7 @@
     html("a", { href: address, download: fileName }).click();
     setTimeout(() => URL.revokeObjectURL(address), 1000);
   };
-  const listed = (ids) =>
-    ids.slice(0, MOST_NAMED).join(", ") + (ids.length > MOST_NAMED ? ` and ${ids.length - MOST_NAMED} more` : "");
+  const listed = (ids) => markup.enumerate(ids, MOST_NAMED);
   const counted = (count) => (count === 1 ? "1 sentence" : `${count} sentences`);
 
   // ---- the corpus -------------------------------------------------------------------------------

@@ -43,5 +43,11 @@ const markup = (() => {
     );
   };
 
-  return { percent, largeNumber, nats, briefPercent, shorten, distinctNames };
+  // The first items of a list, and how many more there are.
+  const enumerate = (items, most, separator = ", ", last = " ") => {
+    const rest = items.length - most;
+    return items.slice(0, most).join(separator) + (rest > 0 ? `${last}and ${rest} more` : "");
+  };
+
+  return { percent, largeNumber, nats, briefPercent, shorten, distinctNames, enumerate };
 })();

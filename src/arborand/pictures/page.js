@@ -1,7 +1,7 @@
 // The page around the sentences: opens each when it comes into view, moves between them, and keeps the
 // address up to date.
 const page = (() => {
-  const { html, bdi, button } = diagram;
+  const { html, button } = diagram;
   const sections = [...document.querySelectorAll(".sentence")];
   const data = sections.map((section) =>
     JSON.parse(section.querySelector('script[type="application/json"]').textContent));
@@ -117,7 +117,7 @@ const page = (() => {
   const entries = sections.map((section, index) => {
     const { id, entropy, text, tokens } = data[index], words = text ?? tokens.join(" ");
     const link = html("a", { href: `#id=${encodeURIComponent(id)}` },
-      html("span", { class: "bar", style: `--share:${(entropy / most).toFixed(4)}`, title: `entropy ${entropy.toFixed(2)} nats` }),
+      diagram.bar(entropy / most, { title: `entropy ${entropy.toFixed(2)} nats` }),
       html("bdi", { class: "id" }, id), html("bdi", { class: "words" }, words));
     link.addEventListener("click", (event) => {
       event.preventDefault();
