@@ -23,8 +23,8 @@ const queue = (() => {
         });
       };
       if (near !== null) look(near);
-      for (let index = 0; index < this.corpus.size && (near === null || !best || best.index !== near); ++index)
-        look(index);
+      if (best) return best;
+      for (let index = 0; index < this.corpus.size; ++index) look(index);
       return best;
     }
     skip({ index, word }) {
