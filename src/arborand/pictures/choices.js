@@ -130,9 +130,6 @@ const choices = (() => {
     get count() {
       return this.#fixed.size + this.#forbidden.size;
     }
-    get numFixed() {
-      return this.#fixed.size;
-    }
     get canUndo() {
       return this.#history.length > 0;
     }

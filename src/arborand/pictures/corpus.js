@@ -38,11 +38,8 @@ const corpus = (() => {
     openKept() {
       this.data.forEach((data, index) => data.scores && this.store.load(data) && this.choicesOf(index));
     }
-    hasDecisions(index) {
-      return Boolean(this.#made.get(index)?.count);
-    }
     get decided() {
-      return [...this.#made.keys()].filter((index) => this.hasDecisions(index)).sort((a, b) => a - b);
+      return [...this.#made.keys()].filter((index) => this.#made.get(index).count).sort((a, b) => a - b);
     }
     // Import the decisions of a file.  Returns { taken, refused, missing, differing, damaged,
     // ofOtherScores }, each a list of ids.

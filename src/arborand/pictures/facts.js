@@ -44,7 +44,7 @@ const facts = (() => {
     );
     tools.undo.disabled = !choices.canUndo;
     tools.reset.disabled = !choices.count;
-    tools.accept.disabled = choices.numFixed === view.sentence.n;
+    tools.accept.disabled = fixed.length === view.sentence.n;
   };
   const drawChip = ({ sentence: { names } }, kind, head, j, takeBack, label) => {
     const depends = kind === "fixed" ? "depends" : "does not depend";

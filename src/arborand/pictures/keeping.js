@@ -17,8 +17,8 @@
   const counted = (count) => (count === 1 ? "1 sentence" : `${count} sentences`);
 
   // ---- the corpus -------------------------------------------------------------------------------
-  const check = (words, isOn = false) => {
-    const box = html("input", { type: "checkbox", checked: isOn });
+  const check = (words) => {
+    const box = html("input", { type: "checkbox" });
     return { box, label: html("label", {}, box, " ", words) };
   };
   const complete = check("In sentences with decisions, give open words the heads of the best tree");
