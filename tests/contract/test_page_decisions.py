@@ -376,11 +376,13 @@ ORIGINAL = (
 
 
 def fill(node, block, words):
-    """Fill a block: `words` are [word, head, label, by]."""
+    """Fill a block: `words` are [word, head, label, by, likeliest label]."""
     return run(
         node,
-        """return conllu.fill(given.block, new Map(given.words.map(([word, head, label, by]) =>
-            [word, { head, label: label ?? undefined, by: by ?? undefined }])));""",
+        """return conllu.fill(given.block, new Map(given.words.map(([word, head, ...more]) => {
+            const [label, by, likeliest] = more.map((one) => one ?? undefined);
+            return [word, { head, label, by, likeliest }];
+        })));""",
         block=block,
         words=words,
     )
@@ -399,12 +401,21 @@ def test_a_new_head_replaces_what_it_makes_wrong_and_nothing_else(node):
         "4\tnow\tnow\tADV\t_\t_\t2\t_\t_\t_\n"
         "5\t.\t.\tPUNCT\t_\t_\t3\tpunct\t_\t_\n"
     )
-    # A label for the old head is no new tree: the enhanced graph stays.
-    assert fill(node, block, [[4, 3, "obl", "decided"], [2, 3, None, "decided"]]) == (
-        block.replace("4\tnow\tnow\tADV\t_\t_\t3\tadvmod\t3:advmod\t_",
-                      "4\tnow\tnow\tADV\t_\t_\t3\tobl\t3:advmod\tHead=decided")
-        .replace("X=Y", "X=Y|Head=decided")
-    )  # fmt: skip
+    # A new relation makes the enhanced graph as wrong as a new head.
+    assert fill(node, block, [[4, 3, "obl"]]) == fill(node, block, [[4, 2]]).replace(
+        "2\t_\t_\t_", "3\tobl\t_\t_"
+    )
+
+
+def test_a_confirmed_head_keeps_its_line_unless_another_relation_was_decided(node):
+    confirmed = [[4, 3, None, None, "obl"], [3, 0, None, None, "root:x"], [1, 3, "aux"]]
+    assert fill(node, ORIGINAL, confirmed) == ORIGINAL
+    signed = fill(node, ORIGINAL, [[4, 3, None, "decided", "obl"], [2, 3, None, "best", "obl"]])
+    assert signed == (
+        ORIGINAL.replace("3:advmod\t_", "3:advmod\tHead=decided").replace("X=Y", "X=Y|Head=best")
+    )
+    new = fill(node, ORIGINAL, [[4, 2, None, None, "obl"]]).splitlines()
+    assert new[-2].split("\t")[6:9] == ["2", "obl", "_"]
 
 
 def test_root_stands_exactly_beside_head_0(node):
@@ -602,3 +613,23 @@ def test_saving_writes_the_labels_that_were_chosen_or_are_likeliest(node):
         likeliest = NAMES[int(scores[best[word], word].argmax())]
         expected = "root" if best[word] == 0 else "_" if likeliest == "root" else likeliest
         assert line[7] == ("obl" if word == 11 else expected)
+
+
+def test_saving_guesses_no_relation_of_a_head_that_is_as_it_was(node):
+    data, *_ = labelled_data()
+    best = data["best"]
+    block = "".join(
+        f"{j}\t{word}\t_\t_\t_\t_\t{best[j]}\tdep:x\t{best[j]}:dep:x\t_\n"
+        for j, word in enumerate(CORPUS[0].tokens, 1)
+    )
+    found = run(
+        node,
+        """const made = new choices.Choices(choices.readSentence(given.data));
+        made.decide([{ kind: "fix", head: given.data.best[11], dependent: 11 }]);
+        const file = new TextEncoder().encode(given.block);
+        return [false, true].map((isComplete) => new TextDecoder().decode(conllu.save(file,
+            [{ choices: made, start: 0, stop: file.length }], { isComplete }).bytes));""",
+        data=data,
+        block=block,
+    )
+    assert found == [block, block]

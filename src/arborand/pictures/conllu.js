@@ -3,8 +3,9 @@
 //
 // In a sentence with decisions, a word with a new head gets HEAD and, as DEPREL, its label if one is
 // known: "root" if and only if HEAD is 0, else "_".  A word that has the same head in the file keeps
-// its relation.  If a head is new, the enhanced graph (DEPS and empty nodes) would contradict it, and
-// is dropped as a whole.  Comments and multiword tokens are kept.
+// its relation, unless another one was decided.  If a head or a relation changes, the enhanced graph
+// (DEPS and empty nodes) would contradict it, and is dropped as a whole.  Comments and multiword
+// tokens are kept.
 const conllu = (() => {
   const HEAD = 6, DEPREL = 7, DEPS = 8, MISC = 9, NUM_COLUMNS = 10;
   const WORD = /^[0-9]+$/, EMPTY_NODE = /^[0-9]+\.[0-9]+$/;
@@ -31,17 +32,23 @@ const conllu = (() => {
     return label === undefined || isRoot ? "_" : label;
   };
 
-  // Write the words of a block: `words` maps a word to { head, label, by }, where `by` says who
-  // decided, for MISC; all but `head` may be undefined.
+  // HEAD and DEPREL of a line as they are written.
+  const arcOf = ({ columns }, { head, label, likeliest }) => {
+    const isNew = String(head) !== columns[HEAD], relation = label ?? (isNew ? likeliest : undefined);
+    return [String(head), isNew || relation !== undefined ? relationTo(head, relation) : columns[DEPREL]];
+  };
+
+  // Write the words of a block: `words` maps a word to { head, label, likeliest, by }, where `label` was
+  // decided, `likeliest` is the label of a new head if none was, and `by` says who decided, for MISC;
+  // all but `head` may be undefined.
   const fill = (block, words) => {
     const lines = readLines(block);
     const wordOf = ({ columns }) =>
       columns && WORD.test(columns[0]) ? words.get(Number(columns[0])) : undefined;
-    const isNew = (line) => {
+    const isGraphKept = lines.every((line) => {
       const word = wordOf(line);
-      return Boolean(word) && String(word.head) !== line.columns[HEAD];
-    };
-    const isGraphKept = !lines.some(isNew);
+      return !word || arcOf(line, word).every((cell, i) => cell === line.columns[HEAD + i]);
+    });
     return lines.map((line) => {
       const { columns } = line, word = wordOf(line);
       if (!columns) return line.line;
@@ -49,8 +56,7 @@ const conllu = (() => {
       const written = [...columns];
       if (!isGraphKept && WORD.test(columns[0])) written[DEPS] = "_";
       if (word) {
-        if (isNew(line) || word.label !== undefined) written[DEPREL] = relationTo(word.head, word.label);
-        written[HEAD] = String(word.head);
+        [written[HEAD], written[DEPREL]] = arcOf(line, word);
         if (word.by) written[MISC] = [written[MISC], `Head=${word.by}`].filter((c) => c !== "_").join("|");
       }
       const isSame = written.every((column, i) => column === columns[i]);
@@ -117,7 +123,8 @@ const conllu = (() => {
       const fixed = choices.headOf(word), head = fixed ?? best;
       if (!word || (fixed === undefined && !isComplete)) return;
       const by = fixed === undefined ? "best" : "decided";
-      words.set(word, { head, label: choices.labelToWrite(head, word), by: isSigned ? by : undefined });
+      const label = choices.labelOf(word), likeliest = choices.labelToWrite(head, word);
+      words.set(word, { head, label, likeliest, by: isSigned ? by : undefined });
     });
     return words;
   };
