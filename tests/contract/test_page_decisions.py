@@ -414,6 +414,10 @@ def test_a_confirmed_head_keeps_its_line_unless_another_relation_was_decided(nod
     assert signed == (
         ORIGINAL.replace("3:advmod\t_", "3:advmod\tHead=decided").replace("X=Y", "X=Y|Head=best")
     )
+    # An old signature is replaced, whoever signed.
+    assert fill(node, signed, [[4, 3, None, "best"], [2, 3, None, "best"]]) == signed.replace(
+        "Head=decided", "Head=best"
+    )
     new = fill(node, ORIGINAL, [[4, 2, None, None, "obl"]]).splitlines()
     assert new[-2].split("\t")[6:9] == ["2", "obl", "_"]
 

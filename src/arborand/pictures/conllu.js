@@ -38,6 +38,11 @@ const conllu = (() => {
     return [String(head), isNew || relation !== undefined ? relationTo(head, relation) : columns[DEPREL]];
   };
 
+  const signed = (misc, by) => {
+    const others = misc.split("|").filter((one) => one !== "_" && !one.startsWith("Head="));
+    return [...others, `Head=${by}`].join("|");
+  };
+
   // Write the words of a block: `words` maps a word to { head, label, likeliest, by }, where `label` was
   // decided, `likeliest` is the label of a new head if none was, and `by` says who decided, for MISC;
   // all but `head` may be undefined.
@@ -57,7 +62,7 @@ const conllu = (() => {
       if (!isGraphKept && WORD.test(columns[0])) written[DEPS] = "_";
       if (word) {
         [written[HEAD], written[DEPREL]] = arcOf(line, word);
-        if (word.by) written[MISC] = [written[MISC], `Head=${word.by}`].filter((c) => c !== "_").join("|");
+        if (word.by) written[MISC] = signed(columns[MISC], word.by);
       }
       const isSame = written.every((column, i) => column === columns[i]);
       return isSame ? line.line : written.join("\t") + line.end;
