@@ -573,6 +573,26 @@ def test_labels_are_those_of_the_library_up_to_what_is_lumped_together(node):
     assert found["label"]["relations"][10] == found["label"]["written"] == "obl"
 
 
+def test_a_fixed_label_does_not_change_the_probabilities_of_trees(node):
+    data, *_ = labelled_data()
+    whole = DependencyTrees(CORPUS[0].log_weights)
+    best = whole.condition(include=[(4, 11)]).best_trees(3)
+    trees = [
+        {"p": float(np.exp(whole.log_prob(heads))), "heads": heads.tolist()} for heads in best.heads
+    ]
+    for label in ({}, {"label": "obl"}):
+        found = run(
+            node,
+            """const made = new choices.Choices(choices.readSentence(given.data));
+            made.decide([{ kind: "fix", head: 4, dependent: 11, ...given.label }]);
+            return given.trees.map((tree) => made.chanceOf(tree));""",
+            data=data,
+            trees=trees,
+            label=label,
+        )
+        assert found == pytest.approx(np.exp(best.log_prob).tolist(), rel=1e-9)
+
+
 def test_labels_that_are_no_relations_are_refused(node):
     data, *_ = labelled_data()
     found = run(

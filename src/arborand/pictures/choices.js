@@ -261,10 +261,12 @@ const choices = (() => {
       return found.sort((a, b) => b.total - a.total);
     }
     // The probability, given all choices, of a tree of probability p; null if it is ruled out.
+    // A label says nothing about the other words: only its arc counts.
     chanceOf({ p, heads }) {
       const isAllowed = (head, j) =>
         this.#fixed.has(j) ? this.headOf(j) === head : !this.isForbidden(head, j);
-      return heads.every((head, j) => !j || isAllowed(head, j)) ? Math.min(p / this.share, 1) : null;
+      if (!heads.every((head, j) => !j || isAllowed(head, j))) return null;
+      return Math.min(p / this.#shareOf(this.now), 1);
     }
     // The figures of an answer, `now` or `whole`.  Those that compare with gold count words.
     facts(answer) {
