@@ -53,7 +53,11 @@ def data_of(sentence, kind=DependencyTrees, **options):
     shown = Picture(
         trees, sentence.tokens, sentence.sent_id, draws, trees.arc_marginals(), **options
     )
-    document = "".join(page([shown], title="t", explore=explore))
+    return read_page("".join(page([shown], title="t", explore=explore)))
+
+
+def read_page(document):
+    """Read what a page holds of its first sentence."""
     return json.loads(re.search(r'<script type="application/json">(.*?)</script>', document)[1])
 
 

@@ -9,10 +9,12 @@ import numpy as np
 import pytest
 
 from arborand import DependencyTrees, LabelledTrees, SpanningTrees
+from arborand.formats import write_scores
 from arborand.formats.conllu import read_annotations
 from examples.first_trees import FOLDER, read_corpus
 from tests import random_graphs
-from tests.contract.test_page_choices import data_of
+from tests.command_line import call
+from tests.contract.test_page_choices import data_of, read_page
 from tests.universal_dependencies import violations
 
 CORPUS = read_corpus(FOLDER / "corpus")
@@ -571,6 +573,48 @@ def test_labels_are_those_of_the_library_up_to_what_is_lumped_together(node):
     assert found["head"]["entropy"] == pytest.approx(float(fixed.entropy()), abs=lumped)
     assert found["label"]["share"] == pytest.approx(chance * given[NAMES.index("obl")], rel=1e-3)
     assert found["label"]["relations"][10] == found["label"]["written"] == "obl"
+
+
+@pytest.mark.parametrize("orientation", ["head,dependent", "dependent,head"])
+def test_the_page_gives_root_to_arcs_from_the_root_alone_as_the_commands_do(
+    node, monkeypatch, capsysbinary, tmp_path, orientation
+):
+    scores, labels = np.zeros((4, 4)), np.zeros((4, 4, 3))
+    scores[2, 1] = scores[0, 2] = scores[2, 3] = 3.0
+    scores[3, 2], scores[0, 3] = 2.0, 1.0
+    labels[:, 1], labels[:, 3], labels[:, 2] = [0, 5, 0], [0, 0, 5], [6, 0, 4]
+    names = ["root", "nsubj", "ccomp"]
+    if orientation == "dependent,head":
+        scores, labels = scores.T, labels.swapaxes(0, 1)
+    write_scores(
+        tmp_path / "r.npz", [scores], sent_ids=["s-1"], words=[["Dogs", "bark", "loudly"]],
+        label_scores=[labels], label_names=names,
+    )  # fmt: skip
+    files = (tmp_path / "r.npz", "--orientation", orientation)
+    page, npz = tmp_path / "r.html", tmp_path / "marginals.npz"
+    assert call(monkeypatch, capsysbinary, "show", *files, "-o", page).status == 0
+    assert call(monkeypatch, capsysbinary, "marginals", *files, "-o", npz).status == 0
+    with np.load(npz) as computed:
+        joint = computed["label_marginals"].reshape(4, 4, 3)
+    found = run(
+        node,
+        """const made = new choices.Choices(choices.readSentence(given.data));
+        const { values } = made, seen = [0, 1, 2, 3].map((head) => [1, 2, 3].map((word) =>
+            Object.fromEntries(made.labelsOf(head, word).map(({ label, p }) => [label, p]))));
+        made.decide([{ kind: "fix", head: 3, dependent: 2 }]);
+        return [values, seen, made.relations];""",
+        data=read_page(page.read_text("utf-8")),
+    )
+    values, listed, relations = found
+    for head in range(4):
+        for word in range(1, 4):
+            if head != word:
+                given = joint[head, word] / joint[head, word].sum()
+                expected = {n: p for n, p in zip(names, given, strict=True) if p >= 0.01}
+                assert listed[head][word - 1] == pytest.approx(expected, abs=1e-5)
+    terms = np.where(joint > 0, -joint * np.log(np.where(joint > 0, joint, 1.0)), 0.0)
+    np.testing.assert_allclose(values, terms.sum(axis=(0, 2)), atol=0.05)
+    assert [text.split()[0] for text in relations] == ["nsubj", "ccomp", "root"]
 
 
 def test_a_fixed_label_does_not_change_the_probabilities_of_trees(node):

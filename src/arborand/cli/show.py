@@ -185,7 +185,7 @@ def _picture_of(sentence: Sentences, setting: Setting, num_draws: int, seed: int
     distribution = setting.distribution(sentence)[0]
     draws = distribution.sample_without_replacement(num_draws, rng=seed, first_graph=sentence.first)
     annotation = sentence.annotations[0] if sentence.annotations else None
-    gold = gold_heads(sentence)
+    gold, label_scores = gold_heads(sentence), setting.label_scores(sentence)
     return Picture(
         distribution=distribution,
         tokens=sentence.tokens[0] or [str(i) for i in range(1, int(sentence.lengths[0]) + 1)],
@@ -197,19 +197,9 @@ def _picture_of(sentence: Sentences, setting: Setting, num_draws: int, seed: int
         parts_of_speech=_column(annotation, "UPOS"),
         relations=_column(annotation, "DEPREL"),
         place=annotation.place if annotation else None,
-        **_labels(sentence, setting),
+        label_log_weights=None if label_scores is None else label_scores[0],
+        label_names=sentence.label_names,
     )
-
-
-def _labels(sentence: Sentences, setting: Setting) -> dict[str, Any]:
-    """Give a picture the scores of labels, if the file has any."""
-    padded = sentence.padded_labels()
-    if padded is None:
-        return {}
-    labels = padded[0]
-    if setting.orientation != options.Reading.orientation:
-        labels = labels.swapaxes(0, 1)
-    return {"label_log_weights": labels, "label_names": sentence.label_names}
 
 
 def _original(corpus: Corpus, name: str) -> dict[str, Any]:

@@ -146,7 +146,14 @@ class Setting:
             raise
 
     def labelled(self, run: Sentences) -> LabelledTrees | None:
-        """Make the distribution of a run with its labels; None if the file has no labels.
+        """Make the distribution of a run with its labels; None if the file has no labels."""
+        scores = self.label_scores(run)
+        if scores is None:
+            return None
+        return LabelledTrees.from_trees(self.distribution(run), scores, labels=run.label_names)
+
+    def label_scores(self, run: Sentences) -> NDArray[Any] | None:
+        """Put the label scores of a run into one array; None if the file has no labels.
 
         If labels are scored, arcs from the root keep only `root` and its subtypes, and other arcs
         only the other labels, unless this would leave an arc without a label.
@@ -157,12 +164,12 @@ class Setting:
         if self.orientation != HEAD_DEPENDENT:
             scores = scores.swapaxes(1, 2)
         is_root = np.array([name.partition(":")[0] == "root" for name in run.label_names])
-        if run.labels.ndim == 2 and is_root.any():
-            allowed = np.broadcast_to(~is_root, scores.shape).copy()
-            allowed[:, 0] = is_root
-            left = np.where(allowed, scores, -np.inf)
-            scores = np.where((left > -np.inf).any(axis=-1, keepdims=True), left, scores)
-        return LabelledTrees.from_trees(self.distribution(run), scores, labels=run.label_names)
+        if run.labels.ndim == 1 or not is_root.any():
+            return scores
+        allowed = np.broadcast_to(~is_root, scores.shape).copy()
+        allowed[:, 0] = is_root
+        left = np.where(allowed, scores, -np.inf)
+        return np.where((left > -np.inf).any(axis=-1, keepdims=True), left, scores)
 
 
 @contextmanager
