@@ -1,7 +1,9 @@
 """Which sentences `show` shows, in which order, and in which formats."""
 
+import html
 import json
 import re
+import shlex
 from functools import partial
 
 import numpy as np
@@ -167,10 +169,25 @@ def test_the_page_has_the_text_labels_and_gold_of_the_corpus(arborand, tmp_path)
     assert data["upos"][:3] == ["PRON", "VERB", "DET"]
     assert data["deprel"][:3] == ["nsubj", "root", "det"]
     assert data["gold"] == [-1, 2, 0, 4, 2, 7, 7, 4, 11, 11, 11, 2, 2]
-    assert f'data-command="arborand best {SCORES} --trees dependency"' in text
     # Heads that are kept are no gold to compare with.
     assert arborand("show", SCORES, *options, "--keep-heads").status == 0
     assert '"gold":' not in out.read_text(encoding="utf-8")
+
+
+def test_the_command_of_a_page_reads_the_same_sentences(arborand, tmp_path):
+    out, gold = tmp_path / "page.html", ("--conllu", CONLLU)
+    ids = ("--sent-id", "en-1", "--sent-id", "en-2")
+    others = ("--trees", "spanning", "--projective", "--weights", "--orientation", "dependent,head")
+    for options, expected in (
+        ((), ("--trees", "dependency")),
+        (gold, (*gold, "--trees", "dependency")),
+        ((*gold, "--keep-heads", *ids), (*gold, "--keep-heads", "--trees", "dependency", *ids)),
+        (others, others),
+    ):
+        arborand("show", SCORES, *options, "--max-sentences", 2, "-o", out, "--on-error", "skip")
+        text = out.read_text(encoding="utf-8")
+        command = html.unescape(re.search(r'data-command="([^"]*)"', text)[1])
+        assert shlex.split(command) == ["arborand", "best", str(SCORES), *map(str, expected)]
 
 
 def test_a_page_can_do_without_the_scores(arborand, tmp_path):

@@ -160,7 +160,7 @@ def show(
                 title=title or inputs.name,
                 selection=selected.described(total),
                 explore=explore,
-                command=_best_command(scores, reading),
+                command=_best_command(scores, reading, selecting.sent_id),
                 evaluation=_evaluation(corpus, total, reading) if is_compared else None,
                 num_sentences=total,
                 **_original(corpus, inputs.name),
@@ -215,15 +215,23 @@ def _column(annotation: Annotation | None, name: str) -> list[str] | None:
     return values if any(value != "_" for value in values) else None
 
 
-def _best_command(scores: list[str], reading: options.Reading) -> str | None:
-    """Write the command that finds the best trees of the same scores."""
-    if "-" in scores:
+def _best_command(
+    scores: list[str], reading: options.Reading, sent_ids: list[str] | None
+) -> str | None:
+    """Write the command that finds the best trees of the same sentences."""
+    if "-" in (*scores, reading.conllu):
         return None
-    others = ["--projective"] if reading.projective else []
-    others += ["--weights"] if reading.weights else []
+    words = ["arborand", "best", *scores]
+    words += [] if reading.conllu is None else ["--conllu", reading.conllu]
+    words += ["--keep-heads"] if reading.keep_heads else []
+    words += ["--trees", reading.trees]
+    words += ["--projective"] if reading.projective else []
+    words += ["--weights"] if reading.weights else []
     if reading.orientation != options.Reading.orientation:
-        others += ["--orientation", reading.orientation]
-    return shlex.join(["arborand", "best", *scores, "--trees", reading.trees, *others])
+        words += ["--orientation", reading.orientation]
+    for sent_id in sent_ids or ():
+        words += ["--sent-id", sent_id]
+    return shlex.join(words)
 
 
 def _evaluation(corpus: Corpus, total: int, reading: options.Reading) -> Summary | None:
