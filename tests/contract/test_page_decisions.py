@@ -637,6 +637,47 @@ def test_a_fixed_label_does_not_change_the_probabilities_of_trees(node):
         assert found == pytest.approx(np.exp(best.log_prob).tolist(), rel=1e-9)
 
 
+def test_labels_that_are_open_need_answers_as_heads_do(node):
+    # Heads are clear; each of the labels is one of three.
+    scores = np.full((4, 4), -40.0)
+    scores[0, 2] = scores[2, 1] = scores[2, 3] = 0.0
+    sentence = type("S", (), {"log_weights": scores, "tokens": list("abc"), "sent_id": "x"})
+    found = run(
+        node,
+        """const made = new corpus.Corpus([given.data], new decisions.Store(makeStorage()));
+        const asked = new queue.Queue(made), here = made.choicesOf(0), counts = [];
+        for (let question; (question = asked.next());) {
+            const { word } = question, isHead = here.headOf(word) === undefined;
+            counts.push(queue.answersNeeded(here));
+            const [{ head }] = here.headsOf(word), [{ label }] = here.labelsOf(head, word);
+            here.decide([{ kind: "fix", head, dependent: word, ...(!isHead && { label }) }]);
+        }
+        const { before, left } = asked.progress();
+        return { counts, needed: queue.answersNeeded(here), before, left, state: here.state };""",
+        data=data_of(sentence, label_log_weights=np.zeros((4, 4, 3)), label_names=list("xyz")),
+    )
+    assert found["counts"] == [6, 5, 4, 3, 2, 1]
+    assert found["before"] == pytest.approx(3 * np.log(3), abs=1e-6)
+    assert (found["needed"], found["left"]) == (0, pytest.approx(0, abs=1e-6))
+    assert sorted(found["state"]["fixed"]) == [[0, 2, "x"], [2, 1, "x"], [2, 3, "x"]]
+
+
+def test_an_answer_settles_the_words_that_are_not_asked_about_after_it(node):
+    # As in the test without labels, but whichever verb is the root, the relations stay open.
+    scores = np.full((4, 4), -6.0)
+    scores[0, 1] = scores[0, 2] = scores[1, 2] = scores[2, 1] = scores[2, 3] = 3.0
+    found = run(
+        node,
+        """const made = new choices.Choices(choices.readSentence(given.data));
+        return queue.consequences(made, 1, [0, 2]).map(({ settled }) => settled);""",
+        data=data_of(
+            type("S", (), {"log_weights": scores, "tokens": list("abc"), "sent_id": "x"}),
+            label_log_weights=np.zeros((4, 4, 2)), label_names=["x", "y"],
+        ),
+    )  # fmt: skip
+    assert found == [[], []]
+
+
 def test_labels_that_are_no_relations_are_refused(node):
     data, *_ = labelled_data()
     found = run(

@@ -59,11 +59,12 @@ const choices = (() => {
     #fixed = new Map(); // from dependent to { head, label }
     #forbidden = new Set(); // names of arcs
     #history = []; // these two, before each step
-    #solved = new Map(); // answers of trees.js, by state
+    #solved; // answers of trees.js, by state
     #listeners = [];
 
-    constructor(sentence) {
+    constructor(sentence, solved = new Map()) {
       this.sentence = sentence;
+      this.#solved = solved;
       this.whole = this.#solve(this.#fixed, this.#forbidden); // without any choice
       this.now = this.whole;
       this.before = null; // what `now` was before the last step
@@ -77,6 +78,12 @@ const choices = (() => {
     decide(decisions) {
       const next = this.#after(decisions, this.#fixed, this.#forbidden);
       return this.#step(...next, { kind: "decided", decisions });
+    }
+    // The same choices, to look ahead with: nobody listens to what is decided there.
+    copy() {
+      const made = new Choices(this.sentence, this.#solved);
+      made.#move(this.#fixed, this.#forbidden);
+      return made;
     }
     // Begin with the decisions of an earlier visit; there is nothing to undo yet.
     begin(state) {
@@ -201,7 +208,10 @@ const choices = (() => {
     // The entropy, in nats, that the answer about each word removes on average: that of its head and,
     // if labels have scores, of its label.
     get values() {
-      return [...this.headEntropies].map((entropy, j) => entropy + this.#labelValue(j));
+      return this.valuesOf(this.now);
+    }
+    valuesOf(answer) {
+      return [...this.headEntropiesOf(answer)].map((entropy, j) => entropy + this.#labelValue(j, answer));
     }
     // The entropy of trees with their labels.
     get entropy() {
@@ -215,7 +225,7 @@ const choices = (() => {
     entropyOf(answer) {
       return this.sentence.words.reduce((sum, j) => sum + this.#labelValue(j, answer), answer.entropy);
     }
-    #labelValue(j, answer = this.now) {
+    #labelValue(j, answer) {
       if (!j || !this.sentence.labels || this.labelOf(j)) return 0;
       return this.#nodes().reduce((sum, head) => {
         const p = this.probability(head, j, answer);

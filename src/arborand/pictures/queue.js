@@ -1,6 +1,6 @@
-// Which question to ask next.  The head of a word is a function of the tree, so learning it removes,
-// on average, exactly its own entropy from that of the trees: the word with the largest entropy is
-// the question that settles the most.
+// Which question to ask next.  The head of a word, with its label if labels have scores, is a function
+// of the tree, so learning it removes, on average, exactly its own entropy from that of the trees: the
+// word with the largest entropy is the question that settles the most.
 const queue = (() => {
   const LEAST_ASKED = SIZES.UNCERTAIN_NATS; // nats
   const SETTLED = 0.05; // a sentence with less than this share of its entropy left counts as settled
@@ -58,31 +58,32 @@ const queue = (() => {
   }
 
   // What each of these heads of a word would leave: { entropy, settled }, in nats, and the other
-  // words that would no longer be uncertain; null if no tree has it.
+  // words that would no longer be asked about; null if no tree has it.
   const consequences = (choices, word, heads) => {
-    const before = choices.headEntropies;
+    const before = choices.values;
     return heads.map((head) => {
       const answer = choices.suppose([{ kind: "fix", head, dependent: word }]);
       if (answer.leftOut) return null;
-      const after = choices.headEntropiesOf(answer);
+      const after = choices.valuesOf(answer);
       const settled = [...before.keys()].filter((j) =>
         j && j !== word && before[j] >= LEAST_ASKED && after[j] < LEAST_ASKED);
       return { entropy: choices.entropyOf(answer), settled };
     });
   };
 
-  // How many answers settle a sentence, if each is the likeliest one to the best question.
+  // How many answers settle a sentence, if each is the likeliest one to the best question: the head of
+  // a word or, once that is fixed, its label.
   const answersNeeded = (choices) => {
-    const decisions = [];
-    let answer = choices.now;
-    while (answer.entropy > SETTLED * choices.whole.entropy && decisions.length < choices.sentence.n) {
-      const entropies = choices.headEntropiesOf(answer);
-      const dependent = entropies.indexOf(Math.max(...entropies));
-      const [{ head }] = choices.likeliestHeads(dependent, 1, answer);
-      decisions.push({ kind: "fix", head, dependent });
-      answer = choices.suppose(decisions);
+    const ahead = choices.copy(), most = 2 * choices.sentence.n;
+    let count = 0;
+    while (ahead.entropy > SETTLED * ahead.entropyAtFirst && count < most) {
+      const { values } = ahead, dependent = values.indexOf(Math.max(...values)), fixed = ahead.headOf(dependent);
+      const head = fixed ?? ahead.likeliestHeads(dependent, 1)[0].head;
+      const label = fixed === undefined ? undefined : ahead.labelToWrite(head, dependent);
+      ahead.decide([{ kind: "fix", head, dependent, label }]);
+      count += 1;
     }
-    return decisions.length;
+    return count;
   };
 
   return { Queue, consequences, answersNeeded, LEAST_ASKED };
