@@ -300,6 +300,39 @@ def test_decisions_are_exported_and_imported_and_what_does_not_fit_is_named(node
     assert found == [expected, [1]]
 
 
+def test_words_and_ids_are_exported_as_they_are_whatever_characters_they_have(
+    node, monkeypatch, capsysbinary, tmp_path
+):
+    words = ["a\x07b", "\x01", "\x85\ufffe</script>", "\ufffd", "e"]
+    scores = 2.0 * random_graphs.one_tree(1, 5, 3.0)
+    sentence = type("S", (), {"log_weights": scores, "tokens": words, "sent_id": "s\x1b1"})
+    data = data_of(sentence)
+    text, taken, names = run(
+        node,
+        """const storage = makeStorage();
+        const visit = () => new corpus.Corpus(given.data, new decisions.Store(storage));
+        const first = visit();
+        first.choicesOf(0).toggleFixed(0, 2);
+        const text = first.toFile(), again = visit();
+        again.openKept();
+        if (again.decided.length !== 1) throw new Error("not kept");
+        again.choicesOf(0).reset();
+        return [text, visit().take(text).taken, first.choicesOf(0).sentence.names];""",
+        data=[data],
+    )
+    entry = json.loads(text)["sentences"][0]
+    assert (entry["sent_id"], entry["words"]) == ("s\x1b1", words)
+    assert taken == ["s\x1b1"]
+    assert names[1:4] == ["a\ufffdb", "\ufffd (2)", "\ufffd\ufffd</script>"]
+    # So the commands find the sentence again.
+    (tmp_path / "d.json").write_text(text, "utf-8")
+    write_scores(tmp_path / "s.npz", [scores], sent_ids=["s\x1b1"], words=[words])
+    files, out = (tmp_path / "s.npz", "--decisions", tmp_path / "d.json"), tmp_path / "best.npz"
+    assert "ignored" not in call(monkeypatch, capsysbinary, "best", *files, "-o", out).err
+    with np.load(out) as found:
+        assert found["heads"][1] == 0
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [

@@ -9,10 +9,10 @@ const choices = (() => {
   // Make a sentence from the data that script_data.py writes.  Without scores, it is `known`: nothing can
   // be decided, and arcs of small probability are missing.
   const readSentence = (data) => {
-    const n = data.tokens.length, size = n + 1;
-    const names = ["the root", ...markup.distinctNames(data.tokens)];
+    const n = data.tokens.length, size = n + 1, tokens = data.tokens.map(markup.printable);
+    const names = ["the root", ...markup.distinctNames(tokens)];
     const words = Array.from({ length: n }, (_, k) => k + 1);
-    const sentence = { ...data, n, size, words, names };
+    const sentence = { ...data, tokens, n, size, words, names };
     if (!data.scores) {
       const marginals = new Float64Array(size * size);
       for (const [head, dependent, p] of data.arcs) marginals[head * size + dependent] = p;

@@ -19,17 +19,17 @@ const corpus = (() => {
     }
     choicesOf(index) {
       if (this.#made.has(index)) return this.#made.get(index);
-      const sentence = choices.readSentence(this.data[index]), made = new choices.Choices(sentence);
+      const data = this.data[index], made = new choices.Choices(choices.readSentence(data));
       this.#made.set(index, made);
-      if (!sentence.graph) return made;
-      const kept = this.store.load(sentence);
+      if (!data.scores) return made;
+      const kept = this.store.load(data);
       if (kept) {
         if (kept.isOfOtherScores) this.ofOtherScores.add(index);
         if (!this.#try(() => made.begin(kept.state))) this.refused.add(index);
       }
       made.listen((event) => {
         // The choices of a link are stored as soon as the reader works on them.
-        if (event.kind !== "refused" && event.kind !== "linked") this.store.save(sentence, made.state);
+        if (event.kind !== "refused" && event.kind !== "linked") this.store.save(data, made.state);
         for (const listener of this.#listeners) listener(index, event);
       });
       return made;

@@ -29,6 +29,9 @@ const markup = (() => {
 
   const nats = (entropy) => `${entropy.toFixed(2)}\u00a0nats`;
 
+  const printable = (text) =>
+    text.replace(/[\0-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]/gu, "\ufffd");
+
   const shorten = (word, most = SIZES.LONGEST_WORD) => {
     const characters = [...word];
     return characters.length <= most ? word : characters.slice(0, most - 1).join("") + "…";
@@ -49,5 +52,5 @@ const markup = (() => {
     return items.slice(0, most).join(separator) + (rest > 0 ? `${last}and ${rest} more` : "");
   };
 
-  return { percent, largeNumber, nats, briefPercent, shorten, distinctNames, enumerate };
+  return { percent, largeNumber, nats, briefPercent, printable, shorten, distinctNames, enumerate };
 })();

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 # What XML forbids, the other control characters, and halves of surrogate pairs.
-_UNPRINTABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
+UNPRINTABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
 _SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 LONGEST_WORD = 28  # characters
 
@@ -38,7 +38,7 @@ def escape(text: str) -> str:
 
 def printable(text: str) -> str:
     """Replace characters that documents must not contain."""
-    return _UNPRINTABLE.sub("\ufffd", text)
+    return UNPRINTABLE.sub("\ufffd", text)
 
 
 def shorten(word: str, most: int = LONGEST_WORD) -> str:

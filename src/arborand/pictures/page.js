@@ -115,7 +115,7 @@ const page = (() => {
   };
   const most = Math.max(...data.map(({ entropy }) => entropy), 1e-9);
   const entries = sections.map((section, index) => {
-    const { id, entropy, text, tokens } = data[index], words = text ?? tokens.join(" ");
+    const { id, entropy, text, tokens } = data[index], words = markup.printable(text ?? tokens.join(" "));
     const link = html("a", { href: `#id=${encodeURIComponent(id)}` },
       diagram.bar(entropy / most, { title: `entropy ${entropy.toFixed(2)} nats` }),
       html("bdi", { class: "id" }, id), html("bdi", { class: "words" }, words));

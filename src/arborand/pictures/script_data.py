@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 import zlib
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from arborand.pictures.layout import MOST_LABELLED, slots
-from arborand.pictures.markup import brief_percent, printable
+from arborand.pictures.markup import UNPRINTABLE, brief_percent, printable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -33,16 +34,26 @@ _LARGEST_CORPUS = 3_000_000
 
 
 def as_json(data: Mapping[str, Any]) -> str:
-    """Write JSON that cannot end the element that contains it."""
-    return json.dumps(data, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
+    """Write JSON that cannot end the element that contains it.
+
+    Halves of surrogate pairs are replaced: addresses cannot contain them, and no file does.
+    """
+
+    def escaped(found: re.Match[str]) -> str:
+        is_half = "\ud800" <= found[0] <= "\udfff"
+        return "\ufffd" if is_half else f"\\u{ord(found[0]):04x}"
+
+    text = json.dumps(data, ensure_ascii=False, separators=(",", ":"))
+    return UNPRINTABLE.sub(escaped, text).replace("<", "\\u003c")
 
 
 def sentence_data(sentence: Sentence, *, explore: bool) -> dict[str, Any]:
     """Gather what the scripts need."""
     picture, marginals = sentence.picture, sentence.marginals
     data: dict[str, Any] = {
-        "id": printable(picture.sent_id),
-        "tokens": [printable(token) for token in picture.tokens],
+        # Files of decisions name a sentence by these, so they are as they were read.
+        "id": picture.sent_id,
+        "tokens": list(picture.tokens),
         "slots": [round(slot) for slot in slots(picture.tokens, _with_room(sentence))],
         "rtl": sentence.right_to_left,
         "best": sentence.best.tolist(),
