@@ -333,6 +333,28 @@ def test_words_and_ids_are_exported_as_they_are_whatever_characters_they_have(
         assert found["heads"][1] == 0
 
 
+def test_a_file_that_decides_twice_about_one_sentence_is_refused(node):
+    entry = {"sent_id": "a", "words": ["b"], "fixed": [[0, 1]], "forbidden": []}
+    for other, expected in (
+        ({**entry, "fixed": []},
+         "Entry 3 decides about sentence a again, in another way: keep one of the two."),
+        (entry, "read"),
+    ):  # fmt: skip
+        file = {"arborand": "decisions", "format": 1,
+                "sentences": [entry, {**entry, "words": ["c"]}, other]}  # fmt: skip
+        found = run(
+            node,
+            """try {
+                decisions.fromFile(given.text, []);
+                return "read";
+            } catch (error) {
+                return error.message;
+            }""",
+            text=json.dumps(file),
+        )
+        assert found == expected
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [

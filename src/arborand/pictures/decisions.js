@@ -75,7 +75,8 @@ const decisions = (() => {
 
   // Read a file for these sentences.  Returns { found: [{ index, state, isOfOtherScores }], missing,
   // differing, damaged }: the ids of sentences that are not on the page, that have other words here,
-  // and of entries that are not understood.  Throws an error if the file is of another kind.
+  // and of entries that are not understood.  Throws an error if the file is of another kind, or decides
+  // about a sentence in two ways.
   const fromFile = (text, sentences) => {
     let file = null;
     try {
@@ -89,15 +90,22 @@ const decisions = (() => {
       throw new Error(`It has the format ${JSON.stringify(file.format)}, but this page reads format ${FORMAT}.`);
     const byId = new Map();
     sentences.forEach(({ id }, index) => byId.set(id, [...(byId.get(id) || []), index]));
-    const answer = { found: [], missing: [], differing: [], damaged: [] };
+    const answer = { found: [], missing: [], differing: [], damaged: [] }, states = new Map();
     for (const [number, entry] of file.sentences.entries()) {
-      const same = byId.get(entry?.sent_id);
-      const index = isEntry(entry) && same?.find((i) => wordsOf(sentences[i]) === entry.words.join("\n"));
-      if (!isEntry(entry)) answer.damaged.push(String(entry?.sent_id ?? `entry ${number + 1}`));
-      else if (!same) answer.missing.push(entry.sent_id);
-      else if (index === undefined) answer.differing.push(entry.sent_id);
+      if (!isEntry(entry)) {
+        answer.damaged.push(String(entry?.sent_id ?? `entry ${number + 1}`));
+        continue;
+      }
+      const { sent_id: id, words, fixed, forbidden } = entry;
+      const key = JSON.stringify([id, words]), decided = JSON.stringify([fixed, forbidden]);
+      if ((states.get(key) ?? decided) !== decided)
+        throw new Error(`Entry ${number + 1} decides about sentence ${id} again, in another way: keep one of the two.`);
+      states.set(key, decided);
+      const same = byId.get(id), index = same?.find((i) => wordsOf(sentences[i]) === wordsOf({ tokens: words }));
+      if (!same) answer.missing.push(id);
+      else if (index === undefined) answer.differing.push(id);
       else {
-        const { fixed, forbidden } = entry, isOfOtherScores = entry.scores !== scoresOf(sentences[index]);
+        const isOfOtherScores = entry.scores !== scoresOf(sentences[index]);
         answer.found.push({ index, state: { fixed, forbidden }, isOfOtherScores });
       }
     }
