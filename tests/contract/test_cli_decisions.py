@@ -1,13 +1,16 @@
 """Decisions that were exported from a page, given to commands: best and evaluate."""
 
 import json
+from itertools import product
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from arborand import DependencyTrees, corpus
+from arborand.enumeration import dependency_trees
 from arborand.evaluation import evaluate
-from arborand.formats import IgnoredDecisionsWarning, OutputError
+from arborand.formats import IgnoredDecisionsWarning, OutputError, read_trees, write_scores
 from arborand.formats.conllu import read_annotations
 from examples.first_trees import FOLDER, read_corpus
 from tests.command_line import call
@@ -37,7 +40,7 @@ def write(folder, *entries, **other):
 def decided(tmp_path):
     return write(
         tmp_path,
-        entry(SENTENCES[0], [(4, 11, "nmod")], [(4, 7)]),
+        entry(SENTENCES[0], [(4, 11)], [(4, 7)]),
         entry(SENTENCES[1], [], [(2, 3)]),
     )
 
@@ -101,6 +104,119 @@ def test_gold_is_compared_with_the_trees_left(monkeypatch, capsysbinary, tmp_pat
     words = sum(len(s.tokens) for s in SENTENCES)
     assert found["best_attachment_score"] == pytest.approx(right / words)
     assert right < words
+
+
+LABELLED_WORDS, LABELS = ["She", "saw", "it"], ["root", "nsubj", "obj"]
+LABEL_RNG = np.random.default_rng(3)
+ARCS, OF_LABELS = LABEL_RNG.normal(size=(4, 4)), LABEL_RNG.normal(size=(4, 4, 3))
+OF_LABELS[1, 3, 2] = -np.inf  # no object
+
+
+@pytest.fixture
+def labelled_scores(tmp_path):
+    path = tmp_path / "labelled.npz"
+    write_scores(
+        path, [ARCS], sent_ids=["a"], words=[LABELLED_WORDS], label_scores=[OF_LABELS],
+        label_names=LABELS,
+    )  # fmt: skip
+    return path
+
+
+def labelled_law(is_met):
+    """Enumerate P(tree, labels | decided); `root` belongs to arcs from the root."""
+    scores = OF_LABELS.copy()
+    scores[0, :, 1:] = scores[1:, :, 0] = -np.inf
+    weights = {}
+    for tree, log_weight_of_tree in dependency_trees(ARCS):
+        heads = tuple(tree[1:].tolist())
+        for labels in product(range(3), repeat=3):
+            if is_met(heads, labels):
+                log_weight = log_weight_of_tree
+                for word, (head, label) in enumerate(zip(heads, labels, strict=True), 1):
+                    log_sum = np.logaddexp.reduce(scores[head, word])
+                    log_weight += scores[head, word, label] - log_sum
+                if log_weight > -np.inf:
+                    weights[heads, tuple(LABELS[label] for label in labels)] = log_weight
+    total = np.logaddexp.reduce(list(weights.values()))
+    return {tree: weight - total for tree, weight in weights.items()}
+
+
+def entry_of_labelled(*fixed):
+    arcs = [list(arc) for arc in fixed]
+    return {"sent_id": "a", "words": LABELLED_WORDS, "fixed": arcs, "forbidden": []}
+
+
+@pytest.mark.parametrize("orientation", ["head,dependent", "dependent,head"])
+def test_fixed_arcs_have_the_decided_label(
+    monkeypatch, capsysbinary, tmp_path, labelled_scores, orientation
+):
+    if orientation == "dependent,head":
+        write_scores(
+            labelled_scores, [ARCS.T], sent_ids=["a"], label_scores=[OF_LABELS.swapaxes(0, 1)],
+            label_names=LABELS,
+        )  # fmt: skip
+    path, out = write(tmp_path, entry_of_labelled((2, 1, "obj"))), tmp_path / "best.parquet"
+    done = call(
+        monkeypatch, capsysbinary, "best", labelled_scores, "--decisions", path, "-k", 100,
+        "--orientation", orientation, "-o", out,
+    )  # fmt: skip
+    assert (done.status, done.err) == (0, "")
+    (found,) = read_trees(out)
+    law = labelled_law(lambda heads, labels: heads[0] == 2 and labels[0] == 2)
+    trees = zip(map(tuple, found.heads[:, 1:].tolist()), map(tuple, found.labels), strict=True)
+    assert dict(zip(trees, found.log_prob, strict=True)) == pytest.approx(law, rel=1e-12)
+
+
+def test_gold_labels_are_compared_with_the_decided_ones(
+    monkeypatch, capsysbinary, tmp_path, labelled_scores
+):
+    law = labelled_law(lambda heads, labels: heads[0] == 2)
+    (heads, labels) = max(law, key=law.get)
+    other = next(name for name in ("nsubj", "obj") if name != labels[0])
+    gold = tmp_path / "gold.conllu"
+    lines = [
+        f"{i}\t{word}\t_\t_\t_\t_\t{head}\t{label}\t_\t_"
+        for i, (word, head, label) in enumerate(zip(LABELLED_WORDS, heads, labels, strict=True), 1)
+    ]
+    gold.write_text("\n".join(["# sent_id = a", *lines, "", ""]))
+    out = tmp_path / "evaluation.json"
+    for label, right in ((labels[0], 1), (other, 2 / 3)):
+        path = write(tmp_path, entry_of_labelled((2, 1, label)))
+        done = call(
+            monkeypatch, capsysbinary, "evaluate", labelled_scores, "--conllu", gold,
+            "--decisions", path, "-o", out,
+        )  # fmt: skip
+        assert (done.status, done.err) == (0, "")
+        shares = json.loads(out.read_text("utf-8"))["labelled"]
+        assert shares["labelled_attachment_score"] == pytest.approx(right)
+
+
+@pytest.mark.parametrize(
+    ("fixed", "why"),
+    [
+        ((2, 1, "iobj"), "the label 'iobj' of 2 -> 1 {} is ignored: the scores have no such label"),
+        ((1, 3, "obj"), "the label 'obj' of 1 -> 3 {} is ignored: the scores rule it out"),
+    ],
+)
+def test_labels_that_the_scores_do_not_have_are_ignored_with_a_note(
+    monkeypatch, capsysbinary, tmp_path, labelled_scores, fixed, why
+):
+    path, out = write(tmp_path, entry_of_labelled(fixed)), tmp_path / "best.parquet"
+    best = (monkeypatch, capsysbinary, "best", labelled_scores, "--decisions", path, "-k", 100)
+    done = call(*best, "-o", out)
+    assert done.status == 0
+    where = "in the decisions of my decisions.json about sentence 'a'"
+    assert " ".join(done.err.split()) == f"arborand: {why.format(where)}"
+    (found,) = read_trees(out)
+    head, word, _ = fixed
+    law = labelled_law(lambda heads, labels: heads[word - 1] == head)
+    trees = zip(map(tuple, found.heads[:, 1:].tolist()), map(tuple, found.labels), strict=True)
+    assert dict(zip(trees, found.log_prob, strict=True)) == pytest.approx(law, rel=1e-12)
+    # Scores without labels have none of them.
+    write_scores(labelled_scores, [ARCS], sent_ids=["a"])
+    done = call(*best)
+    assert done.status == 0
+    assert f"of {head} -> {word} {where} is ignored: the scores have no such label" in done.err
 
 
 def test_decisions_that_cannot_be_used_are_named_and_nothing_else_is_lost(

@@ -120,8 +120,10 @@ class Setting:
             options |= {"decisions": self.decisions.name, "decisions-sha256": self.decisions.digest}
         return options
 
-    def distribution(self, run: Sentences) -> TreeDistribution:
-        """Make the distribution of a run, as a batch."""
+    def distribution(
+        self, run: Sentences, label_scores: NDArray[Any] | None = None
+    ) -> TreeDistribution:
+        """Make the distribution of a run, as a batch; decisions also change the label scores."""
         maker = _CLASSES[self.kind]
         make = maker.from_weights if self.weights else maker
         padded = run.padded(0.0 if self.weights else -np.inf)
@@ -136,7 +138,9 @@ class Setting:
 
         try:
             whole = made(slice(None))
-            return whole if self.decisions is None else self.decisions.apply(whole, run)
+            if self.decisions is None:
+                return whole
+            return self.decisions.apply(whole, run, label_scores)
         except ArborandError:
             if len(run) == 1:  # repeat the error for the sentence's own matrix, not for a batch
                 try:
@@ -150,7 +154,8 @@ class Setting:
         scores = self.label_scores(run)
         if scores is None:
             return None
-        return LabelledTrees.from_trees(self.distribution(run), scores, labels=run.label_names)
+        trees = self.distribution(run, scores)
+        return LabelledTrees.from_trees(trees, scores, labels=run.label_names)
 
     def label_scores(self, run: Sentences) -> NDArray[Any] | None:
         """Put the label scores of a run into one array; None if the file has no labels.

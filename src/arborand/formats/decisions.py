@@ -56,10 +56,24 @@ class Decisions:
         """List the ids that are not among these."""
         return [sent_id for sent_id in self._by_id if sent_id not in sent_ids]
 
-    def apply(self, distribution: TreeDistribution, run: Sentences) -> TreeDistribution:
+    def apply(
+        self,
+        distribution: TreeDistribution,
+        run: Sentences,
+        label_scores: NDArray[Any] | None = None,
+    ) -> TreeDistribution:
         """Condition the distribution of a run, a batch, on the decisions.
 
-        Decisions about other words, and those that no tree meets, are ignored with a warning.
+        Decisions about other words, and those that no tree meets, are ignored with a warning, and
+        so are labels that an arc cannot have.
+
+        Parameters
+        ----------
+        distribution : TreeDistribution
+        run : Sentences
+        label_scores : ndarray, shape (len(run), m, m, L), optional
+            Where a fixed arc has a label, all others become -inf in this array.  The weights of the
+            trees need not change: all that are left have the arc, so they lose the same factor.
         """
         size = distribution.log_weights.shape[-1]
         allowed = np.ones((len(run), size, size), dtype=bool)
@@ -83,14 +97,32 @@ class Decisions:
                     self._ignore(sent_id, f"no tree has them: {error}")
                 else:
                     allowed[i] = mask
+                    self._keep_labels(entry, run, i, label_scores)
         return distribution if allowed.all() else distribution.condition(allowed=allowed)
 
-    def _ignore(self, sent_id: str, why: str) -> None:
-        warnings.warn(
-            f"the decisions of {self.name} about sentence {sent_id!r} are ignored: {why}",
-            IgnoredDecisionsWarning,
-            stacklevel=2,
-        )
+    def _keep_labels(
+        self, entry: _Entry, run: Sentences, i: int, label_scores: NDArray[Any] | None
+    ) -> None:
+        """Leave the fixed arcs of a sentence only the labels that were decided."""
+        if label_scores is None and run.label_names:
+            return  # the trees alone are wanted
+        for head, dependent, *labels in entry.fixed:
+            for name in labels:
+                others = np.array([label != name for label in run.label_names], dtype=bool)
+                if label_scores is None or others.all():
+                    reason = "the scores have no such label"
+                elif (label_scores[i, head, dependent, ~others] == -np.inf).all():
+                    reason = "the scores rule it out"
+                else:
+                    label_scores[i, head, dependent, others] = -np.inf
+                    continue
+                what = f"the label {name!r} of {head} -> {dependent}"
+                self._ignore(run.sent_ids[i], reason, what)
+
+    def _ignore(self, sent_id: str, why: str, what: str = "") -> None:
+        whose = f"of {self.name} about sentence {sent_id!r}"
+        ignored = f"{what} in the decisions {whose} is" if what else f"the decisions {whose} are"
+        warnings.warn(f"{ignored} ignored: {why}", IgnoredDecisionsWarning, stacklevel=2)
 
 
 def _allowed(entry: _Entry, num_words: int, size: int) -> NDArray[np.bool_]:
