@@ -106,6 +106,24 @@ def test_gold_is_compared_with_the_trees_left(monkeypatch, capsysbinary, tmp_pat
     assert right < words
 
 
+@pytest.mark.parametrize(
+    ("command", "output"), [("best", "-o"), ("evaluate", "-o"), ("evaluate", "--plot")]
+)
+def test_decisions_are_not_written_over(
+    monkeypatch, capsysbinary, tmp_path, decided, command, output
+):
+    name = decided.rename(tmp_path / "decisions.svg")
+    before = name.read_bytes()
+    chosen = ("--format", "jsonl") if output == "-o" else ()
+    done = call(
+        monkeypatch, capsysbinary, command, SCORES, "--conllu", GOLD, "--decisions", name,
+        output, name, *chosen,
+    )  # fmt: skip
+    assert done.status == 2
+    assert "is an input file" in " ".join(done.err.split())
+    assert name.read_bytes() == before
+
+
 LABELLED_WORDS, LABELS = ["She", "saw", "it"], ["root", "nsubj", "obj"]
 LABEL_RNG = np.random.default_rng(3)
 ARCS, OF_LABELS = LABEL_RNG.normal(size=(4, 4)), LABEL_RNG.normal(size=(4, 4, 3))

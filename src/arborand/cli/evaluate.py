@@ -78,7 +78,7 @@ def evaluate(
     if output is not None and is_folder(output):
         raise typer.BadParameter("an evaluation is one file, not a folder", param_hint="--output")
     for target in (output, plot):
-        check_files(scores, conllu, target)
+        check_files(scores, conllu, target, decisions)
     kind = "svg" if plot is None else Path(plot).suffix.lower().removeprefix(".")
     if kind not in ("svg", "png", "pdf"):
         raise typer.BadParameter(f"{plot!r} is not .svg, .png or .pdf", param_hint="--plot")

@@ -43,14 +43,19 @@ if TYPE_CHECKING:
     from arborand.formats.records import Layout, Rows
 
 
-def check_files(scores: Sequence[str], conllu: str | None, output: str | None = None) -> None:
+def check_files(
+    scores: Sequence[str],
+    conllu: str | None,
+    output: str | None = None,
+    decisions: str | None = None,
+) -> None:
     """Refuse to read two files from one pipe, or to write where files are read or nothing can be.
 
     Raises
     ------
     typer.BadParameter, OutputError
     """
-    for source in (*scores, conllu):
+    for source in (*scores, conllu, decisions):
         if source is not None and output is not None and _is_same_file(source, output):
             raise typer.BadParameter(
                 f"{output!r} is an input file: choose another name", param_hint="--output"
@@ -112,7 +117,7 @@ def prepare(
         work = make_work(command, **common, **others)
     except ValueError as error:  # what options alone cannot tell: which methods draw what
         raise typer.BadParameter(str(error)) from error
-    check_files(scores, reading.conllu, output)
+    check_files(scores, reading.conllu, output, others.get("decisions"))
     if work.layout is not None:
         choose_format(output, running, work.layout)
     return work
