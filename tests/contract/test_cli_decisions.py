@@ -264,6 +264,19 @@ def test_decisions_that_cannot_be_used_are_named_and_nothing_else_is_lost(
     assert read(out)[0] == [trees.best_tree().tolist()[1:] for trees in expected]
 
 
+def test_sentences_without_ids_have_those_of_their_words(
+    monkeypatch, capsysbinary, tmp_path, decided
+):
+    scores, out = tmp_path / "noids.npz", tmp_path / "best.jsonl"
+    write_scores(scores, [sentence.log_weights for sentence in SENTENCES])
+    done = call(
+        monkeypatch, capsysbinary, "best", scores, "--conllu", GOLD, "--decisions", decided,
+        "-o", out,
+    )  # fmt: skip
+    assert (done.status, done.err) == (0, "")
+    assert read(out)[0] == [trees.best_tree().tolist()[1:] for trees in expected_trees()]
+
+
 def test_in_python_ignored_decisions_are_a_warning(tmp_path):
     path = write(tmp_path, entry(SENTENCES[0], [(7, 4), (4, 7)]))
     with pytest.warns(IgnoredDecisionsWarning, match="no tree has them"):

@@ -87,7 +87,7 @@ def best(
       # the best trees that agree with decisions made on a page of show
       arborand best scores.npz --decisions corpus.decisions.json -o decided.conllu
     """
-    note_absent(scores, decisions)
+    note_absent(scores, run.conllu, decisions)
     run_command(
         "best",
         scores,

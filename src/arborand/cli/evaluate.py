@@ -98,7 +98,7 @@ def evaluate(
         decisions=decided,
     )
     comparison = Comparison(setting)
-    note_absent(scores, decisions)
+    note_absent(scores, conllu, decisions)
     work = Work("evaluate", comparison, EVALUATION, setting.described).selecting(selection)
     unwritten = NoOutput()
     with (

@@ -162,11 +162,11 @@ def say_selected(tally: Tally, total: int) -> None:
         note(text)
 
 
-def note_absent(scores: Sequence[str], decisions: str | None) -> None:
+def note_absent(scores: Sequence[str], conllu: str | None, decisions: str | None) -> None:
     """Name the decisions about sentences that the scores do not have."""
-    if decisions is None or "-" in scores:  # which can be read once
+    if decisions is None or "-" in (*scores, conllu):  # which can be read once
         return
-    with open_inputs(scores, None, None) as inputs:
+    with open_inputs(scores, conllu) as inputs:
         absent = absent_sentences(inputs, read_decisions(decisions))
     if absent:
         note(

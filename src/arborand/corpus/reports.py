@@ -11,7 +11,7 @@ import numpy as np
 from arborand.corpus.computations import Gate, Work, given_heads, sentence_rows
 from arborand.corpus.execution import run_to_writer
 from arborand.corpus.selection import Largest, spans
-from arborand.corpus.stream import Corpus, NoOutput, Tally, has_ids, process_runs
+from arborand.corpus.stream import Corpus, NoOutput, Tally, has_ids, open_corpus, process_runs
 from arborand.errors import FormatError, InvalidTreeError
 from arborand.evaluation import Summary, evaluate
 from arborand.formats.records import LOG_PARTITION, WORDS, Rows
@@ -105,8 +105,8 @@ def _named(inputs: Inputs, numbers: set[int]) -> dict[str, list[int]]:
 
 def absent_sentences(inputs: Inputs, decisions: Decisions) -> list[str]:
     """List the ids in the decisions that no sentence of the inputs has."""
-    runs = Corpus(inputs.parts).runs()
-    return decisions.without_sentence({sent_id for run in runs for sent_id in run.sent_ids})
+    with open_corpus(inputs.parts, inputs.conllu) as corpus:
+        return decisions.without_sentence({name for run in corpus.runs() for name in run.sent_ids})
 
 
 # ---- gold trees
