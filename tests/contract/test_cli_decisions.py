@@ -294,11 +294,23 @@ def test_in_python_ignored_decisions_are_a_warning(tmp_path):
             '{"arborand": "decisions", "format": 2, "sentences": []}',
             "d.json has the format 2: this version reads format 1",
         ),
+        (
+            '{"arborand": "decisions", "format": true, "sentences": []}',
+            "d.json has the format True: this version reads format 1",
+        ),
         ('{"arborand": "decisions", "format": 1, "sentences": [{}]}', "entry 1 needs a sent_id"),
         (
             '{"arborand": "decisions", "format": 1, "sentences": [{"sent_id": "a", "words": ["b"], '
             '"fixed": [[0, true]], "forbidden": []}]}',
             "entry 1 needs a sent_id",
+        ),
+        (
+            '{"arborand": "decisions", "format": 1, "sentences": ['
+            '{"sent_id": "a", "words": ["b"], "fixed": [[0, 1]], "forbidden": []}, '
+            '{"sent_id": "a", "words": ["c"], "fixed": [[0, 1]], "forbidden": []}, '
+            '{"sent_id": "a", "words": ["b"], "fixed": [[0, 1]], "forbidden": []}, '
+            '{"sent_id": "a", "words": ["b"], "fixed": [], "forbidden": []}]}',
+            "d.json: entry 4 decides about sentence 'a' again, in another way: keep one",
         ),
     ],
 )

@@ -156,9 +156,10 @@ def read_decisions(path: str | os.PathLike[str]) -> Decisions:
         raise FormatError(
             f"{name} does not contain decisions: export them from a page of arborand show"
         )
-    if file.get("format") != _FORMAT or not isinstance(file.get("sentences"), list):
+    version = file.get("format")
+    if (type(version), version) != (int, _FORMAT) or not isinstance(file.get("sentences"), list):
         raise FormatError(
-            f"{name} has the format {file.get('format')!r:.40}: this version reads format {_FORMAT}"
+            f"{name} has the format {version!r:.40}: this version reads format {_FORMAT}"
         )
     by_id: dict[str, list[_Entry]] = {}
     for number, entry in enumerate(file["sentences"], start=1):
@@ -168,7 +169,13 @@ def read_decisions(path: str | os.PathLike[str]) -> Decisions:
                 "pairs of a head and a dependent"
             )
         made = _Entry(entry["words"], entry["fixed"], entry["forbidden"])
-        by_id.setdefault(entry["sent_id"], []).append(made)
+        others = by_id.setdefault(entry["sent_id"], [])
+        if any(other.words == made.words and other != made for other in others):
+            raise FormatError(
+                f"{name}: entry {number} decides about sentence {entry['sent_id']!r} again, in "
+                "another way: keep one of the two"
+            )
+        others.append(made)
     return Decisions(name, sha256(data).hexdigest(), by_id)
 
 
