@@ -188,6 +188,7 @@ def test_sentences_that_gold_lacks_stop_it_or_are_skipped(arborand, tmp_path):
         ((), "Missing option '--conllu'"),
         (("--conllu", CONLLU, "-o", "e.conllu"), "cannot be written as conllu"),
         (("--conllu", CONLLU, "--plot", "e.jpg"), "is not .svg, .png or .pdf"),
+        (("--conllu", CONLLU, "--plot", "e.svg/"), "is not .svg, .png or .pdf"),
         (("--conllu", CONLLU, "--format", "json"), "needs -o OUT"),
     ],
 )

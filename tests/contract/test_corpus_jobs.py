@@ -256,7 +256,7 @@ def test_check_writes_what_is_wrong_and_continues(kind, arborand, whole, tmp_pat
     assert (result.status, result.err) == (1, "arborand: 7 of 8 parts already exist\n")
     assert content(out) == before
     status = arborand("status", out).out.decode()
-    assert "1 sentences cannot be used:\n  s-4 (number 45): log_weights[0, 1] is nan" in status
+    assert "\n1 sentence cannot be used:\n  s-4 (number 45): log_weights[0, 1] is nan" in status
     if kind == "parquet":
         [row] = pyarrow.dataset.dataset(out).to_table().to_pylist()
         assert (row["sent_id"], list(row)) == ("s-4", ["sent_id", "length", "reason"])

@@ -80,7 +80,7 @@ def evaluate(
     for target in (output, plot):
         check_files(scores, conllu, target, decisions)
     kind = "svg" if plot is None else Path(plot).suffix.lower().removeprefix(".")
-    if kind not in ("svg", "png", "pdf"):
+    if kind not in ("svg", "png", "pdf") or (plot is not None and is_folder(plot)):
         raise typer.BadParameter(f"{plot!r} is not .svg, .png or .pdf", param_hint="--plot")
     if kind != "svg":
         from arborand.pictures.figures import check_figures

@@ -176,7 +176,8 @@ def status(folder: str) -> None:
         print(f"failed: {visible(part)}: {visible(reason)}")
     if found.skipped:
         what = "cannot be used" if found.identity.get("command") == "check" else "skipped"
-        print(f"{len(found.skipped)} sentences {what}:")
+        count = len(found.skipped)
+        print(f"{count} sentence{'' if count == 1 else 's'} {what}:")
         for sent_id, number, reason in found.skipped:
             print(f"  {visible(sent_id)} (number {number}): {visible(reason)}")
     if found.is_complete:
