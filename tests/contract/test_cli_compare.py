@@ -195,6 +195,30 @@ def test_without_ids_sentences_are_matched_by_their_place(arborand, tmp_path):
     )
 
 
+@pytest.mark.parametrize(
+    ("first", "second", "left"),
+    [
+        ("aab", "aab", ["b"]),
+        ("aab", "abc", ["a", "b"]),  # the first of the two has the only partner
+        ("abc", "aab", ["b"]),
+    ],
+)
+def test_sentences_that_share_an_id_are_not_compared(arborand, tmp_path, first, second, left):
+    matrices = list(np.random.default_rng(4).normal(size=(3, 5, 5)))
+    Corpus(list(first), matrices).save(tmp_path / "A.npz")
+    Corpus(list(second), matrices).save(tmp_path / "B.npz")
+    command = ("compare", tmp_path / "A.npz", tmp_path / "B.npz")
+    result = arborand(*command)
+    assert result.status == 1
+    why = "several sentences have this sent_id, so it does not tell which of them to compare"
+    assert why in result.err
+    out = tmp_path / "out.json"
+    result = arborand(*command, "--on-error", "skip", "-o", out)
+    assert result.status == 0
+    found = json.loads(out.read_text())["sentences"]
+    assert sorted(one["sent_id"] for one in found) == left
+
+
 def test_what_cannot_be_compared_is_named(arborand, parsers):
     sent_ids, first, second, _, folder = parsers
     few = Corpus(sent_ids[:20], second[:20])

@@ -44,6 +44,8 @@ CONTRAST = Layout(
         "second_log_prob",
     ),
 )
+# The place of an id that several sentences share.
+_SHARED = -1
 Order = Literal["kl", "heads", "length", "file"]
 
 
@@ -55,13 +57,15 @@ class Second:
             shards[0].shown if len(shards) == 1 else f"the second input ({len(shards)} files)"
         )
         self._shards = shards
+        self._total = sum(shard.num_sentences for shard in shards)
+        # For each sentence, the number of the one in the first corpus that has its id.
+        self._partners = np.full(self._total, -1, dtype=np.int64)
         self._places: dict[str, int] | None = None
         if by_id:
             self._places = {}
             for run in self._runs(0):
                 for place, sent_id in enumerate(run.sent_ids, run.first):
-                    self._places.setdefault(sent_id, place)
-        self._total = sum(shard.num_sentences for shard in shards)
+                    self._places[sent_id] = _SHARED if sent_id in self._places else place
         self._open: Iterator[Sentences] = iter(())
         self._run: Sentences | None = None
 
@@ -71,7 +75,7 @@ class Second:
         Raises
         ------
         FormatError
-            If one is missing, or has a different number of words.
+            If one is missing, shares its id with another, or has a different number of words.
         """
         found = [self._one(run, i) for i in range(len(run))]
         return replace(
@@ -81,15 +85,7 @@ class Second:
         )
 
     def _one(self, run: Sentences, i: int) -> Sentences:
-        if self._places is None:
-            place = run.first + i if run.first + i < self._total else None
-            missing = f"only {self._total} sentences"
-        else:
-            place = self._places.get(run.sent_ids[i])
-            missing = "no sentence with this sent_id"
-        if place is None:
-            raise FormatError(f"{self.name} has {missing}")
-        one = self._at(place)
+        one = self._at(self._place(run, i))
         one.check_usable()
         if one.lengths[0] != run.lengths[i]:
             raise FormatError(
@@ -97,6 +93,22 @@ class Second:
                 f"{run.lengths[i]}"
             )
         return one
+
+    def _place(self, run: Sentences, i: int) -> int:
+        number, sent_id = run.first + i, run.sent_ids[i]
+        if self._places is None:
+            if number >= self._total:
+                raise FormatError(f"{self.name} has only {self._total} sentences")
+            return number
+        place = self._places.get(sent_id)
+        if place is None:
+            raise FormatError(f"{self.name} has no sentence with this sent_id")
+        if place == _SHARED or self._partners[place] not in (-1, number):
+            raise FormatError(
+                "several sentences have this sent_id, so it does not tell which of them to compare"
+            )
+        self._partners[place] = number
+        return place
 
     def _at(self, place: int) -> Sentences:
         if self._run is not None and place == self._run.first + len(self._run):
