@@ -10,6 +10,7 @@ import pytest
 from rich.cells import cell_len
 
 from arborand import DependencyTrees
+from arborand.corpus.stream import Corpus as CorpusOfRuns
 from arborand.evaluation import EDGES
 from tests.command_line import CORPUS, Corpus, call, gold_file, random_corpus
 
@@ -217,6 +218,40 @@ def test_sentences_that_share_an_id_are_not_compared(arborand, tmp_path, first, 
     assert result.status == 0
     found = json.loads(out.read_text())["sentences"]
     assert sorted(one["sent_id"] for one in found) == left
+
+
+@pytest.mark.parametrize("order", ["same", "reversed", "shuffled"])
+def test_the_second_file_is_read_by_runs_not_by_sentences(
+    arborand, monkeypatch, parsers, expected, order
+):
+    sent_ids, _, second, _, folder = parsers
+    chosen = {
+        "same": range(25),
+        "reversed": range(24, -1, -1),
+        "shuffled": np.random.default_rng(5).permutation(25),
+    }[order]
+    Corpus([sent_ids[i] for i in chosen], [second[i] for i in chosen]).save(folder / "b.npz")
+    monkeypatch.setattr("arborand.formats.records.RUN_VALUES", 500)
+    counts = {}
+
+    def counted(runs):
+        def count(corpus, **options):
+            for run in runs(corpus, **options):
+                name = corpus.parts[0].shard.shown
+                counts[name] = counts.get(name, 0) + 1
+                yield run
+
+        return count
+
+    monkeypatch.setattr(CorpusOfRuns, "runs", counted(CorpusOfRuns.runs))
+    found = compared(arborand, folder, "--sort", "file")
+    for line, right in zip(found["sentences"], expected, strict=True):
+        assert line["kl_to_second"] == pytest.approx(right["kl_to_second"], rel=1e-9)
+    num_runs = counts["a.npz"]
+    assert 4 <= num_runs <= 9
+    # One pass for the ids, and then: each run once, or two for each run, or all for each run.
+    most = {"same": 1, "reversed": 2, "shuffled": num_runs}[order] * num_runs
+    assert counts["b.npz"] - num_runs <= most + 1
 
 
 def test_what_cannot_be_compared_is_named(arborand, parsers):

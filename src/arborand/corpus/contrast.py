@@ -50,7 +50,10 @@ Order = Literal["kl", "heads", "length", "file"]
 
 
 class Second:
-    """The sentences of the second corpus, read sequentially while they are in the same order."""
+    """The sentences of the second corpus, read sequentially while they are in the same order.
+
+    In another order, up to the whole corpus is read for each run of the first.
+    """
 
     def __init__(self, shards: list[Shard], *, by_id: bool) -> None:
         self.name = (
@@ -77,15 +80,16 @@ class Second:
         FormatError
             If one is missing, shares its id with another, or has a different number of words.
         """
-        found = [self._one(run, i) for i in range(len(run))]
-        return replace(
-            run,
-            lengths=np.concatenate([one.lengths for one in found]),
-            scores=np.concatenate([one.scores for one in found]),
-        )
+        places = [self._place(run, i) for i in range(len(run))]
+        found: dict[int, NDArray[Any]] = {}
+        # In the order of the second corpus, so each of its runs is read at most once.
+        for i in sorted(range(len(run)), key=places.__getitem__):
+            # Copied, because a view would keep its whole run in memory.
+            found[i] = self._one(run, i, places[i]).scores.copy()
+        return replace(run, scores=np.concatenate([found[i] for i in range(len(run))]))
 
-    def _one(self, run: Sentences, i: int) -> Sentences:
-        one = self._at(self._place(run, i))
+    def _one(self, run: Sentences, i: int, place: int) -> Sentences:
+        one = self._at(place)
         one.check_usable()
         if one.lengths[0] != run.lengths[i]:
             raise FormatError(
@@ -111,10 +115,11 @@ class Second:
         return place
 
     def _at(self, place: int) -> Sentences:
-        if self._run is not None and place == self._run.first + len(self._run):
-            self._run = next(self._open)
-        elif self._run is None or not 0 <= place - self._run.first < len(self._run):
+        # What is probably in the next run is not worth opening the file again.
+        if self._run is None or not 0 <= place - self._run.first < 2 * len(self._run):
             self._open = self._runs(place)
+            self._run = next(self._open)
+        while place >= self._run.first + len(self._run):
             self._run = next(self._open)
         return self._run.part(place - self._run.first, place - self._run.first + 1)
 
