@@ -189,6 +189,36 @@ def test_a_filter_by_words_does_not_hide_sentences_without_words(arborand, data)
     assert "10 sentences skipped" in result.err
 
 
+@pytest.mark.parametrize("others", [(), ("--max-sentences", 3)])
+@pytest.mark.parametrize("kind", ["scores", "trees"])
+def test_a_filter_by_words_needs_words(arborand, data, kind, others):
+    folder = data[2]
+    filtered = ("--filter", "word = w2", *others, "-o", folder / "out.jsonl")
+    command = ("entropy", folder / "scores.npz", *filtered)
+    if kind == "trees":
+        trees = folder / "trees.jsonl"
+        assert arborand("best", folder / "scores.npz", "-o", trees).status == 0
+        command = ("convert", trees, folder / "out.jsonl", *filtered[:-2])
+    result = arborand(*command)
+    assert result.status == 1
+    assert "a condition on words needs words, which are not known here" in result.err
+    known = arborand(*command, "--conllu", folder / "gold.conllu")
+    assert known.status == 0
+    assert (folder / "out.jsonl").read_text().count("sent_id") > 2
+
+
+def test_a_word_may_be_an_equals_sign(arborand, data):
+    folder = data[2]
+    gold = folder / "gold.conllu"
+    gold.write_text(gold.read_text().replace("\tw9\t", "\t=\t"))
+    command = ("entropy", folder / "scores.npz", "--conllu", gold, "-o", folder / "out.jsonl")
+    assert arborand(*command, "--filter", "word = =").status == 0
+    lines = (folder / "out.jsonl").read_text().splitlines()[1:]
+    found = [json.loads(line)["sent_id"] for line in lines]
+    long = [s for s, m in zip(data[0].sent_ids, data[0].matrices, strict=True) if len(m) == 10]
+    assert found == long != []
+
+
 def test_trees_of_a_sentence_stay_together_however_they_come():
     """The second portion goes on with the last sentence of the first."""
 

@@ -122,7 +122,9 @@ def test_sentences_are_filtered(show, corpus):
         (("--filter", "lenght > 3"), "'lenght > 3' is not a condition"),
         (("--filter", "length"), "'length' is not a condition"),
         (("--filter", "length > x"), "'x' is not a number"),
+        (("--filter", "length > nan"), "'nan' is not a number"),
         (("--filter", "word > x"), "a word can only be compared by ="),
+        (("--filter", "word == x"), "'word == x' is not a condition"),
     ],
 )
 def test_what_cannot_be_asked_for_is_said(show, options, message):

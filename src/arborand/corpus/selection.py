@@ -47,7 +47,7 @@ _COMPARISONS: dict[str, Callable[[Any, float], NDArray[np.bool_]]] = {
     ">": operator.gt,
 }
 Item = TypeVar("Item")
-_CONDITION = re.compile(r"\s*(\w+)\s*(<=|>=|<|>|=)\s*(.*\S)\s*")
+_CONDITION = re.compile(r"\s*(\w+)\s*(<=|>=|<|>|=(?!=))\s*(.*\S)\s*")
 
 
 class Condition(NamedTuple):
@@ -81,9 +81,11 @@ def parse_condition(text: str) -> Condition:
             raise ValueError(f"{text!r}: a word can only be compared by =")
     else:
         try:
-            float(condition.value)
+            number = float(condition.value)
         except ValueError:
-            raise ValueError(f"{text!r}: {condition.value!r} is not a number") from None
+            number = math.nan
+        if math.isnan(number):
+            raise ValueError(f"{text!r}: {condition.value!r} is not a number")
     return condition
 
 
@@ -262,7 +264,6 @@ class Selected:
             is_kept = np.ones(len(run), dtype=bool)
             for condition in self.selection.conditions:
                 is_kept &= _meets(condition, values, run.tokens)
-            is_kept[list(run.faults)] = True  # for the caller to raise or skip
             self.num_met += int(is_kept.sum())
             ranks = values.get(self.selection.order, np.zeros(len(run)))
             for start, stop in spans(is_kept.tolist()):
@@ -272,7 +273,7 @@ class Selected:
         self, runs: Iterable[Sentences]
     ) -> Iterator[tuple[Sentences, dict[str, NDArray[np.float64]] | None]]:
         """Measure runs as a whole; if something is wrong with a sentence, one by one."""
-        names = self.selection.measures - {"word"}
+        names = self.selection.measures
         for run in runs:
             if not names:
                 yield run, {}
@@ -291,8 +292,10 @@ class Selected:
                 yield from self._measured(run.one_by_one())
 
     def _values(self, run: Sentences, names: set[str]) -> dict[str, NDArray[np.float64]]:
+        if "word" in names:
+            _check_words(run.tokens)
         values = {"length": run.lengths.astype(np.float64)}
-        if names == {"length"}:
+        if names <= {"length", "word"}:
             return values
         assert self._setting is not None
         distribution = self._setting.distribution(run)
@@ -326,6 +329,8 @@ def select_rows(selection: Selection, portions: Iterable[Rows], layout: Layout) 
     """Take the trees of selected sentences, in file order; only words can be measured."""
     left, taken, is_kept = set(selection.wanted), 0, False
     for rows in portions:
+        if "word" in selection.measures:
+            _check_words(rows.tokens or [None])
         kept = []
         for i, sent_id in enumerate(rows.sent_ids):
             if i or not rows.first_sample:  # otherwise, it continues the previous sentence
@@ -344,6 +349,14 @@ def select_rows(selection: Selection, portions: Iterable[Rows], layout: Layout) 
             yield rows.part(layout, int(ends[start]), int(ends[stop]))
     if left:
         raise FormatError(f"no sentence has the sent_id {', '.join(map(repr, sorted(left)))}")
+
+
+def _check_words(tokens: Sequence[Sequence[str] | None]) -> None:
+    if None in tokens:
+        raise FormatError(
+            "a condition on words needs words, which are not known here: name the file that has "
+            "them with --conllu"
+        )
 
 
 def _meets(
