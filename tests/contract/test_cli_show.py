@@ -161,6 +161,23 @@ def test_faulty_sentences_are_skipped_while_sorting(arborand, corpus, tmp_path):
     assert result.err.count("s-4") == 1
 
 
+@pytest.mark.parametrize("ending", ["svg", "png", "pdf"])
+def test_a_diagram_of_a_skipped_sentence_is_an_error(arborand, corpus, tmp_path, ending):
+    corpus.matrices[4][:, 1] = np.nan
+    corpus.save(tmp_path / "scores.npz")
+    out = tmp_path / f"x.{ending}"
+    skip = ("--sent-id", "s-4", "--on-error", "skip", "-o", out)
+    result = arborand("show", tmp_path / "scores.npz", *skip)
+    assert result.status == 1
+    assert "there is nothing to draw: s-4: log_weights[0, 1] is nan" in " ".join(result.err.split())
+    assert result.out == b""
+    assert not out.exists()
+    none = ("--sent-id", "s-3", "--filter", "length > 1000", "-o", out)
+    result = arborand("show", tmp_path / "scores.npz", *none)
+    assert result.status == 1
+    assert "there is nothing to draw: no sentence meets the conditions" in result.err
+
+
 def test_the_page_has_the_text_labels_and_gold_of_the_corpus(arborand, tmp_path):
     out = tmp_path / "page.html"
     options = ("--conllu", CONLLU, "--sent-id", "en-1", "-o", out)

@@ -130,11 +130,16 @@ def show(
         chosen = iter(selected) if selection.is_plain else iter(list(selected))
 
         def pictures() -> Iterator[Picture]:
+            num_drawn = 0
             for one in chain.from_iterable(run.one_by_one() for run in chosen):
                 try:
                     yield _picture_of(one, reading.setting, num_draws, seed)
+                    num_drawn += 1
                 except (ArborandError, MemoryError) as error:
                     fault(one, error)
+            if kind in _DIAGRAMS and not num_drawn:
+                reasons = by_reason(skipped) or ["no sentence meets the conditions"]
+                raise StoppedError(f"there is nothing to draw: {reasons[0].strip()}")
 
         described: dict[str, Any] = {
             "num-draws": num_draws,
