@@ -156,6 +156,18 @@ def test_sentences_that_cannot_be_measured_stop_the_command_or_are_skipped(arbor
     assert named.status == 0
 
 
+def test_a_selection_without_usable_sentences_says_nothing_about_the_others(arborand, data):
+    made, _, folder = data
+    made.matrices[0][:, 1] = np.nan
+    made.save(folder / "scores.npz")
+    command = ("entropy", folder / "scores.npz", "--max-sentences", 1, "--on-error", "skip")
+    result = arborand(*command)
+    assert result.status == 1
+    assert "'s-0'" in result.err
+    assert "(and no other selected sentence can be used)" in result.err
+    assert arborand(*command, "--sort", "entropy").status == 0
+
+
 def test_a_gold_file_of_some_sentences_names_the_way_out(arborand, data):
     made, gold, folder = data
     few = type(made)(made.sent_ids[:20], made.matrices[:20])

@@ -324,7 +324,8 @@ def run_to_writer(
             write_rows(work, corpus, begin_writing, tally, skip=skip, advance=advance)
             skipped = tally.skipped
             if skipped and len(skipped) == tally.num_sentences and work.command != "check":
-                reason = f"{skipped[0].reason} (and no other sentence can be used)"
+                others = "other sentence" if work.selection is None else "other selected sentence"
+                reason = f"{skipped[0].reason} (and no {others} can be used)"
                 raise SentenceError(skipped[0].sent_id, skipped[0].number - 1, reason)
     except (ArborandError, OSError, MemoryError) as error:
         if isinstance(error, BrokenPipeError):
