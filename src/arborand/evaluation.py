@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from arborand.arguments import check_workers
-from arborand.conditioning import check_heads
+from arborand.conditioning import Condition, allowed_arcs, check_heads
 from arborand.distributions import TreeDistribution
-from arborand.trees import is_tree
+from arborand.validation import has_tree
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -131,7 +131,7 @@ class Evaluation:
     log_prob : ndarray of float64
         The log-probability that a random tree has all the gold heads; for a complete gold tree,
         this is the log-probability of the tree.  -inf if no tree of the distribution has them, NaN
-        if the gold heads are not a tree of this kind, or if there are none.
+        if the gold heads are not a tree of this kind or part of one, or if there are none.
     is_tree : ndarray of bool
         Whether the gold heads are a tree of this kind, or part of one.
     calibration : Calibration
@@ -176,8 +176,8 @@ class Summary:
     num_impossible : int
         The number of sentences whose gold heads have probability 0.
     num_no_trees : int
-        The number of sentences whose gold heads are not a tree of this kind: they have a cycle, or
-        several root arcs where only one is allowed.
+        The number of sentences whose gold heads are not a tree of this kind, or part of one: for
+        example, they have a cycle, or several root arcs where only one is allowed.
     calibration : Calibration or None
         None if nothing was added.
 
@@ -383,16 +383,16 @@ def _log_prob(
     workers: int,
 ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
     """Compute the log-probability of gold heads, and whether they are a tree or a part of one."""
-    lengths = distribution.lengths.reshape(-1)
-    node = np.arange(heads.shape[1])
-    is_open = ~given & (node > 0) & (node <= lengths[:, None])
-    # Given heads have no cycle if they have none with the root as the head of all open words.
-    is_part = np.asarray(is_tree(np.where(is_open, 0, heads), lengths=lengths))
-    if distribution._kind.has_single_root:
-        is_part &= (heads == 0).sum(axis=1) <= 1
-    if distribution._kind.is_projective:
-        is_part &= ~_have_crossing_arcs(heads)
-    is_complete = is_part & ~is_open.any(axis=1)
+    graphs = distribution._graphs
+    left = np.where(allowed_arcs(graphs, Condition(heads=heads)), 0.0, -np.inf)
+    is_part = np.array(
+        [
+            has_tree(arcs, num_words, graphs.kind)
+            for arcs, num_words in zip(left, graphs.lengths, strict=True)
+        ],
+        dtype=bool,
+    )
+    is_complete = is_part & (given.sum(axis=1) == graphs.lengths)
     shape = (*distribution.batch_shape, heads.shape[1])
     # The best tree stands in for gold that is not a complete tree; its log-probability is unused.
     trees = np.where(is_complete[:, None], heads, best)
@@ -403,19 +403,6 @@ def _log_prob(
         evidence = distribution.log_evidence(heads=asked, workers=workers)
         answer = np.where(is_incomplete, np.reshape(evidence, -1), answer)
     return np.where(is_complete | is_incomplete, answer, np.nan), is_part
-
-
-def _have_crossing_arcs(heads: NDArray[np.intp]) -> NDArray[np.bool_]:
-    """Mark the rows, complete or not, in which two arcs cross."""
-    node = np.arange(heads.shape[1])
-    left, right = np.minimum(heads, node), np.maximum(heads, node)
-    left[heads < 0] = right[heads < 0] = -1  # no arc: nothing lies strictly inside
-    answer = np.zeros(len(heads), dtype=bool)
-    for begin, end in zip(left.T, right.T, strict=True):
-        # Arcs that begin inside this one, and end outside.
-        crosses = (begin[:, None] < left) & (left < end[:, None]) & (end[:, None] < right)
-        answer |= crosses.any(axis=1)
-    return answer
 
 
 def _calibration(

@@ -98,7 +98,7 @@ def test_gold_that_is_not_a_tree_is_reported_in_one_line(arborand, compared):
     *_, command = compared
     result = arborand(*command)
     assert result.err == (
-        "arborand: the gold heads are not a dependency tree (a cycle, or more than one root) "
+        "arborand: the gold heads are not a dependency tree (for example, they have a cycle) "
         "in 1 sentence (s-8): the heads count, but there is no log-probability\n"
     )
 

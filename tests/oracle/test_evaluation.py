@@ -9,12 +9,17 @@ import pytest
 from arborand import DependencyTrees, InvalidTreeError, SpanningTrees, pad
 from arborand.enumeration import tree_law
 from arborand.evaluation import EDGES, Evaluation, Summary, evaluate
-from tests.kinds import KINDS, is_single_root
+from tests.kinds import ALL_KINDS, is_projective, is_single_root
 
 ROUNDING = 1e-12  # of sums of at most 100 numbers between 0 and 1
 COUNTS = ("num_words", "num_open", "best_right", "minimum_risk_right", "is_tree")
 FLOATS = ("expected_right", "claimed_right", "log_prob")
 TABLES = ("num_arcs", "num_right", "probability_sums")
+
+
+def law(kind, scores):
+    """List the trees of a graph, with their probabilities."""
+    return tree_law(scores, single_root=is_single_root(kind), projective=is_projective(kind))
 
 
 def scores_of(seed, num_words=4):
@@ -27,7 +32,7 @@ def scores_of(seed, num_words=4):
 
 def judged(kind, scores, gold):
     """Compute everything from the list of trees, with loops."""
-    trees, chances = tree_law(scores, single_root=is_single_root(kind))
+    trees, chances = law(kind, scores)
     words = [j for j in range(1, len(scores)) if gold[j] >= 0]
 
     def right(tree):
@@ -74,12 +79,12 @@ def same(ours: Evaluation, theirs: Evaluation):
         )
 
 
-@KINDS
+@ALL_KINDS
 @pytest.mark.parametrize("seed", range(6))
 def test_everything_follows_from_the_list_of_trees(kind, seed):
     scores = scores_of(seed)
     rng = np.random.default_rng(seed)
-    trees, _ = tree_law(scores, single_root=is_single_root(kind))
+    trees, _ = law(kind, scores)
     for gold in rng.permutation(trees)[:6]:
         gold[1:][rng.random(4) < 0.3 * (seed % 2)] = -1  # every other time, some are open
         found = evaluate(kind(scores), gold)
@@ -98,7 +103,7 @@ def test_everything_follows_from_the_list_of_trees(kind, seed):
             np.testing.assert_allclose(values, row, rtol=0, atol=ROUNDING)
 
 
-@KINDS
+@ALL_KINDS
 def test_gold_that_is_not_a_tree_has_no_probability_but_heads_that_count(kind):
     scores = scores_of(1, 3)
     for gold in itertools.product(range(-1, 4), repeat=3):
@@ -106,7 +111,7 @@ def test_gold_that_is_not_a_tree_has_no_probability_but_heads_that_count(kind):
             continue
         heads = [-1, *gold]
         found = evaluate(kind(scores), heads)
-        trees, _ = tree_law(np.zeros((4, 4)), single_root=is_single_root(kind))
+        trees, _ = law(kind, np.zeros((4, 4)))
         is_part = any(
             all(head in (-1, tree[j]) for j, head in enumerate(gold, 1)) for tree in trees
         )
@@ -144,7 +149,7 @@ def batch_of(kind, num_sentences=12):
     return distribution, gold, [kind(matrix) for matrix in matrices]
 
 
-@KINDS
+@ALL_KINDS
 def test_a_graph_of_a_batch_is_evaluated_as_if_alone(kind):
     distribution, gold, ones = batch_of(kind)
     found = evaluate(distribution, gold, workers=2)

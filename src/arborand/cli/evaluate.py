@@ -148,7 +148,7 @@ def evaluate(
     no_trees, impossible = comparison.no_trees, comparison.impossible
     if no_trees.count:
         note(
-            f"the gold heads are not a {trees} tree (a cycle, or more than one root) in "
+            f"the gold heads are not a {trees} tree (for example, they have a cycle) in "
             f"{listed(no_trees.first, no_trees.count)}: the heads count, but there is no "
             "log-probability"
         )

@@ -114,7 +114,7 @@ def _remarks(summary: Summary) -> str:
     if summary.num_no_trees:
         remarks.append(
             f"In {_counted(summary.num_no_trees, 'sentence')}, the gold heads are not a tree of "
-            "this kind (they have a cycle, or several roots): they count for UAS, but have no "
+            "this kind (for example, they have a cycle): they count for UAS, but have no "
             "log-probability."
         )
     if summary.num_impossible:
