@@ -55,12 +55,8 @@ class Condition:
         return [(int(row[j]), int(j)) for j in np.flatnonzero(row >= 0)]
 
 
-def check_heads(
-    heads: ArrayLike | None, graphs: Graphs, name: str = "heads"
-) -> NDArray[np.intp] | None:
+def check_heads(heads: ArrayLike, graphs: Graphs, name: str = "heads") -> NDArray[np.intp]:
     """Return partial annotations: the head of each word, or -1."""
-    if heads is None:
-        return None
     array = check_integers(heads, name)
     expected = (*graphs.batch_shape, graphs.size)
     if array.shape != expected:
@@ -90,10 +86,8 @@ def check_heads(
     return flat
 
 
-def check_allowed(allowed: ArrayLike | None, graphs: Graphs) -> NDArray[np.bool_] | None:
+def check_allowed(allowed: ArrayLike, graphs: Graphs) -> NDArray[np.bool_]:
     """Return a mask of allowed arcs."""
-    if allowed is None:
-        return None
     try:
         array: NDArray[Any] = np.array(allowed)
     except ValueError:
@@ -132,8 +126,8 @@ def check_condition(
     return Condition(
         check_arcs(include, "include", num_words),
         check_arcs(exclude, "exclude", num_words),
-        check_heads(heads, graphs),
-        check_allowed(allowed, graphs),
+        None if heads is None else check_heads(heads, graphs),
+        None if allowed is None else check_allowed(allowed, graphs),
     )
 
 

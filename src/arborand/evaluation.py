@@ -19,7 +19,7 @@ import numpy as np
 from arborand.arguments import check_workers
 from arborand.conditioning import Condition, allowed_arcs, check_heads
 from arborand.distributions import TreeDistribution
-from arborand.validation import has_tree
+from arborand.validation import has_tree, real_array
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -93,6 +93,11 @@ class Calibration:
     def bins(self) -> list[Bin]:
         """List the bins of one graph, or of a sum over graphs, by increasing probability.
 
+        Raises
+        ------
+        TypeError
+            If this is the calibration of a batch, not of the sum over its graphs.
+
         Examples
         --------
         >>> from arborand import DependencyTrees
@@ -101,6 +106,12 @@ class Calibration:
         >>> [(one.num_arcs, one.num_right) for one in bins]  # two improbable, two probable arcs
         [(2, 0), (2, 2)]
         """
+        if self.num_arcs.ndim > 1:
+            raise TypeError(
+                f"bins() lists the bins of one graph, but this is a batch of shape "
+                f"{self.num_arcs.shape[:-1]}; add up its graphs first: evaluation.summary()"
+                ".calibration.bins()"
+            )
         columns = (
             self.edges[:-1],
             self.edges[1:],
@@ -319,7 +330,8 @@ def evaluate(
     Raises
     ------
     InvalidTreeError, TypeError
-        If gold has the wrong type or shape, or contains a head that is not another node.
+        If gold or the edges have the wrong type or shape, or gold contains a head that is not
+        another node.
     ValueError
         If the edges are not ascending from 0 to 1.
 
@@ -344,7 +356,6 @@ def evaluate(
     workers = check_workers(workers)
     shape, size = distribution.batch_shape, distribution.log_weights.shape[-1]
     heads = check_heads(gold, distribution._graphs, "gold")
-    assert heads is not None
     bins = _check_edges(edges)
     lengths = distribution.lengths.reshape(-1)
     given = heads >= 0
@@ -429,7 +440,7 @@ def _calibration(
 
 
 def _check_edges(edges: ArrayLike) -> NDArray[np.float64]:
-    array = np.array(edges, dtype=np.float64)
+    array = real_array(edges, "edges").astype(np.float64)
     is_ascending = array.ndim == 1 and array.size >= 2 and bool((array[1:] > array[:-1]).all())
     if not is_ascending or array[0] != 0.0 or array[-1] != 1.0:
         raise ValueError(f"edges must ascend from 0 to 1, but are {array}")

@@ -198,6 +198,14 @@ def test_the_distribution_that_gold_comes_from_is_calibrated():
     assert (table.mean_probability <= table.edges[1:]).all()
 
 
+def test_bins_are_those_of_one_graph():
+    distribution, gold, _ = batch_of(DependencyTrees)
+    found = evaluate(distribution, gold)
+    with pytest.raises(TypeError, match=r"bins\(\) lists .* of shape \(12,\); .*summary\(\)"):
+        found.calibration.bins()
+    assert len(found.summary().calibration.bins()) == len(EDGES) - 1
+
+
 def test_nothing_has_no_scores():
     summary = Summary()
     assert math.isnan(summary.best_attachment_score)
@@ -215,10 +223,15 @@ def test_what_cannot_be_gold_is_refused():
         evaluate(trees, [-1, 0, 2, 1, 1])
     with pytest.raises(TypeError, match="gold must be integers"):
         evaluate(trees, [-1, 0.5, 2, 1, 1])
+    with pytest.raises(TypeError, match="gold must be integers"):
+        evaluate(trees, None)
     with pytest.raises(TypeError, match="must be a DependencyTrees or a SpanningTrees, not a list"):
         evaluate([[0, 1], [0, 0]], [-1, 0])
     for edges in ([0.0], [0, 0.5], [0, 0.5, 0.5, 1], [[0, 1]], [0, np.nan, 1]):
         with pytest.raises(ValueError, match="edges must ascend from 0 to 1"):
+            evaluate(trees, [-1, 0, 1, 1, 1], edges=edges)
+    for edges in ([0, [0.5], 1], ["0", "1"], "edges.npy", None, [0, 1j]):
+        with pytest.raises(TypeError, match=r"^edges "):
             evaluate(trees, [-1, 0, 1, 1, 1], edges=edges)
     two = evaluate(trees, [-1, 0, 1, 1, 1], edges=[0, 0.5, 1])
     with pytest.raises(ValueError, match="different edges"):
