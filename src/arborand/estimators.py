@@ -28,6 +28,7 @@ import numpy as np
 
 from arborand.arguments import check_count
 from arborand.distributions import check_single_graph
+from arborand.validation import real_array
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -320,11 +321,13 @@ def _weighted_sum(weight: NDArray[np.float64], values: NDArray[np.float64]) -> N
 
 def _evaluate(function: Function, heads: NDArray[np.int32]) -> NDArray[np.float64]:
     """Call the function on all trees at once, and check what it returns."""
-    values: NDArray[Any] = np.asarray(function(heads))
-    if values.dtype.kind not in "biuf":
+    if not callable(function):
         raise TypeError(
-            f"function must return real numbers, but returned an array of dtype {values.dtype}"
+            f"function must be callable, from heads to one value per tree, not a "
+            f"{type(function).__name__}; the expectation of a sum over arcs is a method of the "
+            "distribution"
         )
+    values = real_array(function(heads), "what function returns")
     if values.shape[:1] != heads.shape[:1]:
         raise ValueError(
             f"function returned an array of shape {values.shape} for heads of shape {heads.shape}: "

@@ -9,12 +9,13 @@ subtracted: if one tree has nearly all the probability, a sum of small terms rem
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from arborand import _core
 from arborand.inference import arc_marginals
+from arborand.validation import real_array
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -27,7 +28,7 @@ LARGEST_JOINT_BYTES = 2**31
 
 def check_arc_values(values: ArrayLike, name: str, graphs: Graphs) -> NDArray[np.float64]:
     """Return finite values of all arcs, (num_graphs, m, m), with 0 where there is no arc."""
-    array = _real_array(values, name)
+    array = real_array(values, name)
     shape = (*graphs.batch_shape, graphs.size, graphs.size)
     if array.shape != shape:
         raise ValueError(
@@ -81,7 +82,7 @@ def entropy_gradient_tangents(
 
 def expectation(graphs: Graphs, arc_values: ArrayLike, workers: int = 1) -> NDArray[np.float64]:
     """Compute the mean of sums over arcs, with any further axes after those of the arcs."""
-    array = _real_array(arc_values, "arc_values")
+    array = real_array(arc_values, "arc_values")
     shape = (*graphs.batch_shape, graphs.size, graphs.size)
     if array.shape[: len(shape)] != shape:
         raise ValueError(
@@ -141,10 +142,3 @@ def joint_marginals(graphs: Graphs) -> NDArray[np.float64]:
     answer = np.zeros((graphs.size,) * 4)
     _core.joint_marginals(graphs.batch, answer)
     return answer
-
-
-def _real_array(values: ArrayLike, name: str) -> NDArray[Any]:
-    array: NDArray[Any] = np.asarray(values)
-    if array.dtype.kind not in "biuf":
-        raise TypeError(f"{name} must be an array of real numbers, but its dtype is {array.dtype}")
-    return array

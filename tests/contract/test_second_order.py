@@ -82,6 +82,25 @@ def test_values_of_a_wrong_shape_or_type_are_refused(name):
 
 
 @pytest.mark.parametrize(
+    ("method", "argument"),
+    [
+        ("arc_covariances", "direction"),
+        ("variance", "arc_values"),
+        ("expectation", "arc_values"),
+        ("covariance", "arc_values"),
+        ("covariance", "other"),
+    ],
+)
+def test_values_that_are_no_array_are_refused(method, argument):
+    call = getattr(SpanningTrees(values()), method)
+    others = {"arc_values": values(), "other": values()} if method == "covariance" else {}
+    with pytest.raises(TypeError, match=f"^{argument} cannot be read as an array"):
+        call(**{**others, argument: [[1, 2], [3]]})
+    with pytest.raises(TypeError, match=f"^{argument} is a masked array"):
+        call(**{**others, argument: np.ma.masked_array(values(), values() > 0)})
+
+
+@pytest.mark.parametrize(
     "call",
     [
         lambda d, w: d.arc_covariances(values(), workers=w),

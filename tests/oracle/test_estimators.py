@@ -797,8 +797,12 @@ def test_bad_functions(estimator):
         estimator(d, lambda heads: np.where(np.arange(len(heads)) == 1, np.nan, 1.0), 5, rng=0)
     with pytest.raises(ValueError, match=r"function returned -inf for the tree \[-1, "):
         estimator(d, lambda heads: np.full(len(heads), -np.inf), 5, rng=0)
-    with pytest.raises(TypeError, match="must return real numbers, but returned"):
-        estimator(d, lambda heads: ["a"] * len(heads), 5, rng=0)
+    with pytest.raises(TypeError, match=r"^what function returns must be an array of real numbers"):
+        estimator(d, lambda heads: None, 5, rng=0)
+    with pytest.raises(TypeError, match=r"^what function returns cannot be read as an array"):
+        estimator(d, lambda heads: [[0.0] * j for j in range(len(heads))], 5, rng=0)
+    with pytest.raises(TypeError, match=r"^function must be callable, .* not a list"):
+        estimator(d, [1.0], 5, rng=0)
 
 
 @ESTIMATORS
