@@ -916,11 +916,7 @@ class TreeDistribution:
 
     def _comparable(self, other: TreeDistribution, name: str) -> Graphs:
         """Check that another distribution is over the same words, and return its graphs."""
-        if not isinstance(other, TreeDistribution):
-            raise TypeError(
-                f"{name} takes a SpanningTrees or DependencyTrees, not {type(other).__name__}; "
-                "make one from the log-weights first"
-            )
+        check_distribution(other, name)
         if other.batch_shape != self.batch_shape:
             raise ValueError(
                 f"other is a batch of shape {other.batch_shape}, but this one has shape "
@@ -1348,13 +1344,25 @@ class DependencyTrees(NonProjectiveTrees):
     _kind = TreeKind.DEPENDENCY
 
 
-def check_single_graph(distribution: object, name: str) -> None:
+def check_distribution(distribution: TreeDistribution, name: str) -> None:
+    """Check that it is a distribution over trees; `name` is the function that takes it."""
+    if isinstance(distribution, TreeDistribution):
+        return
+    has_labels = isinstance(getattr(distribution, "trees", None), TreeDistribution)
+    remedy = (
+        "pass its .trees, the distribution of the heads alone"
+        if has_labels
+        else "make one from the log-weights first"
+    )
+    raise TypeError(
+        f"{name} takes a SpanningTrees or DependencyTrees, not {type(distribution).__name__}; "
+        f"{remedy}"
+    )
+
+
+def check_single_graph(distribution: TreeDistribution, name: str) -> None:
     """Check that a distribution is a single graph; `name` is the function that takes it."""
-    if not isinstance(distribution, TreeDistribution):
-        raise TypeError(
-            f"{name} takes a SpanningTrees or DependencyTrees, not {type(distribution).__name__}; "
-            "make one from the log-weights first"
-        )
+    check_distribution(distribution, name)
     if distribution.batch_shape:
         raise TypeError(
             f"{name} takes a single graph, but this is a batch of shape "

@@ -18,11 +18,13 @@ import numpy as np
 
 from arborand.arguments import check_workers
 from arborand.conditioning import Condition, allowed_arcs, check_heads
-from arborand.distributions import TreeDistribution
+from arborand.distributions import check_distribution
 from arborand.validation import has_tree, real_array
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
+
+    from arborand.distributions import TreeDistribution
 
 # Narrow where parsers put most arcs: near 0 and near 1.
 EDGES = (0.0, 0.01, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99, 1.0)
@@ -348,11 +350,7 @@ def evaluate(
     >>> int(evaluation.best_right), float(np.exp(evaluation.log_prob).round(4))
     (2, 0.8808)
     """
-    if not isinstance(distribution, TreeDistribution):
-        raise TypeError(
-            f"distribution must be a DependencyTrees or a SpanningTrees, not a "
-            f"{type(distribution).__name__}"
-        )
+    check_distribution(distribution, "evaluate")
     workers = check_workers(workers)
     shape, size = distribution.batch_shape, distribution.log_weights.shape[-1]
     heads = check_heads(gold, distribution._graphs, "gold")

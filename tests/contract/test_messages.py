@@ -11,11 +11,14 @@ from arborand import (
     DependencyTrees,
     InvalidTreeError,
     InvalidWeightsError,
+    LabelledTrees,
     NoTreeError,
     SpanningTrees,
     SparseSpanningTrees,
+    estimators,
     pad,
 )
+from arborand.evaluation import evaluate
 from tests.kinds import KINDS
 from tests.random_graphs import dense_scores
 
@@ -477,3 +480,21 @@ def test_nothing_can_be_padded():
 def test_matrices_that_cannot_be_padded(matrix, error, message):
     with pytest.raises(error, match=f"^{message}"):
         pad([np.zeros((2, 2)), matrix])
+
+
+@pytest.mark.parametrize(
+    ("name", "call"),
+    [
+        ("evaluate", lambda d: evaluate(d, [-1, 0, 1])),
+        ("expectation", lambda d: estimators.expectation(d, len, 1)),
+        ("sum_and_sample", lambda d: estimators.sum_and_sample(d, len, 1, 1)),
+        ("kl_divergence", DependencyTrees(np.zeros((3, 3))).kl_divergence),
+    ],
+)
+def test_what_takes_trees_without_labels_says_where_to_get_them(name, call):
+    takes = f"^{name} takes a SpanningTrees or DependencyTrees, not"
+    labelled = LabelledTrees(np.zeros((3, 3, 2)))
+    with pytest.raises(TypeError, match=f"{takes} LabelledTrees; pass its .trees"):
+        call(labelled)
+    with pytest.raises(TypeError, match=f"{takes} ndarray; make one from the log-weights"):
+        call(labelled.log_weights)
