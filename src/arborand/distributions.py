@@ -414,7 +414,8 @@ class TreeDistribution:
         Notes
         -----
         Takes :math:`O(n^3)` time. Never negative. The error is at most 1e-12 times n squared, times
-        the largest squared value, times the probability of all trees but the best.
+        the largest squared value, times the probability of all trees but the best; a variance
+        beyond the largest float64 is infinite.
 
         Examples
         --------

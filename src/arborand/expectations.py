@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 # The largest answer of `joint_marginals`: 2 GiB, that is 126 words.
 LARGEST_JOINT_BYTES = 2**31
 
+# Sums of products of two numbers below this power of two stay in the range of float64.
+_LARGEST_EXPONENT = 480
+
 
 def check_arc_values(values: ArrayLike, name: str, graphs: Graphs) -> NDArray[np.float64]:
     """Return finite values of all arcs, (num_graphs, m, m), with 0 where there is no arc."""
@@ -103,7 +106,7 @@ def expectation(graphs: Graphs, arc_values: ArrayLike, workers: int = 1) -> NDAr
                 f"arc_values{list(map(int, index))} is nan on an arc of probability "
                 f"{chances[head[worst], dependent[worst]]:.3g}; every possible arc needs a number"
             )
-        with np.errstate(invalid="ignore"):  # inf - inf
+        with np.errstate(over="ignore", invalid="ignore"):  # inf - inf
             answer[graph] = (chances[head, dependent, None] * chosen).sum(axis=0)
     return answer.reshape((*graphs.batch_shape, *trailing))[()]
 
@@ -115,19 +118,27 @@ def covariance(
     workers: int = 1,
 ) -> NDArray[np.float64]:
     """Compute the covariance of two sums of checked values."""
-    # Relative to each word's most probable head, arcs of a nearly certain tree have the value 0:
-    # the sum below is then proportional to the probability of the other trees.
-    reference = arc_marginals(graphs, workers).reshape(-1, graphs.size, graphs.size).argmax(axis=1)
-    first, second = (
-        np.where(
-            graphs.has_arc,
-            values - np.take_along_axis(values, reference[:, None], axis=1),
-            0.0,
-        )
-        for values in (arc_values, other)
-    )
-    answer: NDArray[np.float64] = (first * arc_covariances(graphs, second, workers)).sum((1, 2))
+    chances = arc_marginals(graphs, workers).reshape(-1, graphs.size, graphs.size)
+    (first, up), (second, other_up) = (_from_best(one, chances) for one in (arc_values, other))
+    scaled = (first * arc_covariances(graphs, second, workers)).sum((1, 2))
+    with np.errstate(over="ignore"):  # beyond the largest double
+        answer: NDArray[np.float64] = np.ldexp(scaled, up + other_up)
     return answer.reshape(graphs.batch_shape)[()]
+
+
+def _from_best(
+    values: NDArray[np.float64], chances: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.int32]]:
+    """Subtract the value of each word's most probable head; halve until squares are finite.
+
+    Arcs of a nearly certain tree then have the value 0, and a covariance is proportional to the
+    probability of the other trees.  Returned with each graph's number of halvings.
+    """
+    values = np.where(chances > 0.0, values, 0.0)
+    best = chances.argmax(axis=1)[:, None]
+    halvings = np.maximum(np.frexp(np.abs(values).max(axis=(1, 2)))[1] - _LARGEST_EXPONENT, 0)
+    values = np.ldexp(values, -halvings[:, None, None])
+    return np.where(chances > 0.0, values - np.take_along_axis(values, best, 1), 0.0), halvings
 
 
 def joint_marginals(graphs: Graphs) -> NDArray[np.float64]:

@@ -12,7 +12,7 @@ import pytest
 
 from arborand import DependencyTrees, SpanningTrees
 from tests.enumerated_law import EnumeratedLaw
-from tests.kinds import KINDS
+from tests.kinds import ALL_KINDS, KINDS
 from tests.random_graphs import (
     dense_scores,
     mutual_pairs,
@@ -144,6 +144,33 @@ def test_variances_are_exact_in_proportion_to_the_mass_beside_the_best_tree(
     assert difference(trees.expectation(values), law.mean(law.arc_sum(values))) <= (
         1e-14 * num_words * np.abs(values).max()
     )
+
+
+@ALL_KINDS
+def test_values_of_any_size_have_the_same_variance_up_to_a_power_of_two(kind):
+    trees = kind(np.where(np.eye(5, k=2) == 1, -1e4, dense_scores(4, 4)))  # some marginals are 0
+    values = dense_scores(5, 4)
+    values[0, 2] = 0.0
+    other = np.where(values > 0, 1.7, -1.7)
+    for up in (480, 500, 511):
+        large = np.ldexp(values, up)
+        with np.errstate(all="raise"):
+            assert trees.variance(large) == np.ldexp(trees.variance(values), 2 * up)
+            assert trees.covariance(large, other) == np.ldexp(trees.covariance(values, other), up)
+    for up in (600, 900):
+        large = np.ldexp(values, up)
+        with np.errstate(all="raise"):
+            assert trees.variance(large) == np.inf
+            assert trees.covariance(large, -large) == -np.inf
+            assert trees.covariance(large, np.ldexp(other, -up)) == trees.covariance(values, other)
+    with np.errstate(all="raise"):
+        assert trees.variance(1e308 * other) == np.inf
+        assert trees.expectation(np.full((5, 5), 1e308)) == np.inf
+    # Of what no tree contains, the size does not matter.
+    masked = values.copy()
+    masked[0, 2] = -np.finfo(float).max
+    assert trees.arc_marginals()[0, 2] == 0
+    assert trees.variance(masked) == trees.variance(values)
 
 
 @KINDS
