@@ -11,6 +11,7 @@ import pytest
 
 from arborand import (
     DependencyTrees,
+    InvalidWeightsError,
     NoTreeError,
     PrecisionError,
     SpanningTrees,
@@ -661,12 +662,30 @@ def test_the_order_of_elimination_names_every_node_once(seed):
     assert (plan.fill, plan.work) == (fill, work)
 
 
-def test_one_node_has_one_tree():
-    trees = SparseSpanningTrees.from_edges([], [], num_nodes=1, directed=False)
+@pytest.mark.parametrize("settings", [{"directed": False}, {"root": 0}])
+@pytest.mark.parametrize("loops", [0, 2])
+def test_one_node_has_one_tree(settings, loops):
+    trees = SparseSpanningTrees.from_edges([0] * loops, [0] * loops, num_nodes=1, **settings)
     assert trees.log_partition() == 0.0
     assert trees.sample(3, rng=0).tolist() == [[-1], [-1], [-1]]
     assert trees.log_prob([-1]) == 0.0
     assert trees.expected_walk_steps() == 0.0
+    assert trees.entropy() == 0.0
+    assert trees.edge_marginals().tolist() == [0.0] * loops
+    assert trees.best_tree().tolist() == [-1]
+    if "root" in settings:
+        assert trees.root_marginals().tolist() == [0.0]
+    with pytest.raises(InvalidWeightsError, match="a single node has no dense graph"):
+        trees.to_dense()
+
+
+def test_one_node_has_one_forest():
+    trees = SparseSpanningTrees.from_edges([], [], num_nodes=1, killing=2.0)
+    assert trees.log_partition() == pytest.approx(np.log(2))
+    assert trees.entropy() == 0.0
+    assert trees.root_marginals().tolist() == [1.0]
+    assert trees.best_tree().tolist() == [-1]
+    assert trees.to_dense()[1] == [None, 0]
 
 
 def test_dense_trees_have_their_probabilities_here():

@@ -722,12 +722,21 @@ class SparseSpanningTrees:
             The label of each of its nodes.  For forests the root is a node outside the graph, with
             the label None.
 
+        Raises
+        ------
+        InvalidWeightsError
+            If the graph is a single node, and there are no forests.
+
         Examples
         --------
         >>> trees, nodes = SparseSpanningTrees.from_edges([1, 1], [0, 2], root=1).to_dense()
         >>> trees, nodes
         (SpanningTrees(2 words, 2 arcs), [1, 0, 2])
         """
+        if self._graph.core.num_nodes == 1:
+            raise InvalidWeightsError(
+                "a single node has no dense graph, which needs a root and at least one other node"
+            )
         root = self._graph.walk_root if self._graph.root is None else self._graph.root
         scores, order = self._graph.matrix(root)
         labels = [None if i == self.num_nodes else self.nodes[i] for i in order.tolist()]

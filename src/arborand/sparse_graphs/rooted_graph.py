@@ -249,8 +249,8 @@ class RootedGraph:
 
     @property
     def is_small(self) -> bool:
-        """Whether the graph is small enough for a matrix of all pairs of nodes."""
-        return self.num_nodes <= MOST_SMALL_NODES
+        """Whether the graph has arcs, and few enough nodes for a matrix of all their pairs."""
+        return self.core.num_nodes > 1 and self.num_nodes <= MOST_SMALL_NODES
 
     @property
     def needs_matrix(self) -> bool:
