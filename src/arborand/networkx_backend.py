@@ -270,7 +270,8 @@ def _best_branching(
         if head >= 0:
             data = best[head, node][1]
             kept = data if preserve_attrs else {}
-            tree.add_edge(nodes[head], nodes[node], **{**kept, attr: data.get(attr, default)})
+            attributes = {**kept, attr: data.get(attr, default)}
+            tree.add_edges_from([(nodes[head], nodes[node], attributes)])
     return tree
 
 

@@ -399,6 +399,12 @@ def test_edges_keep_their_attributes_if_asked(best, optimum):
     ]
 
 
+def test_attributes_of_branchings_may_have_any_names():
+    graph = nx.MultiDiGraph([(0, 1, {"weight": 2.0, "key": "x", 7: "seven"})])
+    tree = nx.maximum_branching(graph, preserve_attrs=True, backend="arborand")
+    assert tree.edges[0, 1, 0] == {"weight": 2.0, "key": "x", 7: "seven"}
+
+
 def test_sums_are_exact_and_weights_stay_as_they_are():
     graph = nx.DiGraph()
     graph.add_weighted_edges_from([("a", "b", 1e17), ("b", "c", 1.0), ("a", "c", 2.0)])

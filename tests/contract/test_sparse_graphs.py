@@ -374,6 +374,17 @@ def test_networkx_graphs_keep_labels_keys_and_attributes():
     assert tree.nodes["a"] == {"size": 1}
 
 
+def test_attributes_of_networkx_graphs_may_have_any_names():
+    graph = nx.MultiGraph([(0, 1), (1, 2)])
+    names = {"key": "x", "u_for_edge": 1, 7: "seven"}
+    graph.edges[0, 1, 0].update(names)
+    trees = SparseSpanningTrees.from_networkx(graph)
+    tree = trees.to_networkx(trees.sample(rng=0))
+    assert tree.edges[0, 1, 0] == names
+    tree.edges[0, 1, 0]["key"] = "y"
+    assert graph.edges[0, 1, 0]["key"] == "x"
+
+
 def test_several_trees_become_several_graphs(square):
     graph = nx.cycle_graph(["a", "b", "c", "d"])
     trees = SparseSpanningTrees.from_networkx(graph)

@@ -672,9 +672,8 @@ class SparseSpanningTrees:
             name += "DiGraph" if self._source.is_directed() else "Graph"
             tree = getattr(networkx, name)()
             tree.add_nodes_from(self._source.nodes(data=True))
-            for edge in chosen.tolist():
-                key = self._keys[edge]
-                tree.add_edge(*key, **self._source.edges[key])
+            keys = [self._keys[edge] for edge in chosen.tolist()]
+            tree.add_edges_from((*key, self._source.edges[key]) for key in keys)
             return tree
         tree = networkx.Graph() if self._graph.edges.is_undirected else networkx.DiGraph()
         tree.add_nodes_from(self.nodes)
