@@ -517,7 +517,9 @@ class LabelledTrees(LabelledShape):
         >>> bool((heads == d.trees.sample(5, rng=0)).all()), labels.shape
         (True, (5, 3))
         """
-        key, first_draw = stream_key(rng), check_index(first_draw, "first_draw")
+        key = stream_key(rng)
+        first_graph = check_index(first_graph, "first_graph")
+        first_draw = check_index(first_draw, "first_draw")
         # Not every kind of tree takes a method.
         options: dict[str, Any] = {} if method is None else {"method": method}
         options |= {"rng": key, "first_graph": first_graph, "first_draw": first_draw}

@@ -217,6 +217,13 @@ def test_far_draws_have_streams_of_their_own():
     assert (far != near).any()
 
 
+def test_integers_of_numpy():
+    d = LabelledTrees(scores_of())
+    _, labels = d.sample(5, rng=0, first_graph=7, first_draw=3)
+    _, found = d.sample(5, rng=0, first_graph=np.int32(7), first_draw=np.int32(3))
+    np.testing.assert_array_equal(found, labels)
+
+
 def test_methods_of_sampling():
     d = LabelledTrees(scores_of())
     heads, _ = d.sample(5, method="colbourn", rng=1)
