@@ -164,12 +164,12 @@ def log_evidence(
             *left.parts[graph, 1:],
             *-normaliser.parts[graph, 1:],
         )
-        answer[graph] = min(0.0, _exact_sum(terms))
+        answer[graph] = min(0.0, exact_sum(terms))
     return answer.reshape(graphs.batch_shape)[()]
 
 
-def _exact_sum(terms: Sequence[float]) -> float:
-    """Add up floats with a single rounding; -inf if the sum is below all floats."""
+def exact_sum(terms: Sequence[float]) -> float:
+    """Add up floats with a single rounding; inf or -inf if the sum is beyond all floats."""
     try:
         return math.fsum(terms)
     except OverflowError:  # in a partial sum, or in the result
@@ -177,7 +177,7 @@ def _exact_sum(terms: Sequence[float]) -> float:
     try:
         return float(total)
     except OverflowError:
-        return -math.inf
+        return math.inf if total > 0 else -math.inf
 
 
 def allowed_arcs(graphs: Graphs, asked: Condition) -> NDArray[np.bool_]:

@@ -19,6 +19,7 @@ import numpy as np
 
 from arborand.arguments import check_choice, check_count, check_index, check_size, explain_arguments
 from arborand.best import BestTree, BestTrees
+from arborand.conditioning import exact_sum
 from arborand.distinct import InterruptibleIterator, find_exhausted, side_by_side
 from arborand.distributions import DependencyTrees, TreeDistribution
 from arborand.errors import InvalidTreeError, InvalidWeightsError
@@ -133,7 +134,7 @@ class LabelledTrees(LabelledShape):
         tops = kind(top, lengths=lengths, orientation=orientation)
         if orientation == DEPENDENT_HEAD:
             scores, best = scores.swapaxes(-2, -3).copy(), best.swapaxes(-1, -2).copy()
-        self._set(scores, tops, check_names(labels, scores.shape[-1]), False, best)
+        self._set(scores, tops, check_names(labels, scores.shape[-1]), None, best)
 
     @classmethod
     def from_trees(
@@ -177,27 +178,28 @@ class LabelledTrees(LabelledShape):
                 "have the arc: give it a label of finite score, and -inf to labels it cannot have"
             )
         names = check_names(labels, scores.shape[-1])
-        return cls.__new__(cls)._set(scores, trees, names, True, best)
+        return cls.__new__(cls)._set(scores, trees, names, np.zeros(arcs[:-1]), best)
 
     def _set(
         self,
         scores: NDArray[np.floating],
         base: TreeDistribution,
         names: tuple[str, ...] | None,
-        keeps_trees: bool,
+        shift: NDArray[np.float64] | None,
         best: NDArray[np.intp] | None = None,
     ) -> Self:
         """Store checked scores, flat over the batch, and the distribution they belong to.
 
-        This is the distribution over trees with their best labels or, after `from_trees`, the one
-        that was given.
+        This is the distribution over trees with their best labels. After `from_trees`, it is the
+        one that was given, or its condition, from which the `shift` of each word was subtracted.
         """
         self._base: TreeDistribution = base
-        self._names, self._keeps_trees = names, keeps_trees
+        self._names = names
         self._shape = (*base.batch_shape, *scores.shape[-3:])
         self._scores = scores.reshape(math.prod(base.batch_shape), *scores.shape[-3:])
         best = scores.argmax(axis=-1) if best is None else best
         self._best: NDArray[Any] = best.reshape(self._scores.shape[:-1])
+        self._shift = None if shift is None else shift.reshape(self._best.shape[:2])
         self._scores[self._flat(base.log_weights) == -np.inf] = -np.inf
         self._scores.flags.writeable = False
         return self
@@ -212,15 +214,15 @@ class LabelledTrees(LabelledShape):
         its log Z is less than `log_partition` by the sum of these best scores.  After `from_trees`,
         it is the distribution that was given.
         """
-        return self._base if self._keeps_trees else self._summed
+        return self._summed if self._shift is None else self._base
 
     @property
     def log_weights(self) -> NDArray[np.floating]:
         """The scores [head, dependent, label]; -inf in entries that are ignored."""
-        if not self._keeps_trees:
+        if self._shift is None:
             return self._shaped(self._scores)
-        joint: NDArray[np.floating] = self._log_chances(...)
-        return self._shaped(joint) + self._base.log_weights[..., None]
+        arcs = self._flat(self._base.log_weights) + self._shift[:, None]
+        return self._shaped(self._log_chances(...) + arcs[..., None])
 
     @property
     def labels(self) -> tuple[str, ...] | None:
@@ -231,18 +233,23 @@ class LabelledTrees(LabelledShape):
         """Take graphs out of a batch, with NumPy's indexing of the batch axes."""
         base = self._base[index]
         chosen = np.arange(len(self._scores)).reshape(self.batch_shape)[index]
-        return self._with(np.array(self._scores[chosen]), base)
+        shift = None if self._shift is None else self._shift[chosen]
+        return self._with(np.array(self._scores[chosen]), base, shift)
 
     def __reduce__(self) -> tuple[Any, ...]:
         made = LabelledTrees.__new__, (type(self),)
-        return *made, (np.array(self._scores), self._base, self._names, self._keeps_trees)
+        return *made, (np.array(self._scores), self._base, self._names, self._shift)
 
     def __setstate__(self, state: tuple[Any, ...]) -> None:
         self._set(*state)
 
-    def _with(self, scores: NDArray[np.floating], base: TreeDistribution) -> Self:
-        made = type(self).__new__(type(self))
-        return made._set(scores, base, self._names, self._keeps_trees)
+    def _with(
+        self,
+        scores: NDArray[np.floating],
+        base: TreeDistribution,
+        shift: NDArray[np.float64] | None,
+    ) -> Self:
+        return type(self).__new__(type(self))._set(scores, base, self._names, shift)
 
     # ---- probabilities and expectations
 
@@ -255,10 +262,9 @@ class LabelledTrees(LabelledShape):
         50.0
         """
         of_trees = self.trees.log_partition(workers=workers)
-        if self._keeps_trees:
-            return of_trees
-        terms = np.column_stack([self._word_best, np.reshape(of_trees, (-1, 1))])
-        return np.array([math.fsum(row) for row in terms]).reshape(self.batch_shape)[()]
+        shift = self._word_best if self._shift is None else self._shift
+        terms = np.column_stack([shift, np.reshape(of_trees, (-1, 1))])
+        return np.array([exact_sum(row) for row in terms]).reshape(self.batch_shape)[()]
 
     def label_marginals(self, *, workers: int = 1) -> NDArray[np.float64]:
         """Compute the probability of every labelled arc, in the shape of `log_weights`.
@@ -468,8 +474,11 @@ class LabelledTrees(LabelledShape):
         is_arc = self._flat(arcs.log_weights) > -np.inf
         left &= is_arc[..., None]
         scores = np.where(left, self._scores, self._scores.dtype.type(-np.inf))
-        tops = self._weighted_by(left) if self._keeps_trees else scores.max(axis=-1)
-        return self._with(scores, self._kind(np.where(is_arc, tops, -np.inf)))
+        if self._shift is None:
+            tops, shift = scores.max(axis=-1), None
+        else:
+            tops, shift = self._weighted_by(left), self._shift + self._word_best
+        return self._with(scores, self._kind(np.where(is_arc, tops, -np.inf)), shift)
 
     def log_evidence(
         self,
@@ -489,7 +498,7 @@ class LabelledTrees(LabelledShape):
         """
         left = self._what_is_left(labels, allowed)
         weighted = self._kind(self._weighted_by(left))
-        of_labels = weighted.log_partition(workers=workers) - self.trees.log_partition()
+        of_labels = weighted.log_partition(workers=workers) - self._summed.log_partition()
         is_left = self._shaped(left.any(axis=-1))
         of_arcs = weighted.log_evidence(heads=heads, allowed=is_left, workers=workers)
         return np.minimum(of_labels, 0.0) + of_arcs
@@ -678,18 +687,23 @@ class LabelledTrees(LabelledShape):
 
     @cached_property
     def _summed(self) -> TreeDistribution:
-        """The distribution over trees whose arc weights are sums over labels."""
+        """The distribution over trees without labels, scored relative to the best of each word.
+
+        Labels change scores by little, which large scores would round away.
+        """
         tops = self._flat(self._base.log_weights)
         with np.errstate(over="ignore"):
-            relative = np.maximum(tops - self._word_best[:, None], _LOWEST) + np.log1p(self._rest)
+            relative = np.maximum(tops - self._word_best[:, None], _LOWEST)
+        if self._shift is None:
+            relative += np.log1p(self._rest)
         return self._kind(np.where(tops > -np.inf, relative, -np.inf))
 
     @cached_property
     def _tops(self) -> TreeDistribution:
         """The distribution over trees with their best labels."""
-        if not self._keeps_trees:
+        if self._shift is None:
             return self._base
-        return self._kind(self._flat(self._base.log_weights) - np.log1p(self._rest))
+        return self._kind(self._flat(self._summed.log_weights) - np.log1p(self._rest))
 
     def _with_best_labels(self, heads: NDArray[np.int32]) -> HeadsAndLabels:
         best = np.take_along_axis(self._shaped(self._best), np.maximum(heads, 0)[..., None, :], -2)
@@ -745,7 +759,7 @@ class LabelledTrees(LabelledShape):
             share = np.where(lost < 0.5, np.log1p(-np.minimum(lost, 0.5)), log_sum)
             return np.where(kept.any(axis=-1), share, 0.0)
 
-        return self._flat(self.trees.log_weights) + self._over_labels(log_share, left)
+        return self._flat(self._summed.log_weights) + self._over_labels(log_share, left)
 
     # ---- checks of arguments
 
@@ -831,7 +845,9 @@ class LabelledTrees(LabelledShape):
         return sequences
 
     def _in_order(self, k: int | None) -> list[RowsOfTrees]:
-        scores = self._flat(self.log_weights)
+        scores = self._scores
+        if self._shift is not None:
+            scores = self._log_chances(...) + self._flat(self._summed.log_weights)[..., None]
         sequences = []
         for graph, one in enumerate(self._graph_by_graph(self._tops)):
             trees = (tree.heads for tree in one.iterate_best_trees())

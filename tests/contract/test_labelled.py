@@ -247,6 +247,21 @@ def test_copies_and_pickles(kind, batch):
             np.testing.assert_array_equal(duplicate.log_partition(), d.log_partition())
 
 
+@ALL_KINDS
+def test_copies_and_parts_of_a_condition_keep_the_scores(kind, batch):
+    scores, lengths = batch
+    d = LabelledTrees.from_trees(kind(scores[..., 0] + 3.0, lengths=lengths), scores)
+    labels = np.where(np.arange(5) == 1, 2, np.full((2, 2, 5), -1))
+    conditioned = d.condition(labels=labels)
+    expected = np.where(conditioned.log_weights > -np.inf, d.log_weights, -np.inf)
+    log_partition = d.log_partition() + d.log_evidence(labels=labels)
+    for found in (conditioned, pickle.loads(pickle.dumps(conditioned))):
+        np.testing.assert_allclose(found.log_weights, expected, atol=1e-13)
+        np.testing.assert_allclose(found.log_partition(), log_partition, atol=1e-13)
+        np.testing.assert_allclose(found[0].log_weights, expected[0], atol=1e-13)
+        np.testing.assert_allclose(found[0, 1].log_partition(), log_partition[0, 1], atol=1e-13)
+
+
 def test_containers():
     d = LabelledTrees(scores_of(batch_shape=(3,)))
     assert len(d) == 3

@@ -125,9 +125,14 @@ def made(request):
         if request.param:
             return LabelledTrees(scores, kind=kind), LabelledLaw(kind, scores)
         arcs = np.where(np.isnan(scores[..., 0]), 0.0, scores.max(axis=-1)).astype(float)
-        # What scores are joint is rounded; the law of the labels is not.
-        d = LabelledTrees.from_trees(kind(arcs), scores)
-        return d, LabelledLaw(kind, d.log_weights)
+        trees = kind(arcs)
+        best = trees.log_weights[:, 1:].max(axis=0)
+        arcs[:, 1:] -= best
+        # Joint scores are rounded, and least if they are relative to the best of each word.
+        law = LabelledLaw(kind, LabelledTrees.from_trees(kind(arcs), scores).log_weights)
+        with mpmath.workdps(DIGITS):
+            law.log_partition += mpmath.fsum(map(float, best))
+        return LabelledTrees.from_trees(trees, scores), law
 
     return make
 
@@ -326,6 +331,28 @@ def test_log_weights_of_from_trees_have_the_law_of_the_trees(kind):
     assert d.log_partition() == trees.log_partition()
     again = LabelledTrees(d.log_weights, kind=kind)
     np.testing.assert_allclose(again.label_marginals(), d.label_marginals(), rtol=1e-13)
+
+
+@ALL_KINDS
+@pytest.mark.parametrize("common", [0.0, 1e9, -1e12, 1e15, 1e17, 1e300])
+def test_scores_that_all_arcs_of_a_word_share_cost_labels_no_digits(kind, common):
+    scores = scores_of("normal", 3, 2, 0)[..., ::-1]
+    shared = [0.0, common, -common, common]
+    d = LabelledTrees.from_trees(kind(np.zeros((4, 4)) + shared), scores)
+    law = LabelledLaw(kind, LabelledTrees.from_trees(kind(np.zeros((4, 4))), scores).log_weights)
+    asked, is_met = condition_of(law, d, 0)
+    evidence, chance = law.given(is_met)
+    assert abs(d.log_evidence(**asked) - mpmath.log(evidence)) <= 1e-13
+    conditioned = d.condition(**asked)
+    steps = d.condition(labels=asked["labels"]).condition(allowed=asked["allowed"])
+    for found in (conditioned, steps.condition(heads=asked["heads"])):
+        marginals = found.label_marginals()
+        for index, p in np.ndenumerate(law.label_marginals(chance)):
+            assert abs(marginals[index] - p) <= 1e-13 * p, index
+        total = sum(map(mpmath.mpf, shared)) + law.log_partition + mpmath.log(evidence)
+        assert abs(found.log_partition() - total) <= 1e-13 * max(1, abs(total))
+    best = d.best_trees(999)
+    assert [as_pair(*t) for t in zip(best.heads, best.labels, strict=True)] == law.in_order
 
 
 @pytest.mark.parametrize("gap", [500.0, 1e5, 1e15, 1.7e308])
