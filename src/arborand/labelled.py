@@ -26,7 +26,7 @@ from arborand.errors import InvalidTreeError, InvalidWeightsError
 from arborand.labellings import best_labellings, draw_distinct, draw_labels
 from arborand.randomness import stream_key
 from arborand.trees import check_integers
-from arborand.validation import DEPENDENT_HEAD, HEAD_DEPENDENT, real_array
+from arborand.validation import DEPENDENT_HEAD, HEAD_DEPENDENT, has_tree, real_array
 from arborand.without_replacement import Draw, Draws
 
 if TYPE_CHECKING:
@@ -402,7 +402,8 @@ class LabelledTrees(LabelledShape):
     def kl_divergence(self, other: LabelledTrees, *, workers: int = 1) -> NDArray[np.float64]:
         """Compute the Kullback-Leibler divergence from another distribution, in nats.
 
-        It is the divergence of the trees plus the mean divergence of their labels.
+        It is the divergence of the trees plus the mean divergence of their labels: infinite if some
+        labelled tree of this distribution is not one of the other.
 
         Examples
         --------
@@ -424,7 +425,16 @@ class LabelledTrees(LabelledShape):
             terms = np.where(p > 0, np.where(abs(distance) < 1, near, far), np.exp(log_q))
             return np.maximum(terms, 0.0).sum(axis=-1)
 
-        return of_trees + self._mean(self._over_labels(divergences, None), workers)
+        answer = of_trees + self._mean(self._over_labels(divergences, None), workers)
+        # A probability may be 0 because it underflows. Only a label of some tree matters.
+        lost = ((self._scores > -np.inf) & (other._scores == -np.inf)).any(axis=-1)
+        is_infinite = np.zeros(len(lost), dtype=bool)
+        weights, kind = self._flat(self._base.log_weights), self._base._kind
+        for graph, *arc in np.argwhere(lost):
+            if not is_infinite[graph]:
+                num_words = int(self.lengths.flat[graph])
+                is_infinite[graph] = has_tree(weights[graph], num_words, kind, tuple(arc))
+        return np.where(self._shaped(is_infinite), np.inf, answer)[()]
 
     def cross_entropy(self, other: LabelledTrees, *, workers: int = 1) -> NDArray[np.float64]:
         """Compute the cross-entropy with another distribution: entropy plus divergence, in nats.
@@ -651,7 +661,7 @@ class LabelledTrees(LabelledShape):
         return array.reshape(math.prod(shape), *array.shape[len(shape) :])
 
     def _shaped(self, array: Any) -> NDArray[Any]:
-        shaped: NDArray[Any] = array.reshape(*self.batch_shape, *array.shape[1:])
+        shaped: NDArray[Any] = array.reshape((*self.batch_shape, *array.shape[1:]))
         return shaped
 
     def _kind(self, scores: NDArray[np.floating]) -> TreeDistribution:

@@ -311,6 +311,33 @@ def test_divergences(kind, made, family, num_words, num_labels, seed):
     np.testing.assert_array_equal(d.cross_entropy(other), d.entropy() + found)
 
 
+@ALL_KINDS
+def test_a_divergence_is_infinite_if_the_other_lacks_a_tree_however_improbable(kind):
+    scores = np.zeros((4, 4, 2))
+    scores[0, 1, 1] = -1000.0
+    scores[1, 2] = -2000.0
+    for arc in ((0, 1), (1, 2), (3, 2)):
+        other = scores.copy()
+        other[(*arc, 1)] = -np.inf
+        for p, q in itertools.product(range(2), repeat=2):
+            d, e = (
+                (LabelledTrees(s, kind=kind), LabelledTrees.from_trees(kind(s.max(axis=-1)), s))[i]
+                for i, s in ((p, scores), (q, other))
+            )
+            assert d.kl_divergence(e) == d.cross_entropy(e) == np.inf
+            assert e.kl_divergence(d) < np.inf
+
+
+@ALL_KINDS
+def test_a_label_of_an_arc_in_no_tree_may_be_missing(kind):
+    scores = np.zeros((3, 3, 2))
+    scores[0, 2] = -np.inf  # only under 1: no tree has the arc 2 -> 1
+    other = scores.copy()
+    other[2, 1, 1] = -np.inf
+    found = LabelledTrees(scores, kind=kind).kl_divergence(LabelledTrees(other, kind=kind))
+    assert found == 0.0
+
+
 def test_small_divergences_keep_digits():
     scores = scores_of("normal", 2, 3, 0)
     for distance in (1e-3, 1e-5, 1e-7):
