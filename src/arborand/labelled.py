@@ -222,7 +222,7 @@ class LabelledTrees(LabelledShape):
         if self._shift is None:
             return self._shaped(self._scores)
         arcs = self._flat(self._base.log_weights) + self._shift[:, None]
-        return self._shaped(self._log_chances(...) + arcs[..., None])
+        return self._shaped(self._joint(arcs))
 
     @property
     def labels(self) -> tuple[str, ...] | None:
@@ -339,8 +339,8 @@ class LabelledTrees(LabelledShape):
         arc = (graph, tree, np.arange(tree.shape[-1]))
         with np.errstate(over="ignore"):
             relative = np.subtract(self._scores[(*arc, given)], self._top[arc], dtype=np.float64)
-        of_words = relative - np.log1p(self._rest[arc])
-        answer: NDArray[np.float64] = of_trees + np.where(tree < 0, 0.0, of_words).sum(axis=-1)
+            of_words = relative - np.log1p(self._rest[arc])
+            answer: NDArray[np.float64] = of_trees + np.where(tree < 0, 0.0, of_words).sum(axis=-1)
         return answer[()]
 
     def expectation(self, arc_values: ArrayLike, *, workers: int = 1) -> NDArray[np.float64]:
@@ -734,10 +734,16 @@ class LabelledTrees(LabelledShape):
         return relative
 
     def _log_chances(self, arcs: Any) -> NDArray[np.float64]:
-        """Return log P(label | arc) of some arcs' labels."""
+        """Return log P(label | arc) of some arcs' labels: -inf only for impossible labels."""
         scores = self._relative(arcs)
         scores -= np.log1p(self._rest[arcs])[..., None]
-        return scores
+        return np.maximum(scores, _LOWEST, out=scores, where=self._scores[arcs] > -np.inf)
+
+    def _joint(self, arcs: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Add the scores of arcs to log P(label | arc)."""
+        with np.errstate(over="ignore"):
+            scores = self._log_chances(...) + arcs[..., None]
+        return np.maximum(scores, _LOWEST, out=scores, where=self._scores > -np.inf)
 
     def _over_labels(self, function: Callable[..., Any], *values: Any) -> NDArray[np.float64]:
         """Compute a number for each arc from P(label | arc), its logarithm, and values.
@@ -764,12 +770,15 @@ class LabelledTrees(LabelledShape):
             lost = np.where(kept, 0.0, p).sum(axis=-1)
             log_kept = np.where(kept, log_p, -np.inf)
             top = np.maximum(log_kept.max(axis=-1), _LOWEST)
-            with np.errstate(divide="ignore"):
+            with np.errstate(divide="ignore"):  # no label is left
                 log_sum = top + np.log(np.exp(log_kept - top[..., None]).sum(axis=-1))
             share = np.where(lost < 0.5, np.log1p(-np.minimum(lost, 0.5)), log_sum)
             return np.where(kept.any(axis=-1), share, 0.0)
 
-        return self._flat(self._summed.log_weights) + self._over_labels(log_share, left)
+        weights = self._flat(self._summed.log_weights)
+        with np.errstate(over="ignore"):
+            weighted = np.maximum(weights + self._over_labels(log_share, left), _LOWEST)
+        return np.where(weights > -np.inf, weighted, -np.inf)
 
     # ---- checks of arguments
 
@@ -835,9 +844,7 @@ class LabelledTrees(LabelledShape):
         """Return a function that computes log P(label | arc) of a tree's arcs, a row per word."""
 
         def rows(heads: NDArray[np.int32]) -> NDArray[np.float64]:
-            arcs = (graph, heads, np.arange(1, heads.shape[-1] + 1))
-            lowest = np.where(self._scores[arcs] > -np.inf, _LOWEST, -np.inf)
-            return np.maximum(self._log_chances(arcs), lowest)
+            return self._log_chances((graph, heads, np.arange(1, heads.shape[-1] + 1)))
 
         return rows
 
@@ -857,7 +864,7 @@ class LabelledTrees(LabelledShape):
     def _in_order(self, k: int | None) -> list[RowsOfTrees]:
         scores = self._scores
         if self._shift is not None:
-            scores = self._log_chances(...) + self._flat(self._summed.log_weights)[..., None]
+            scores = self._joint(self._flat(self._summed.log_weights))
         sequences = []
         for graph, one in enumerate(self._graph_by_graph(self._tops)):
             trees = (tree.heads for tree in one.iterate_best_trees())

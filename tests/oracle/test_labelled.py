@@ -396,3 +396,17 @@ def test_scores_far_below_the_best(gap):
     assert sorted(pairs) == sorted(law.in_order)
     for index, p in np.ndenumerate(law.label_marginals()):
         assert abs(d.label_marginals()[index] - p) <= 1e-13 * p + 1e-290
+
+
+@ALL_KINDS
+def test_labels_may_be_further_apart_than_the_largest_number(kind):
+    scores = np.zeros((2, 2, 2))
+    scores[0, 1] = [1.7e308, -1.7e308]
+    for d in (
+        LabelledTrees(scores, kind=kind),
+        LabelledTrees.from_trees(kind(np.zeros((2, 2))), scores),
+    ):
+        assert -np.inf < d.log_evidence(labels=[-1, 1]) <= -1.7e308
+        assert d.log_evidence(labels=[-1, 0]) == 0.0
+        assert d.condition(labels=[-1, 1]).best_tree()[1].tolist() == [-1, 1]
+        assert d.best_trees(9).labels.tolist() == [[-1, 0], [-1, 1]]
