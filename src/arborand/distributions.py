@@ -784,7 +784,8 @@ class TreeDistribution:
         -----
         Trees are compared by the exact sums of their scores.  If sums are equal, the tree with the
         smaller head at the first word where they differ is better.  Takes :math:`O(n^2)` time, and
-        at most :math:`O(n^3)` if many sums are equal.
+        at most :math:`O(n^3)` if many sums are equal.  Projective trees may take longer: see
+        :class:`ProjectiveDependencyTrees`.
 
         Examples
         --------
@@ -824,7 +825,8 @@ class TreeDistribution:
         The order is exact and total: see `best_tree`.  The first 10 of 1000 are the same as the 10
         best.  Trees whose scores differ by less than a rounding error are still in order, although
         their log-probabilities are equal.  Takes
-        :math:`O(n^2)` time and :math:`O(n)` memory per tree.
+        :math:`O(n^2)` time and :math:`O(n)` memory per tree.  Projective trees take longer: see
+        :class:`ProjectiveDependencyTrees`.
 
         Examples
         --------

@@ -29,7 +29,8 @@ class ProjectiveSpanningTrees(TreeDistribution):
     Notes
     -----
     Offers everything that :class:`SpanningTrees` does, except what belongs to random walks
-    (`mean_hitting_time`, `expected_walk_steps`, `method=`) and `joint_marginals`.
+    (`mean_hitting_time`, `expected_walk_steps`, `method=`) and `joint_marginals`.  The best trees
+    take as long as those of :class:`ProjectiveDependencyTrees`.
 
     Examples
     --------
@@ -66,6 +67,14 @@ class ProjectiveDependencyTrees(TreeDistribution):
     -----
     Offers everything that :class:`DependencyTrees` does, except what belongs to random walks
     (`mean_hitting_time`, `method=`) and `joint_marginals`.
+
+    `best_tree` takes :math:`O(n^2)` time if the best of all trees is projective.  Otherwise it
+    takes :math:`O(n^3)`, unless trees are tied, or so close that rounding could decide.  Then, and
+    always in `best_trees` and `iterate_best_trees`, sums are integers of more than
+    :math:`n \log_2 n` bits: :math:`O(n^4 \log n)` time and :math:`O(n^3 \log n)` memory, and
+    :math:`O(n^3 \log n)` time for each further tree.  Above about 1,480 words, or fewer if the
+    scores range widely, these integers would be too long, and a ``MemoryError`` is raised.
+    `minimum_risk_tree` takes as long as `best_tree`, after :math:`O(n^3)` for the marginals.
 
     Examples
     --------
