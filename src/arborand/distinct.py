@@ -55,17 +55,24 @@ class InterruptibleIterator(Generic[Item]):
 
 
 def room_for(k: int, graphs: Graphs, num_numbers: int, iterator: str) -> int:
+    """Find how many trees an answer has room for: see `limit_room`."""
+    num_bytes = len(graphs) * (4 * graphs.size + 8 * num_numbers)  # of one tree of each graph
+    return limit_room(k, num_bytes, lambda: inference.log_num_trees(graphs), iterator)
+
+
+def limit_room(
+    k: int, num_bytes: int, log_counts: Callable[[], NDArray[np.float64]], iterator: str
+) -> int:
     """Reduce a large k to about the number of trees that exist, so that no memory is wasted.
 
-    An answer that would still be too large is refused, with a message that names the iterator to
-    use instead.
+    `num_bytes` is the size of one tree of each graph. An answer that would still be too large is
+    refused, with a message that names the iterator to use instead.
     """
     room = k
-    num_bytes = len(graphs) * (4 * graphs.size + 8 * num_numbers)  # of one tree of each graph
     if num_bytes and (k > 1000 or k * num_bytes > LARGEST_ANSWER_BYTES):
         # Beyond e^100 trees, the exact number does not matter. The count is accurate to about
         # 1e-13.
-        log_count = min(100.0, float(inference.log_num_trees(graphs).max()))
+        log_count = min(100.0, float(log_counts().max()))
         room = min(k, math.ceil(math.exp(log_count + 1e-6)) + 1)
     if room * num_bytes > LARGEST_ANSWER_BYTES:
         raise ValueError(

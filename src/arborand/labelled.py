@@ -20,7 +20,7 @@ import numpy as np
 from arborand.arguments import check_choice, check_count, check_index, check_size, explain_arguments
 from arborand.best import BestTree, BestTrees
 from arborand.conditioning import exact_sum
-from arborand.distinct import InterruptibleIterator, find_exhausted, side_by_side
+from arborand.distinct import InterruptibleIterator, find_exhausted, limit_room, side_by_side
 from arborand.distributions import DependencyTrees, TreeDistribution
 from arborand.errors import InvalidTreeError, InvalidWeightsError
 from arborand.labellings import best_labellings, draw_distinct, draw_labels
@@ -578,8 +578,13 @@ class LabelledTrees(LabelledShape):
         >>> len(draws), bool(draws.exhausted), draws.labels.shape
         (8, True, (8, 3))
         """
-        sequences = self._distinct(method, rng, first_graph)
-        heads, labels, numbers, count, exhausted = self._first(k, sequences, 3, on_exhausted)
+        heads, labels, numbers, count, exhausted = self._first(
+            k,
+            lambda _: self._distinct(method, rng, first_graph),
+            3,
+            "iterate_without_replacement",
+            on_exhausted,
+        )
         log_prob, log_remaining, perturbed = np.moveaxis(numbers, -1, 0)
         return Draws(heads, log_prob, log_remaining, perturbed, count, exhausted, labels)
 
@@ -622,8 +627,9 @@ class LabelledTrees(LabelledShape):
         >>> trees.heads.tolist(), trees.labels.tolist()
         ([[-1, 0, 1], [-1, 0, 1], [-1, 0, 1]], [[-1, 0, 0], [-1, 0, 1], [-1, 1, 0]])
         """
-        sequences = self._in_order(check_count(k, "k", 0))
-        heads, labels, _, count, exhausted = self._first(k, sequences, 0, on_exhausted)
+        heads, labels, _, count, exhausted = self._first(
+            k, self._in_order, 0, "iterate_best_trees", on_exhausted
+        )
         log_prob = self._log_prob_of_best(heads, labels)
         return BestTrees(heads, log_prob, count, exhausted, labels)
 
@@ -883,14 +889,31 @@ class LabelledTrees(LabelledShape):
         for rows, numbers in side_by_side(sequences, (2, self._scores.shape[1]), num_numbers):
             yield *np.moveaxis(self._shaped(rows), -2, 0), self._shaped(numbers)
 
+    def _log_num_trees(self) -> NDArray[np.float64]:
+        """Compute the logarithm of the number of labelled trees."""
+        with np.errstate(divide="ignore"):
+            log_counts = np.log(np.count_nonzero(self._scores > -np.inf, axis=-1))
+        return self._kind(log_counts).log_partition()
+
     def _first(
-        self, k: int, sequences: list[RowsOfTrees], num_numbers: int, on_exhausted: str
+        self,
+        k: int,
+        make: Callable[[int], list[RowsOfTrees]],
+        num_numbers: int,
+        iterator: str,
+        on_exhausted: str,
     ) -> tuple[Any, ...]:
-        """Take the first k of each: heads, labels, numbers, how many there are, if that is all."""
+        """Take the first k of each: heads, labels, numbers, how many there are, if that is all.
+
+        `make` makes the sequences, given how many trees will be taken.
+        """
         k = check_count(k, "k", 0)
         check_choice(on_exhausted, "on_exhausted", ("return", "raise"))
-        found = [list(itertools.islice(sequence, k)) for sequence in sequences]
-        most, size = max(map(len, found), default=0), self._scores.shape[1]
+        size = self._scores.shape[1]
+        num_bytes = len(self._scores) * (2 * 4 * size + 8 * num_numbers)
+        room = limit_room(k, num_bytes, self._log_num_trees, iterator)
+        found = [list(itertools.islice(sequence, room)) for sequence in make(room)]
+        most = max(map(len, found), default=0)
         rows = np.full((most, len(found), 2, size), -1, np.int32)
         numbers = np.full((most, len(found), num_numbers), -np.inf)
         for graph, trees in enumerate(found):

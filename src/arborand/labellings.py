@@ -7,7 +7,11 @@ distribution of the labels of each arc, and trees of the distribution without la
 from __future__ import annotations
 
 import heapq
+import itertools
+import math
+from bisect import bisect_left, insort
 from functools import cache
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -28,6 +32,9 @@ if TYPE_CHECKING:
 # are values of the second word of Philox's counter, into which the blocks of many draws may carry.
 _LABELS, _DISTINCT = 2**40, 2**41
 _ROWS_AT_ONCE = 2**12
+# Parts are kept in lists of at most this many.
+_LONGEST_LIST = 2**6
+_LOWEST = -float(np.finfo(np.float64).max)
 
 
 def _stream(key: tuple[int, int], purpose: int, graph: int, first: int = 0) -> np.random.Philox:
@@ -38,6 +45,12 @@ def _stream(key: tuple[int, int], purpose: int, graph: int, first: int = 0) -> n
     return stream
 
 
+def _uniform(numbers: NDArray[np.uint64]) -> NDArray[np.float64]:
+    """Make numbers between 0 and 1 of 128 random bits each."""
+    uniform: NDArray[np.float64] = (numbers[..., 0] + numbers[..., 1] * 2.0**-64) * 2.0**-64
+    return uniform
+
+
 def _choose(weights: NDArray[np.float64], numbers: NDArray[np.uint64]) -> NDArray[np.intp]:
     """Choose an index of the last axis, in proportion to the weights, by 128 random bits each.
 
@@ -46,8 +59,7 @@ def _choose(weights: NDArray[np.float64], numbers: NDArray[np.uint64]) -> NDArra
     """
     order = np.argsort(weights, axis=-1, kind="stable")
     sums = np.take_along_axis(weights, order, axis=-1).cumsum(axis=-1)
-    uniform = (numbers[..., 0] + numbers[..., 1] * 2.0**-64) * 2.0**-64
-    passed = (sums <= (uniform * sums[..., -1])[..., None]).sum(axis=-1)
+    passed = (sums <= (_uniform(numbers) * sums[..., -1])[..., None]).sum(axis=-1)
     # All sums are passed if the number was rounded up to 1.
     place = np.minimum(passed, weights.shape[-1] - 1)
     chosen: NDArray[np.intp] = np.take_along_axis(order, place[..., None], axis=-1)[..., 0]
@@ -77,6 +89,56 @@ def draw_labels(
     return labels
 
 
+class _Parts:
+    """Disjoint sets, to take one after the other, in proportion to their masses.
+
+    They are sorted by mass, in short lists, each with its sum relative to its largest mass.  So
+    when one comes or goes, little is added up again, and nothing is subtracted.  As in `_choose`,
+    sums go from the smallest mass to the largest.
+    """
+
+    def __init__(self) -> None:
+        self._lists: list[list[tuple[float, int, Any]]] = []  # of log-masses, numbers and parts
+        self._sums: list[float] = []
+        self._numbers = itertools.count()
+
+    def __bool__(self) -> bool:
+        return bool(self._lists)
+
+    def add(self, log_mass: float, part: Any) -> None:
+        # The number decides between equal masses. A mass below all floats is still possible.
+        item = (max(log_mass, _LOWEST), -1 if part is None else next(self._numbers), part)
+        place = bisect_left(self._lists, item, key=itemgetter(-1))
+        place = max(0, min(place, len(self._lists) - 1))
+        items = self._lists[place] if self._lists else []
+        insort(items, item)
+        self._replace(place, items)
+
+    def take(self, numbers: NDArray[np.uint64]) -> tuple[float, Any]:
+        """Take a part, chosen by 128 random bits; return the log-mass before, and the part."""
+        tops = np.array([items[-1][0] for items in self._lists])
+        sums = (np.exp(tops - tops[-1]) * self._sums).cumsum()
+        passed = _uniform(numbers) * sums[-1]
+        place = min(int(sums.searchsorted(passed, "right")), len(sums) - 1)
+        items = self._lists[place]
+        within = np.exp(np.array([log_mass for log_mass, _, _ in items]) - tops[-1])
+        if place:
+            within[0] += sums[place - 1]
+        chosen = min(int(within.cumsum().searchsorted(passed, "right")), len(items) - 1)
+        _, _, part = items.pop(chosen)
+        self._replace(place, items)
+        return float(tops[-1] + np.log(sums[-1])), part
+
+    def _replace(self, place: int, items: list[tuple[float, int, Any]]) -> None:
+        """Store a list that has changed: in two halves if it is long, not at all if it is empty."""
+        middle = len(items) // 2 if len(items) > _LONGEST_LIST else len(items)
+        lists = [part for part in (items[:middle], items[middle:]) if part]
+        self._lists[place : place + 1] = lists
+        self._sums[place : place + 1] = [
+            sum(math.exp(log_mass - one[-1][0]) for log_mass, _, _ in one) for one in lists
+        ]
+
+
 def draw_distinct(
     rows_of: Rows, trees: Iterator[Draw], num_words: int, key: tuple[int, int], graph: int
 ) -> RowsOfTrees:
@@ -89,37 +151,38 @@ def draw_distinct(
     """
     stream = _stream(key, _DISTINCT, graph)
     log_time = -np.inf
-    coming = next(trees, None)
-    # Part 0 is what is left of `trees`.  Each other part is a tuple: a tree, its log-probability,
-    # its label rows, its first labels, and the log-probabilities left for the next word.
-    parts: list[Any] = [None]
-    masses = np.array([0.0])
-    while (top := masses.max()) > -np.inf:
-        weights = np.exp(masses - top)
-        log_remaining = min(0.0, float(top + np.log(weights.sum())))
-        chosen = int(_choose(weights, stream.random_raw(2)))
-        if chosen == 0 and coming is not None:
+    coming: Any = next(trees, None)
+    # A part is a tree, its log-probability, its label rows, its first labels, and the
+    # log-probabilities left for the next word. None stands for what is left of `trees`.
+    parts = _Parts()
+    parts.add(0.0, None)
+    while parts:
+        log_mass, part = parts.take(stream.random_raw(2))
+        log_remaining = min(0.0, log_mass)
+        if part is None:
             rows = rows_of(coming.heads[1 : num_words + 1])
             tree, log_tree, labels, left = coming.heads, float(coming.log_prob), [], rows[0]
             coming = next(trees, None)
-            masses[0] = -np.inf if coming is None else coming.log_remaining
+            if coming is not None:
+                parts.add(float(coming.log_remaining), None)
         else:
-            tree, log_tree, rows, labels, left = parts.pop(chosen)
-            masses = np.delete(masses, chosen)
+            tree, log_tree, rows, labels, left = part
         first = len(labels)
         left = np.concatenate([left[None], rows[first + 1 :]])
         numbers = stream.random_raw(2 * len(left)).reshape(-1, 2)
         drawn = _choose(np.exp(left - left.max(axis=-1, keepdims=True)), numbers)
         labels = [*labels, *drawn.tolist()]
-        log_chances = log_tree + rows[np.arange(num_words), labels].cumsum()
+        with np.errstate(over="ignore"):
+            log_chances = log_tree + rows[np.arange(num_words), labels].cumsum()
         # What is left at each word that was just labelled, given the labels before it.
         left[np.arange(len(left)), drawn] = -np.inf
+        words = np.flatnonzero(left.max(axis=-1) > -np.inf)
+        left = left[words]
         top_left = left.max(axis=-1)
-        for word in (first + np.flatnonzero(top_left > -np.inf)).tolist():
-            row, best = left[word - first], top_left[word - first]
+        log_left = top_left + np.log(np.exp(left - top_left[:, None]).sum(axis=-1))
+        for word, row, log_mass in zip((first + words).tolist(), left, log_left, strict=True):
             before = log_chances[word - 1] if word else log_tree
-            parts.append((tree, log_tree, rows, labels[:word], row))
-            masses = np.append(masses, before + best + np.log(np.exp(row - best).sum()))
+            parts.add(float(before) + float(log_mass), (tree, log_tree, rows, labels[:word], row))
         # Each labelled tree has a clock that rings at a rate equal to its probability: minus the
         # logarithm of the time when it rings is the tree's perturbed log-probability.
         uniform = (float(stream.random_raw()) + 0.5) * 2.0**-64

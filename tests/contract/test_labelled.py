@@ -182,6 +182,30 @@ def test_sequences_of_a_batch(kind, batch):
         np.testing.assert_array_equal(step.log_prob, best.log_prob[i])
 
 
+@pytest.mark.parametrize(
+    ("method", "bytes_per_tree"), [("best_trees", 0), ("sample_without_replacement", 24)]
+)
+def test_answers_above_two_gibibytes_are_refused_before_memory_is_taken(method, bytes_per_tree):
+    most = 2**31 // (8 * 21 + bytes_per_tree)
+    many = LabelledTrees(np.zeros((21, 21, 3)))
+    iterator = "iterate_" + method.removeprefix("sample_")
+    for k in (most + 1, 10**20, 10**400):
+        with pytest.raises(ValueError, match=rf"^k is {k}: .* GiB; .* with {iterator}\(\)$"):
+            getattr(many, method)(k)
+    # A batch counts with all its graphs.
+    batch = LabelledTrees(np.zeros((20_000, 11, 11, 2)))
+    with pytest.raises(ValueError, match=rf"^k is 1300: the answer would take .* {iterator}\(\)$"):
+        getattr(batch, method)(1300)
+    # What there is decides, and not what is asked for.
+    few = np.zeros((2, 3, 3, 2))
+    few[0, 0, 1, 1] = few[:, 2, 1] = -np.inf
+    found = getattr(LabelledTrees(few), method)(10**400)
+    assert found.labels.shape == (4, 2, 3)
+    assert np.count_nonzero(found.labels[:, :, 1] >= 0, axis=0).tolist() == [2, 4]
+    assert found.exhausted.all()
+    assert getattr(LabelledTrees(few[:0]), method)(10**400).labels.shape == (0, 0, 3)
+
+
 @ALL_KINDS
 def test_draws_depend_on_the_seed_alone(kind, batch):
     scores, lengths = batch

@@ -7,7 +7,7 @@ import mpmath
 import numpy as np
 import pytest
 
-from arborand import LabelledTrees
+from arborand import LabelledTrees, labellings
 from tests.kinds import ALL_KINDS, trees_of
 
 DIGITS = 60
@@ -410,3 +410,64 @@ def test_labels_may_be_further_apart_than_the_largest_number(kind):
         assert d.log_evidence(labels=[-1, 0]) == 0.0
         assert d.condition(labels=[-1, 1]).best_tree()[1].tolist() == [-1, 1]
         assert d.best_trees(9).labels.tolist() == [[-1, 0], [-1, 1]]
+
+
+@ALL_KINDS
+@pytest.mark.filterwarnings("error")
+def test_distinct_trees_whose_probabilities_are_below_all_numbers(kind):
+    scores = np.zeros((3, 3, 2))
+    scores[..., 1] = -1.7e308
+    for d in (
+        LabelledTrees(scores, kind=kind),
+        LabelledTrees.from_trees(kind(np.zeros((3, 3))), scores),
+    ):
+        best = d.best_trees(99)
+        every = {as_pair(*t) for t in zip(best.heads, best.labels, strict=True)}
+        draws = d.sample_without_replacement(99, rng=0)
+        found = [as_pair(*t) for t in zip(draws.heads, draws.labels, strict=True)]
+        assert set(found) == every == set(LabelledLaw(kind, scores).in_order)
+        assert len(found) == len(every)
+        assert (np.diff(draws.perturbed_log_prob) <= 0).all()
+
+
+@pytest.mark.parametrize("family", ["close", "equal", "far", "low"])
+def test_parts_are_taken_in_proportion_to_their_masses(family, monkeypatch):
+    monkeypatch.setattr(labellings, "_LONGEST_LIST", 8)
+    rng = np.random.default_rng(0)
+    parts, left = labellings._Parts(), []
+
+    def add(name):
+        log_mass = {
+            "close": rng.normal(),
+            "equal": -1e17,
+            "far": 50 * rng.normal(),
+            "low": -1.7e308 * rng.random(),
+        }[family]
+        parts.add(log_mass, name)
+        left.append((log_mass, name))
+
+    for name in range(120):
+        add(name)
+    for name in range(120, 270):
+        if name % 3 == 0:
+            add(name)
+        left.sort()
+        weights = [mpmath.exp(log_mass - left[-1][0]) for log_mass, _ in left]
+        total = mpmath.fsum(weights)
+        numbers = rng.integers(2**64, size=2, dtype=np.uint64)
+        if name % 2:
+            numbers[0] >>= np.uint64(rng.integers(64))
+        uniform = (mpmath.mpf(int(numbers[0])) * 2**64 + int(numbers[1])) / 2**128
+        passed, place = weights[0], 0
+        while passed <= uniform * total:
+            place += 1
+            passed += weights[place]
+        expected = mpmath.log(total) + left[-1][0]
+        log_mass, found = parts.take(numbers)
+        assert found == left.pop(place)[1]
+        assert abs(log_mass - expected) <= 1e-13 + 1.2e-16 * abs(expected)
+        assert max(map(len, parts._lists)) <= 8  # so that little is added up again
+    while parts:
+        parts.take(np.zeros(2, np.uint64))
+        left.pop()
+    assert not left
