@@ -617,6 +617,35 @@ def test_edges_that_lead_to_no_head_are_named(square, edges):
         directed.to_scipy(edges=[0, -1, 1])
 
 
+@pytest.mark.parametrize(
+    ("given", "name", "words"),
+    [
+        ([1, 2, 3, 0], "heads", "into a cycle"),
+        ([[-1, 0, 1, 2], [-1, 2, 1, 2]], "heads", "tree 1 of heads: node 1 .* into a cycle"),
+        ([-1, 0, -1, 2], "heads", "node 2 has no head"),
+        ([0, 1, 2, 3], "edges", "tree 0 of edges: node .* into a cycle"),
+        ([[3, 0, 1, -1], [-1, 1, 1, 2]], "edges", "tree 1 of edges: node 1 .* into a cycle"),
+        ([-1, 0, -1, 2], "edges", "node 2 has no head"),
+    ],
+)
+def test_only_trees_are_converted(square, given, name, words):
+    for convert in (square.to_networkx, square.to_scipy):
+        with pytest.raises(InvalidTreeError, match=words):
+            convert(**{name: given})
+
+
+def test_trees_lead_to_the_root_when_they_are_converted():
+    rooted = SparseSpanningTrees.from_edges([0, 1], [1, 2], root=0, directed=False)
+    with pytest.raises(InvalidTreeError, match="tree 0 of edges: the root, 0, and no other"):
+        rooted.to_networkx(edges=[0, 1, -1])
+    loop = SparseSpanningTrees.from_edges([0, 1], [1, 1], root=0)
+    with pytest.raises(InvalidTreeError, match="node 1 is its own head"):
+        loop.to_scipy(edges=[-1, 1])
+    forest = SparseSpanningTrees.from_edges([0, 1], [1, 2], directed=False, killing=1.0)
+    assert forest.to_scipy([-1, 0, -1]).nnz == 1
+    assert forest.to_networkx(edges=[-1, -1, -1]).number_of_edges() == 0
+
+
 def test_what_has_no_meaning_is_refused(square):
     with pytest.raises(ValueError, match="there is no root"):
         square.root_marginals()

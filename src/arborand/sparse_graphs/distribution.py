@@ -370,38 +370,41 @@ class SparseSpanningTrees:
                 f"heads has shape {array.shape}: expected (..., {self.num_nodes}), one entry per "
                 "node"
             )
-        self._check_heads(array)
         limit = check_work(max_work)
-        trees = np.ascontiguousarray(array.reshape(-1, self.num_nodes), dtype=np.int32)
-        sums = np.empty((len(trees), 2))
-        tree, node, finding = self._graph.core.tree_log_weights(
-            trees, -1 if self._graph.root is None else self._graph.root, sums
-        )
-        if finding:
-            raise InvalidTreeError(self._not_a_tree(tree, node, finding))
+        trees, sums = self._check_trees(array, "heads")
         answer = self._graph.log_probabilities(trees, sums, limit)
         shaped: NDArray[np.float64] = answer.reshape(array.shape[:-1])[()]
         return shaped
 
-    def _check_heads(self, heads: NDArray[np.integer[Any]]) -> None:
+    def _check_trees(
+        self, heads: NDArray[np.integer[Any]], name: str
+    ) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+        """Return trees in rows, and the log-weights of their arcs, each in two parts."""
         if heads.size and (heads.max() >= self.num_nodes or heads.min() < -1):
             index = np.argwhere((heads >= self.num_nodes) | (heads < -1))[0]
             raise InvalidTreeError(
                 f"heads{index.tolist()} is {heads[tuple(index)]}: a head is a node, 0 to "
                 f"{self.num_nodes - 1}, or -1 at a root"
             )
+        trees = np.ascontiguousarray(heads.reshape(-1, self.num_nodes), dtype=np.int32)
+        sums = np.empty((len(trees), 2))
+        tree, node, finding = self._graph.core.tree_log_weights(
+            trees, -1 if self._graph.root is None else self._graph.root, sums
+        )
+        if finding:
+            raise InvalidTreeError(f"tree {tree} of {name}: {self._not_a_tree(node, finding)}")
+        return trees, sums
 
-    def _not_a_tree(self, tree: int, node: int, finding: int) -> str:
+    def _not_a_tree(self, node: int, finding: int) -> str:
         name = self._graph.edges.name(node)
-        where = f"tree {tree} of heads: "
         if finding == 1:
-            return f"{where}node {name} is its own head"
+            return f"node {name} is its own head"
         if finding == 2:
             if self._graph.root is None:
-                return f"{where}node {name} has no head (-1), but another node has none either"
+                return f"node {name} has no head (-1), but another node has none either"
             root = self._graph.edges.name(self._graph.root)
-            return f"{where}the root, {root}, and no other node must have the entry -1"
-        return f"{where}node {name} does not lead to a root, but into a cycle"
+            return f"the root, {root}, and no other node must have the entry -1"
+        return f"node {name} does not lead to a root, but into a cycle"
 
     def expected_walk_steps(self, *, max_work: float = MAX_WORK) -> float:
         """Compute the expected number of steps that the walks take to draw one tree.
@@ -651,6 +654,11 @@ class SparseSpanningTrees:
             Directed or not, and with parallel edges or not, like the graph that the distribution
             was made from.
 
+        Raises
+        ------
+        InvalidTreeError
+            If heads or edges are not a tree of the graph.
+
         Examples
         --------
         >>> import networkx as nx
@@ -662,10 +670,10 @@ class SparseSpanningTrees:
         """
         return self._convert(heads, edges, self._networkx_tree)
 
-    def _networkx_tree(self, dependents: NDArray[np.intp], chosen: NDArray[np.integer[Any]]) -> Any:
+    def _networkx_tree(self, heads: NDArray[np.int32], edges: NDArray[np.integer[Any]]) -> Any:
         import networkx
 
-        del dependents
+        chosen = edges[heads >= 0]
         if self._source is not None and self._keys is not None:
             # Not the class of the source, which may need arguments or forbid changes.
             name = "Multi" if self._source.is_multigraph() else ""
@@ -703,13 +711,15 @@ class SparseSpanningTrees:
         """
         return self._convert(heads, edges, self._scipy_tree)
 
-    def _scipy_tree(self, dependents: NDArray[np.intp], chosen: NDArray[np.integer[Any]]) -> Any:
+    def _scipy_tree(self, heads: NDArray[np.int32], edges: NDArray[np.integer[Any]]) -> Any:
         from scipy.sparse import csr_array
 
-        ends = self._graph.edges.heads[chosen], self._graph.edges.dependents[chosen]
-        other = np.where(ends[0] == dependents, ends[1], ends[0])
-        weights = np.array([self._weight(edge) for edge in chosen.tolist()], dtype=np.float64)
-        return csr_array((weights, (other, dependents)), shape=(self.num_nodes, self.num_nodes))
+        dependents = np.flatnonzero(heads >= 0)
+        weights = [self._weight(edge) for edge in edges[dependents].tolist()]
+        return csr_array(
+            (np.array(weights, dtype=np.float64), (heads[dependents], dependents)),
+            shape=(self.num_nodes, self.num_nodes),
+        )
 
     def to_dense(self) -> tuple[SpanningTrees, list[Hashable]]:
         """Make the same distribution over a dense graph, whose node 0 is the root.
@@ -751,9 +761,9 @@ class SparseSpanningTrees:
         self,
         heads: ArrayLike | None,
         edges: ArrayLike | None,
-        make: Callable[[NDArray[np.intp], NDArray[np.integer[Any]]], Any],
+        make: Callable[[NDArray[np.int32], NDArray[np.integer[Any]]], Any],
     ) -> Any:
-        """Convert each tree, given as its nodes that have a head and the edges to their heads."""
+        """Convert each tree, given as the head of each node and the edge that leads to it."""
         if (heads is None) == (edges is None):
             raise TypeError("pass either heads or edges")
         name, given = ("heads", heads) if edges is None else ("edges", edges)
@@ -765,34 +775,33 @@ class SparseSpanningTrees:
             )
         if array.dtype.kind not in "iu":
             raise TypeError(f"{name} must be integers, but their dtype is {array.dtype}")
-        trees = array.reshape(-1, self.num_nodes)
         if edges is None:
-            trees = self._find_edges(array).reshape(trees.shape)
-        made = [make(*self._check_edges(tree)) for tree in trees]
+            trees, _ = self._check_trees(array, name)
+            chosen: NDArray[np.integer[Any]] = self._find_edges(trees, array.shape)
+        else:
+            chosen = array.reshape(-1, self.num_nodes)
+            trees, _ = self._check_trees(self._find_heads(chosen), name)
+        made = [make(*tree) for tree in zip(trees, chosen, strict=True)]
         return made[0] if array.ndim == 1 else made
 
-    def _find_edges(self, heads: NDArray[np.integer[Any]]) -> NDArray[np.int32]:
-        """Return the edge from each node to its head."""
-        self._check_heads(heads)
-        trees = heads.reshape(-1, self.num_nodes).astype(np.int32)
+    def _find_edges(self, trees: NDArray[np.int32], shape: tuple[int, ...]) -> NDArray[np.int32]:
+        """Return the edge from each node to its head; `shape` is what the caller gave."""
         found = np.empty_like(trees)
         self._graph.core.edges_of(trees, 0, 0, np.zeros(len(trees), np.uint64), found)
         missing = np.argwhere((found < 0) & (trees >= 0))
         if len(missing):
             tree, node = missing[0].tolist()
-            where = [node] if heads.ndim == 1 else [tree, node]
+            where = [node] if len(shape) == 1 else [tree, node]
             raise InvalidTreeError(
                 f"heads{where} is {trees[tree, node]}: the graph has no edge between "
                 f"{self._graph.edges.name(node)} and node {trees[tree, node]}"
             )
         return found
 
-    def _check_edges(
-        self, tree: NDArray[np.integer[Any]]
-    ) -> tuple[NDArray[np.intp], NDArray[np.integer[Any]]]:
-        """Return the nodes of one tree that have a head, and the edge from each to its head."""
-        dependents = np.flatnonzero(tree != -1)
-        chosen = tree[dependents]
+    def _find_heads(self, edges: NDArray[np.integer[Any]]) -> NDArray[np.int32]:
+        """Return the head to which the edge of each node leads."""
+        trees, dependents = np.nonzero(edges != -1)
+        chosen = edges[trees, dependents]
         ends = self._graph.edges
         wrong = (chosen < 0) | (chosen >= self.num_edges)
         if not wrong.any():
@@ -800,9 +809,12 @@ class SparseSpanningTrees:
             if ends.goes_both_ways:
                 wrong &= ends.heads[chosen] != dependents
         if wrong.any():
-            node = int(dependents[np.argmax(wrong)])
+            at = int(np.argmax(wrong))
             raise InvalidTreeError(
-                f"edges[{node}] is {tree[node]}: expected the index of an edge from node "
-                f"{ends.name(node)} to its head, or -1"
+                f"edges[{dependents[at]}] is {chosen[at]}: expected the index of an edge from node "
+                f"{ends.name(int(dependents[at]))} to its head, or -1"
             )
-        return dependents, chosen
+        heads = np.full(edges.shape, -1, dtype=np.int32)
+        is_forward = ends.dependents[chosen] == dependents
+        heads[trees, dependents] = np.where(is_forward, ends.heads[chosen], ends.dependents[chosen])
+        return heads
