@@ -15,6 +15,7 @@ from arborand import (
     InvalidTreeError,
     InvalidWeightsError,
     NoTreeError,
+    PrecisionError,
     SpanningTrees,
     SparseSpanningTrees,
     WalkTooLongError,
@@ -464,6 +465,31 @@ def test_to_scipy_holds_the_weights_of_the_tree():
         [3.0, 0, 0],
         [0, 0.1, 0],
     ]
+
+
+def test_logarithms_are_kept_where_weights_do_not_fit_into_float64():
+    trees = SparseSpanningTrees.from_edges([0, 1], [1, 2], log_weights=[1000.0, -1000.0], root=0)
+    tree = trees.to_networkx(trees.sample(rng=0))
+    assert list(tree.edges.data("log_weight")) == [(0, 1, 1000.0), (1, 2, -1000.0)]
+    again = SparseSpanningTrees.from_networkx(tree, log_weight="log_weight", root=0)
+    assert again.log_partition() == 0.0
+    with pytest.raises(PrecisionError, match=r"the edge 0 -> 1, e\^1000.0, .* to_networkx keeps"):
+        trees.to_scipy(trees.sample(rng=0))
+    light = SparseSpanningTrees.from_edges([0, 1], [1, 2], log_weights=[700.0, -1000.0], root=0)
+    with pytest.raises(PrecisionError, match=r"the edge 1 -> 2, e\^-1000.0, does not fit"):
+        light.to_scipy(light.sample(rng=0))
+    fits = SparseSpanningTrees.from_edges([0, 1], [1, 2], log_weights=[700.0, -740.0], root=0)
+    assert (fits.to_scipy(fits.sample(rng=0)).data > 0).all()
+
+
+def test_edges_without_logarithms_have_a_weight_in_networkx():
+    for weights, expected in ((None, 1.0), ([2.0, 2.0], 2.0)):
+        trees = SparseSpanningTrees.from_edges([0, 1], [1, 2], weights, root=0)
+        tree = trees.to_networkx(trees.sample(rng=0))
+        assert list(tree.edges(data=True)) == [
+            (0, 1, {"weight": expected}),
+            (1, 2, {"weight": expected}),
+        ]
 
 
 def test_scipy_and_networkx_are_imported_only_when_used():

@@ -17,7 +17,7 @@ from arborand.arguments import (
     explain_arguments,
 )
 from arborand.distributions import SpanningTrees, check_single_graph
-from arborand.errors import InvalidTreeError, InvalidWeightsError
+from arborand.errors import InvalidTreeError, InvalidWeightsError, PrecisionError
 from arborand.randomness import Seed, stream_key
 from arborand.sparse_graphs.edges import (
     Edges,
@@ -35,6 +35,9 @@ if TYPE_CHECKING:
 
 # The largest graph for which a message proposes a matrix of all pairs of nodes: 72 MB.
 _MOST_NODES_OF_A_MATRIX = 3000
+# Those of the positive numbers of float64.
+_LEAST_LOGARITHM = math.log(np.finfo(np.float64).smallest_subnormal)
+_LARGEST_LOGARITHM = math.log(np.finfo(np.float64).max)
 
 
 @explain_arguments
@@ -652,7 +655,8 @@ class SparseSpanningTrees:
         -------
         networkx.Graph, DiGraph, MultiGraph or MultiDiGraph, or a list of them
             Directed or not, and with parallel edges or not, like the graph that the distribution
-            was made from.
+            was made from.  If it was not made from a NetworkX graph, each edge has the attribute
+            ``weight``, or ``log_weight`` if logarithms were given.
 
         Raises
         ------
@@ -685,10 +689,15 @@ class SparseSpanningTrees:
             return tree
         tree = networkx.Graph() if self._graph.edges.is_undirected else networkx.DiGraph()
         tree.add_nodes_from(self.nodes)
-        ends = self._graph.edges
-        for edge in chosen.tolist():
-            head, dependent = int(ends.heads[edge]), int(ends.dependents[edge])
-            tree.add_edge(head, dependent, weight=self._weight(edge))
+        given = self._graph.edges
+        name = "weight"
+        values = np.ones(len(chosen))
+        if given.weights is not None:
+            values = given.weights[chosen]
+        elif given.log_weights is not None:
+            name, values = "log_weight", given.log_weights[chosen]
+        ends = given.heads[chosen].tolist(), given.dependents[chosen].tolist()
+        tree.add_weighted_edges_from(zip(*ends, values.tolist(), strict=True), weight=name)
         return tree
 
     def to_scipy(self, heads: ArrayLike | None = None, *, edges: ArrayLike | None = None) -> Any:
@@ -702,6 +711,13 @@ class SparseSpanningTrees:
         Returns
         -------
         scipy.sparse.csr_array, shape (num_nodes, num_nodes), or a list of them
+
+        Raises
+        ------
+        InvalidTreeError
+            If heads or edges are not a tree of the graph.
+        PrecisionError
+            If the weight of an edge, given by its logarithm, does not fit into float64.
 
         Examples
         --------
@@ -755,7 +771,16 @@ class SparseSpanningTrees:
         edges = self._graph.edges
         if edges.weights is not None:
             return float(edges.weights[edge])
-        return 1.0 if edges.log_weights is None else math.exp(edges.log_weights[edge])
+        if edges.log_weights is None:
+            return 1.0
+        logarithm = float(edges.log_weights[edge])
+        if not _LEAST_LOGARITHM <= logarithm <= _LARGEST_LOGARITHM:
+            head, dependent = edges.name(edges.heads[edge]), edges.name(edges.dependents[edge])
+            raise PrecisionError(
+                f"the weight of the edge {head} -> {dependent}, e^{logarithm}, does not fit into "
+                "float64; to_networkx keeps its logarithm"
+            )
+        return math.exp(logarithm)
 
     def _convert(
         self,
