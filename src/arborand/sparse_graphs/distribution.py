@@ -324,6 +324,9 @@ class SparseSpanningTrees:
             If it would take more.  By default, grids and road networks of a million nodes are
             feasible.  Random graphs of more than about ten thousand nodes are not, because they
             fill in.
+        PrecisionError
+            If a graph of more than 300 nodes has a log-weight of more than 1e13 or less than
+            -1e13, which would leave no digits.  This holds for all methods that eliminate.
 
         Notes
         -----
@@ -573,6 +576,9 @@ class SparseSpanningTrees:
         ------
         WalkTooLongError
             If a walk did not end within `max_steps` and elimination would exceed `max_work`.
+        PrecisionError
+            If a walk did not end within `max_steps`, and elimination would have no digits left,
+            because of a log-weight of more than 1e13 or less than -1e13.
 
         Notes
         -----

@@ -353,10 +353,14 @@ class RootedGraph:
     def _check_digits(self, what: str, rounding: float, size: float) -> None:
         """Refuse a difference of numbers so large that their rounding errors matter."""
         error = _LEVELS * 2.0**-53 * rounding
-        if not error <= _LARGEST_ERROR * max(1.0, size):
+        largest = max(1.0, size)
+        if not error <= _LARGEST_ERROR * largest:
+            found = "would have no correct digits"
+            if error < largest:
+                found = f"may be off by {error:.1e}"
             raise PrecisionError(
-                f"{what} may be off by {error:.1e}, because weights are far apart; the dense class "
-                "has no such limit (to_dense), and draws are exact all the same"
+                f"{what} {found}, because weights are far apart; the dense class has no such limit "
+                "(to_dense), and draws are exact all the same"
             )
 
     def best_heads(self, *, single_root: bool = False) -> NDArray[np.int32]:
