@@ -350,6 +350,17 @@ def test_edges_of_a_symmetric_matrix_are_its_entries():
             assert entries.coords[1][edges[node]] == node
 
 
+def test_both_entries_of_an_edge_have_its_probability():
+    heads, dependents = grid(3, 3)
+    edges = SparseSpanningTrees.from_edges(heads, dependents, directed=False)
+    half = scipy.sparse.coo_array((np.ones(12), (heads, dependents)), shape=(9, 9))
+    matrix = (half + half.T).tocoo()
+    entries = SparseSpanningTrees.from_scipy(matrix, directed=False)
+    expected = scipy.sparse.coo_array((edges.edge_marginals(), (heads, dependents)), shape=(9, 9))
+    found = scipy.sparse.coo_array((entries.edge_marginals(), matrix.coords), shape=(9, 9))
+    np.testing.assert_allclose(found.toarray(), (expected + expected.T).toarray(), rtol=1e-12)
+
+
 def test_an_asymmetric_matrix_is_not_undirected():
     matrix = scipy.sparse.csr_array([[0, 2.0], [3.0, 0]])
     with pytest.raises(InvalidWeightsError, match=r"matrix\[0, 1\] is 2.0, .* is 3.0.*symmetric"):

@@ -468,8 +468,11 @@ class SparseSpanningTrees:
         the weights.  For more nodes, entries of the inverse Laplacian are used, with twice the work
         of `log_partition`.  These are differences.  Their absolute error is about 1e-15 times the
         number of levels of the elimination, times the expected number of times that a walk takes
-        the edge: below 1e-11 for moderate weights.  For trees, the probabilities sum to the number
-        of nodes minus one; for forests, together with `root_marginals`, to the number of nodes.
+        the edge: below 1e-11 for moderate weights.
+
+        For trees, the probabilities sum to the number of nodes minus one; for forests, together
+        with `root_marginals`, to the number of nodes.  An edge of a symmetric matrix counts twice
+        in that sum, because both of its entries have its probability.
 
         Examples
         --------
