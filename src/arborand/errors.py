@@ -103,7 +103,8 @@ class WalkTooLongError(ArborandError, RuntimeError):
     steps : int
         The number of steps that the walks took.
     nodes : tuple
-        The labels of the nodes that trapped the walk, the most visited first.
+        The labels of the nodes that trapped the walk, the most visited first; empty if all edges
+        have the same weight.
     elimination_work : float
         The least number of operations that an exact draw by elimination would take.
     """

@@ -829,6 +829,15 @@ def test_a_walk_too_long_says_where_and_what_to_do():
     assert (again.nodes, again.steps) == (caught.value.nodes, caught.value.steps)
 
 
+@pytest.mark.parametrize("weights", [None, [2.0] * 4])
+def test_nodes_are_not_blamed_where_all_weights_are_equal(weights):
+    square = SparseSpanningTrees.from_edges([0, 1, 2, 3], [1, 2, 3, 0], weights, directed=False)
+    words = r"steps of its walks: this graph needs more; .* with max_steps= or max_work=$"
+    with pytest.raises(WalkTooLongError, match=words) as caught:
+        square.sample(50, rng=0, max_steps=0, max_work=0)
+    assert caught.value.nodes == ()
+
+
 def test_pairs_that_catch_a_walk_are_jumped_over():
     heads, dependents = grid(30, 30)
     log_weights = np.zeros(len(heads))

@@ -181,10 +181,12 @@ class RootedGraph:
     def _too_long(
         self, unfinished: drawing.Unfinished, counts: drawing.Counts, max_work: float
     ) -> WalkTooLongError:
-        visits = np.zeros(self.core.num_nodes, dtype=np.int64)
-        self.core.count_visits(int(unfinished.caught[0]), self.walk_root, 10_000, visits)
-        most = np.argsort(-visits, kind="stable")[:_NAMED]
-        labels = tuple(self.edges.nodes[int(i)] for i in most if visits[i] * 50 > visits.sum())
+        labels: tuple[Hashable, ...] = ()
+        if self._has_different_weights:
+            visits = np.zeros(self.core.num_nodes, dtype=np.int64)
+            self.core.count_visits(int(unfinished.caught[0]), self.walk_root, 10_000, visits)
+            most = np.argsort(-visits, kind="stable")[:_NAMED]
+            labels = tuple(self.edges.nodes[int(i)] for i in most if visits[i] * 50 > visits.sum())
         why = "this graph needs more"
         if labels:
             why = (
@@ -235,6 +237,14 @@ class RootedGraph:
             if logarithms is not None
         ]
         return float(max(sizes, default=0.0))
+
+    @property
+    def _has_different_weights(self) -> bool:
+        logarithms = self.edges.log_weights
+        if logarithms is None:
+            return False
+        finite = logarithms[logarithms > -np.inf]
+        return bool((finite != finite[:1]).any())
 
     def _check_spread(self) -> None:
         """Refuse to eliminate if no digits would be left."""
