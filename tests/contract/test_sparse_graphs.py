@@ -1,9 +1,12 @@
 """Sparse graphs: what comes in, what comes out, what is refused, and what never changes a tree."""
 
+import math
 import pickle
 import subprocess
 import sys
 import threading
+from decimal import Decimal
+from fractions import Fraction
 
 import networkx as nx
 import numpy as np
@@ -573,6 +576,33 @@ def test_the_class_is_made_by_its_sources():
         SparseSpanningTrees.from_dense([[0]])
     with pytest.raises(TypeError, match="batch"):
         SparseSpanningTrees.from_dense(SpanningTrees(np.zeros((2, 3, 3))))
+
+
+def test_numbers_that_numpy_does_not_know_are_converted():
+    for weights in ([Fraction(1, 3), 6], [Decimal("0.5"), 4], [2, 10**30]):
+        trees = SparseSpanningTrees.from_edges([0, 1], [1, 2], weights, root=0, num_nodes=3)
+        expected = math.log(weights[0]) + math.log(weights[1])
+        assert trees.log_partition() == pytest.approx(expected, rel=1e-13)
+    graph = nx.path_graph(3)
+    nx.set_edge_attributes(graph, Fraction(1, 3), "w")
+    trees = SparseSpanningTrees.from_networkx(graph, weight="w", killing={0: Fraction(1, 2)})
+    assert trees.log_partition() == pytest.approx(-math.log(18))
+    for weights in ([1, 10**400], [1, 1j, Fraction(1, 2)], [[1.0], 2.0], [Fraction(1), "a"]):
+        with pytest.raises(TypeError, match="weights must be real numbers that fit into float64"):
+            SparseSpanningTrees.from_edges(range(len(weights)), [1] * len(weights), weights, root=0)
+
+
+def test_arrays_are_no_weights():
+    graph = nx.path_graph(3)
+    nx.set_edge_attributes(graph, np.ones(2), "w")
+    with pytest.raises(InvalidWeightsError, match=r"'w' has shape \(2, 2\): expected \(2,\)"):
+        SparseSpanningTrees.from_networkx(graph, weight="w")
+    graph.edges[0, 1]["w"] = 1.0
+    with pytest.raises(TypeError, match="'w' must be real numbers"):
+        SparseSpanningTrees.from_networkx(graph, weight="w")
+    del graph.edges[0, 1]["w"]
+    with pytest.raises(InvalidWeightsError, match=r"\(0, 1\) has no attribute 'w'"):
+        SparseSpanningTrees.from_networkx(graph, weight="w")
 
 
 def test_networkx_problems_are_named_by_label():

@@ -213,7 +213,12 @@ def check_edge_weights(
         return None, None
     is_log = weights is None
     name = f"log_{name}" if is_log else name
-    given: NDArray[Any] = np.asarray(log_weights if is_log else weights)
+    try:
+        given: NDArray[Any] = np.asarray(log_weights if is_log else weights)
+        if given.dtype.kind == "O":  # fractions, decimals, integers of more than 64 bits
+            given = given.astype(np.float64)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise TypeError(f"{name} must be real numbers that fit into float64: {error}") from error
     if given.dtype.kind not in "biuf":
         raise TypeError(f"{name} must be real numbers, but their dtype is {given.dtype}")
     if given.shape not in ((), (count,)):

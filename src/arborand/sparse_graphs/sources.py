@@ -78,9 +78,10 @@ def read_networkx(
     values = None
     if attribute is not None:
         values = [end[-1] for end in graph.edges(data=attribute)]
-        if None in values:
+        missing = [key for key, value in zip(keys, values, strict=True) if value is None]
+        if missing:
             raise InvalidWeightsError(
-                f"the edge {keys[values.index(None)]!r} has no attribute {attribute!r}: give every "
+                f"the edge {missing[0]!r} has no attribute {attribute!r}: give every "
                 "edge a weight, or name no attribute if all weights are 1"
             )
     count = len(keys)
