@@ -192,6 +192,22 @@ def test_a_file_without_sentences_is_named(tmp_path):
 # ---- found by name
 
 
+@pytest.mark.parametrize("other", [NAMES[::-1], ("a", "b", "c")])
+def test_label_names_are_those_of_the_first_sentence(tmp_path, other):
+    out = tmp_path / "s.npz"
+
+    def parser(sentences, model):
+        for number, sentence in enumerate(sentences):
+            yield scored(sentence, label_names=list(NAMES) if number < 2 else other)
+
+    with pytest.raises(
+        SentenceError, match=r"'de-1' \(number 3\): the parser's label names differ"
+    ):
+        score(CONLLU, out, parser=parser)
+    assert not out.exists()
+    score(CONLLU, out, parser=parser, labels=False)
+
+
 @pytest.mark.parametrize(
     ("name", "message"),
     [

@@ -151,7 +151,9 @@ def score(
         first = next(checked, None)
         if first is None:
             raise FormatError(f"{file.name} has no sentences")
-        names = first[1].label_names if labels and first[1].labels is not None else None
+        names = (
+            tuple(first[1].label_names or ()) if labels and first[1].labels is not None else None
+        )
         report.has_labels = names is not None
         whole = itertools.chain([first], checked)
         # Written sentence by sentence, so no more is held in memory than the adapter holds.
@@ -161,16 +163,24 @@ def score(
             (_arcs(one) for _, one in arcs),
             sent_ids=(sentence.sent_id for sentence, _ in ids),
             words=(sentence.words for sentence, _ in words),
-            label_scores=None if names is None else _labels(label_scores),
+            label_scores=None if names is None else _labels(label_scores, names),
             label_names=names,
         )
     return report
 
 
-def _labels(pairs: Iterator[tuple[Unparsed, Scored]]) -> Iterator[NDArray[Any]]:
+def _labels(
+    pairs: Iterator[tuple[Unparsed, Scored]], names: tuple[str, ...]
+) -> Iterator[NDArray[Any]]:
     for number, (sentence, one) in enumerate(pairs):
         if one.labels is None:
             reason = "the parser gave no label scores here, but did for the first sentence"
+            raise SentenceError(sentence.sent_id, number, reason)
+        if tuple(one.label_names or ()) != names:
+            reason = (
+                "the parser's label names differ from those of the first sentence: they must be "
+                "the same, in the same order"
+            )
             raise SentenceError(sentence.sent_id, number, reason)
         yield one.labels
 
