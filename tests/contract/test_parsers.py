@@ -1,5 +1,6 @@
 """Scores from anybody's parser: the protocol of one function, and what is checked about it."""
 
+import itertools
 import re
 import sys
 from functools import partial
@@ -30,6 +31,11 @@ def scored(sentence, **changes):
     labels = rng.normal(0, 1, (size, size, len(NAMES))).astype(np.float32)
     heads = DependencyTrees(arcs.astype(np.float64)).best_tree()[1:].tolist()
     return Scored(arcs, labels, NAMES, heads)._replace(**changes)
+
+
+def changed(scores, place, value):
+    scores[place] = value
+    return scores
 
 
 def random_parser(sentences, model, **options):
@@ -137,6 +143,26 @@ def test_what_the_parser_decodes_need_not_be_a_tree(tmp_path, heads):
         ),
         (lambda s: scored(s, heads=[1, 2]), r"the parser's own heads are \[1, 2\], for 12 words"),
         (lambda s: scored(s, heads=[99] * 12), "the parser's own heads are"),
+        (lambda s: scored(s, heads=[1.0] * 12), r"own heads are \[1\.0, .*: expected integers"),
+        (lambda s: scored(s, heads=5), "own heads are 5: expected integers"),
+        (lambda s: scored(s, heads=[[1], [2, 3]]), "own heads are .*: expected integers"),
+        (lambda s: scored(s).arcs, r"'en-1' .*: the parser gave array\(.*: expected a Scored"),
+        (lambda s: None, r"'en-1' \(number 1\): the parser gave None: expected a Scored"),
+        (lambda s: scored(s, arcs="x"), r"arc scores have shape \(\)"),
+        (lambda s: scored(s, arcs=[[1], [2, 3]]), "arc scores are not an array"),
+        (lambda s: scored(s, arcs=np.ones((13, 13), bool)), "arc scores are of type bool"),
+        (
+            lambda s: scored(s, arcs=changed(scored(s).arcs, (0, 3), np.nan)),
+            r"arc scores\[0, 3\] are nan: expected finite numbers, or -inf",
+        ),
+        (
+            lambda s: scored(s, arcs=changed(scored(s).arcs, (2, 3), np.inf)),
+            r"arc scores\[2, 3\] are inf",
+        ),
+        (
+            lambda s: scored(s, labels=changed(scored(s).labels, (2, 3, 1), np.nan)),
+            r"label scores\[2, 3, 1\] are nan",
+        ),
         (
             lambda s: scored(s, heads=[1, *scored(s).heads[1:]]),
             "own tree has the arc 1 -> 1, whose score is -inf: these are not the scores",
@@ -147,6 +173,25 @@ def test_what_does_not_fit_names_the_sentence(tmp_path, change, message):
     with pytest.raises(SentenceError, match=message):
         score(CONLLU, tmp_path / "s.npz", parser=lambda sentences, model: map(change, sentences))
     assert list(tmp_path.iterdir()) == []
+
+
+def test_integers_are_scores_and_what_is_not_read_may_be_anything(tmp_path):
+    def parser(sentences, model):
+        for sentence in sentences:
+            size = len(sentence.words) + 1
+            arcs = np.arange(size * size).reshape(size, size)
+            labels = np.ones((size, size, 2), dtype=int)
+            if sentence.sent_id != "en-1":
+                arcs, labels = arcs.astype(float), labels.astype(float)
+                arcs[:, 0] = arcs[1, 1] = labels[1, 1] = labels[:, 0] = labels[2, 3] = np.nan
+                arcs[2, 3] = -np.inf
+            yield Scored(arcs, labels, ["a", "b"])
+
+    score(CONLLU, tmp_path / "s.npz", parser=parser)
+    first, second, *_ = read_scores(tmp_path / "s.npz")
+    assert first.log_weights[0, 1:4].tolist() == [1, 2, 3]
+    assert first.label_scores[0, 1].tolist() == [1, 1]
+    assert second.log_weights[2, 3] == -np.inf
 
 
 def test_a_tree_that_scores_higher_than_our_best_is_refused(tmp_path, monkeypatch):
@@ -175,6 +220,7 @@ def scored_alone(sentence):
             lambda s, m: [*map(scored, s), Scored(np.zeros((2, 2)))],
             "gave more scores than there are sentences",
         ),
+        (lambda s, m: None, "the parser returned None: it must yield one Scored per sentence"),
     ],
 )
 def test_as_many_scores_as_sentences_are_expected(tmp_path, parser, message):
@@ -215,6 +261,8 @@ def test_label_names_are_those_of_the_first_sentence(tmp_path, other):
         ("no_such_module:scores", "there is no module 'no_such_module'"),
         ("math:no_such_function", "math has no 'no_such_function'"),
         ("math:pi", "'pi' is not a function"),
+        (":scores", "--parser :scores: '' is not the name of a module"),
+        ("..my:scores", r"--parser \.\.my:scores: '\.\.my' is not the name of a module"),
     ],
 )
 def test_parsers_that_are_not_there_are_named(name, message):
@@ -239,6 +287,37 @@ def test_modules_are_found_beside_the_file(tmp_path, monkeypatch, arborand):
     assert result.out == b"written: s.npz\n"
     assert result.err == "arborand: sentences.conllu: 12 sentences\n"
     assert next(iter(read_scores("s.npz"))).log_weights[0, 1] == 3.0
+
+
+def with_any_option(sentences, model, /, *, parser="", labels="", conllu="", **more):
+    assert (model, parser, labels, conllu, more) == ("m", "1", "2", "3", {"model": "4"})
+    return map(scored, sentences)
+
+
+def test_options_may_have_any_name(arborand, tmp_path):
+    parser = ("--parser", "tests.contract.test_parsers:with_any_option", "--model", "m")
+    given = [
+        ("--option", f"{name}={i}") for i, name in enumerate(("parser", "labels", "conllu"), 1)
+    ]
+    options = (*itertools.chain(*given), "--option", "model=4")
+    result = arborand("score", CONLLU, "-o", tmp_path / "s.npz", *parser, *options)
+    assert result.status == 0, result.err
+
+
+@pytest.mark.parametrize("option", ["nosuch=1", "model=1", "sentences=1"])
+def test_options_that_a_parser_does_not_take_are_named(arborand, tmp_path, option):
+    parser = ("--parser", "tests.contract.test_parsers:without_options")
+    out = tmp_path / "s.npz"
+    result = arborand("score", CONLLU, "-o", out, *parser, "--option", option)
+    assert result.status == 2
+    message = re.sub(r"[\s│]+", " ", result.err)
+    assert "cannot be called with the sentences, the model and these options" in message
+    assert f"'{option.partition('=')[0]}'" in message
+    assert not out.exists()
+
+
+def without_options(sentences, model):
+    return map(scored, sentences)
 
 
 @pytest.mark.parametrize(

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import inspect
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import typer
@@ -76,19 +79,30 @@ def score(
     """
     given = _options(option or [])
     adapter = find_adapter(parser)
-    for path, target in _files(source, output):
+    files = _files(source, output)
+    try:
+        with suppress(ValueError):  # compiled functions may have no signature
+            inspect.signature(adapter).bind((), model, **given)
+    except TypeError as error:
+        raise typer.BadParameter(
+            f"{parser} cannot be called with the sentences, the model and these options: {error}",
+            param_hint="--parser / --option",
+        ) from error
+    # Bound here, because an option may have the name of an argument of ours.
+    adapter = partial(adapter, **given)
+    for path, target in files:
         if is_folder(output) and target.exists():
             note(f"{target.name} already exists: skipped")
             continue
         with progress(f"score {path.name}", _num_sentences(path)) as advance:
             report = write_scores_of(
-                path, target, parser=adapter, model=model, labels=labels, advance=advance, **given
+                path, target, parser=adapter, model=model, labels=labels, advance=advance
             )
         say_written(target)
         note(f"{path.name}: {_described(report)}")
 
 
-def _options(given: list[str]) -> dict[str, str]:
+def _options(given: list[str]) -> dict[str, Any]:
     found = {}
     for text in given:
         name, equals, value = text.partition("=")

@@ -35,7 +35,8 @@ class Scored(NamedTuple):
     ----------
     arcs : ndarray, shape (n + 1, n + 1)
         Log-weights ``[head, dependent]``; node 0 is the root.  Adding a constant to a column
-        changes no tree's probability.  The diagonal and column 0 are not read.
+        changes no tree's probability.  -inf rules an arc out; NaN and +inf are refused.  The
+        diagonal and column 0 are not read.
     labels : ndarray, shape (n + 1, n + 1, L), or None
         Scores ``[head, dependent, label]``; their softmax is P(label | arc).
     label_names : sequence of str, or None

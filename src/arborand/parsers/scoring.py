@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import itertools
 import math
+import operator
 import os
 import sys
 from dataclasses import dataclass
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
     from arborand.parsers.protocol import Adapter
 
 ADAPTERS = ("stanza",)
+# What follows the last thing that an adapter yields.
+_END: Any = object()
 
 
 @dataclass
@@ -74,6 +77,8 @@ def find_adapter(name: str) -> Adapter:
                 "function of your own"
             )
         module, function = f"arborand.parsers.{name}", "scores"
+    if not module or module.startswith("."):
+        raise ArborandError(f"--parser {name}: {module!r} is not the name of a module")
     if os.getcwd() not in sys.path:  # people keep their own modules there
         sys.path.insert(0, os.getcwd())
     try:
@@ -182,7 +187,7 @@ def _labels(
                 "the same, in the same order"
             )
             raise SentenceError(sentence.sent_id, number, reason)
-        yield one.labels
+        yield _floats(one.labels)
 
 
 def _sentences(annotations: Iterator[Any]) -> Iterator[Unparsed]:
@@ -194,15 +199,20 @@ def _sentences(annotations: Iterator[Any]) -> Iterator[Unparsed]:
 
 def _checked(
     sentences: Iterator[Unparsed],
-    scored: Iterator[Scored],
+    scored: Iterator[Any],
     report: Report,
     advance: Callable[[int], object],
 ) -> Iterator[tuple[Unparsed, Scored]]:
     """Check and count what an adapter yields."""
-    scored = iter(scored)
+    try:
+        scored = iter(scored)
+    except TypeError as error:
+        raise ArborandError(
+            f"the parser returned {scored!r:.60}: it must yield one Scored per sentence"
+        ) from error
     for number, sentence in enumerate(sentences):
-        one = next(scored, None)
-        if one is None:
+        one = next(scored, _END)
+        if one is _END:
             raise ArborandError(
                 f"the parser gave scores for {number} sentences, but there are more: it must yield "
                 "one Scored per sentence, in order"
@@ -210,36 +220,49 @@ def _checked(
         _check(sentence, one, number, report)
         advance(report.num_sentences)
         yield sentence, one
-    if next(scored, None) is not None:
+    if next(scored, _END) is not _END:
         raise ArborandError(
             f"the parser gave more scores than there are sentences ({report.num_sentences})"
         )
 
 
-def _check(sentence: Unparsed, one: Scored, number: int, report: Report) -> None:
+def _check(sentence: Unparsed, one: Any, number: int, report: Report) -> None:
     size = len(sentence.words) + 1
 
     def fail(reason: str) -> SentenceError:
         return SentenceError(sentence.sent_id, number, reason)
 
-    if np.shape(one.arcs) != (size, size):
-        raise fail(
-            f"the parser's arc scores have shape {np.shape(one.arcs)}: expected {(size, size)}, "
-            f"for {size - 1} words and the root"
-        )
+    def check(values: Any, what: str, shape: tuple[int, ...], whose: str) -> None:
+        try:
+            array = np.asarray(values)
+        except (TypeError, ValueError, RuntimeError) as error:
+            raise fail(f"the parser's {what} scores are not an array: {error}") from error
+        if array.shape != shape:
+            raise fail(
+                f"the parser's {what} scores have shape {array.shape}: expected {shape}, for "
+                f"{whose}"
+            )
+        if array.dtype.kind not in "iuf":
+            raise fail(f"the parser's {what} scores are of type {array.dtype}: expected numbers")
+
+    if not isinstance(one, Scored):
+        raise fail(f"the parser gave {one!r:.60}: expected a Scored")
+    check(one.arcs, "arc", (size, size), f"{size - 1} words and the root")
+    arcs = _arcs(one)
+    _check_finite(arcs, arcs, "arc", fail)
     if one.labels is not None:
         names = len(one.label_names or ())
-        if np.shape(one.labels) != (size, size, names):
-            raise fail(
-                f"the parser's label scores have shape {np.shape(one.labels)}: expected "
-                f"{(size, size, names)}, for {names} label names"
-            )
+        check(one.labels, "label", (size, size, names), f"{names} label names")
+        _check_finite(_floats(one.labels), arcs, "label", fail)
     report.num_sentences += 1
     report.num_repaired += one.repaired
     if one.heads is None:
         return
-    arcs = _arcs(one).astype(np.float64)
-    own = np.array([-1, *one.heads])
+    arcs = arcs.astype(np.float64)
+    try:
+        own = np.array([-1, *map(operator.index, one.heads)])
+    except TypeError as error:
+        raise fail(f"the parser's own heads are {one.heads!r:.60}: expected integers") from error
     if len(own) != size or (own[1:] < 0).any() or (own[1:] >= size).any():
         raise fail(f"the parser's own heads are {own[1:].tolist()}, for {size - 1} words")
     values = arcs[own[1:], np.arange(1, size)]
@@ -261,9 +284,28 @@ def _check(sentence: Unparsed, one: Scored, number: int, report: Report) -> None
     report.num_same += bool((best == own).all())
 
 
+def _check_finite(
+    scores: NDArray[Any], arcs: NDArray[Any], what: str, fail: Callable[[str], SentenceError]
+) -> None:
+    """Check the scores of arcs, or of the labels of arcs that are not ruled out."""
+    bad = np.isnan(scores) | (scores == np.inf)
+    bad[arcs == -np.inf] = False
+    if bad.any():
+        place = np.argwhere(bad)[0].tolist()
+        raise fail(
+            f"the parser's {what} scores{place} are {scores[tuple(place)]}: expected finite "
+            "numbers, or -inf for what is ruled out"
+        )
+
+
+def _floats(values: Any) -> NDArray[Any]:
+    array = np.array(values)
+    return array if array.dtype.kind == "f" else array.astype(np.float64)
+
+
 def _arcs(one: Scored) -> NDArray[Any]:
     """Remove what is not an arc: words as their own heads, and heads of the root."""
-    arcs = np.array(one.arcs)
+    arcs = _floats(one.arcs)
     np.fill_diagonal(arcs, -np.inf)
     arcs[:, 0] = -np.inf
     return arcs
