@@ -70,7 +70,7 @@ class LabelFormulas(LabelledShape):
         scores = xp.where(is_read[..., None], scores, -_INFINITY)
         best = xp.amax(front.stop_gradient(scores), (-1, -3))
         best = xp.where(best == -_INFINITY, 0.0, best)
-        arcs, chances = self._normalised(scores - best[..., None, :, None])
+        arcs, chances = self._normalised(self._below(scores, best[..., None, :, None]))
         trees = flat._like(arcs, flat._lengths)
         self._put(trees, check_names(labels, scores.shape[-1]), chances, best.sum(-1), scores)
 
@@ -88,7 +88,8 @@ class LabelFormulas(LabelledShape):
             "a label of finite score, and -inf to labels it cannot have",
         )
         chances = chances + nothing[..., None]  # so that the check is made
-        return self._put(trees, check_names(labels, scores.shape[-1]), chances, 0.0, None)
+        shift = self._xp.zeros_like(trees.log_weights[..., 0, 0])
+        return self._put(trees, check_names(labels, scores.shape[-1]), chances, shift, None)
 
     def _put(self, trees: Any, labels: Any, log_chances: Any, shift: Any, joint: Any) -> Self:
         own = {"trees": trees, "labels": labels, "_shift": shift, "_joint": joint}
@@ -115,10 +116,9 @@ class LabelFormulas(LabelledShape):
         def taken(array: Any) -> Any:
             return array.reshape(-1, *array.shape[num_axes:])[chosen]
 
-        made, chances = object.__new__(type(self)), taken(self._log_chances)
-        if self._joint is None:
-            return made._put(trees, self.labels, chances, self._shift, None)
-        return made._put(trees, self.labels, chances, taken(self._shift), taken(self._joint))
+        joint = None if self._joint is None else taken(self._joint)
+        chances, shift = taken(self._log_chances), taken(self._shift)
+        return object.__new__(type(self))._put(trees, self.labels, chances, shift, joint)
 
     # ---- probabilities and expectations
 
@@ -201,7 +201,8 @@ class LabelFormulas(LabelledShape):
 
         The arguments are those of :meth:`arborand.LabelledTrees.condition`.
         """
-        weighted, chances, arcs = self._weighted(heads, labels, allowed)
+        scores, shift = self._relative()
+        weighted, chances, arcs = self._weighted(scores, heads, labels, allowed)
         trees = weighted.condition(**arcs)
         is_left = (trees.log_weights != -_INFINITY)[..., None]
         chances = self._xp.where(is_left, chances, -_INFINITY)
@@ -209,7 +210,7 @@ class LabelFormulas(LabelledShape):
         if joint is not None:
             joint = self._xp.where(chances != -_INFINITY, joint, -_INFINITY)
         made = object.__new__(type(self))
-        return made._put(trees, self.labels, chances, self._shift, joint)
+        return made._put(trees, self.labels, chances, self._shift + shift, joint)
 
     def log_evidence(self, *, heads: Any = None, labels: Any = None, allowed: Any = None) -> Any:
         """Compute the log-probability of a `condition`.
@@ -217,9 +218,12 @@ class LabelFormulas(LabelledShape):
         It is -inf if no labelled tree meets the condition, which then contributes nothing to any
         gradient.
         """
-        weighted, _, arcs = self._weighted(heads, labels, allowed)
+        scores, _ = self._relative()
+        weighted, _, arcs = self._weighted(scores, heads, labels, allowed)
         of_arcs = weighted.log_evidence(**arcs)
-        of_labels = weighted.log_partition() - self.trees.log_partition()
+        trees = self.trees._like(scores, self.trees._lengths)
+        of_labels = weighted.log_partition() - trees.log_partition()
+        of_labels = self._xp.where(of_labels > 0, 0.0, of_labels)
         return self._xp.where(of_arcs == -_INFINITY, of_arcs, of_labels + of_arcs)
 
     # ---- best trees: heads and labels, without derivatives
@@ -253,7 +257,27 @@ class LabelFormulas(LabelledShape):
             "root and padding -1",
         )
 
-    def _weighted(self, heads: Any, labels: Any, allowed: Any) -> tuple[Any, Any, dict[str, Any]]:
+    def _below(self, scores: Any, best: Any) -> Any:
+        """Subtract the best scores of words; what was finite stays finite."""
+        xp = self._xp
+        lowest = xp.finfo(scores.dtype).min
+        return xp.where(scores == -_INFINITY, -_INFINITY, xp.clip(scores - best, lowest))
+
+    def _relative(self) -> tuple[Any, Any]:
+        """Return the scores of arcs relative to each word's best, and the sum of what is best.
+
+        Labels change scores by little, which large scores would round away.
+        """
+        front, xp = self._front, self._xp
+        scores = self.trees.log_weights + xp.zeros_like(self._log_chances[..., 0])
+        is_arc = front.is_arc(scores, self.lengths)
+        best = xp.amax(xp.where(is_arc, front.stop_gradient(scores), -_INFINITY), -2)
+        best = xp.where(abs(best) < _INFINITY, best, 0.0)
+        return self._below(scores, best[..., None, :]), best.sum(-1)
+
+    def _weighted(
+        self, scores: Any, heads: Any, labels: Any, allowed: Any
+    ) -> tuple[Any, Any, dict[str, Any]]:
         """Weight the trees by the probability that their labels meet a condition.
 
         Returns their distribution, in which an arc with no label left keeps its weight; the
@@ -273,7 +297,7 @@ class LabelFormulas(LabelledShape):
             is_word = (node > 0) & (node <= self.lengths[..., None])
             share = self._check_labels(share, given, is_word, -1)
         is_left = share != -_INFINITY
-        arcs = self.trees.log_weights + xp.where(is_left, share, 0.0)
+        arcs = scores + xp.where(is_left, share, 0.0)
         weighted = self.trees._like(arcs, self.trees._lengths)
         known = {} if heads is None else {"heads": heads}
         return weighted, chances, {"allowed": is_left, **known}

@@ -243,6 +243,8 @@ def test_graphs_are_taken_out_of_a_batch(front, maker):
             front.to_numpy(one.label_marginals()), mine.label_marginals(), 1e-12, 1e-300
         )
         assert np.array_equal(one.best_tree()[1], mine.best_tree()[1])
+    whole = theirs.condition(allowed=front.array(np.ones((3, 5, 5, 3), bool)))
+    same(front, whole[1:].log_partition(), ours[1:].log_partition())
     with pytest.raises(TypeError, match="a single graph cannot be indexed"):
         theirs[0][0]
 
@@ -549,3 +551,31 @@ def test_a_condition_that_nothing_meets_leaves_no_tree(front):
     d = front.module.LabelledTrees(front.array(np.zeros((3, 3, 2))))
     with pytest.raises(arborand.NoTreeError, match="no tree is left"):
         d.condition(heads=front.array([-1, 2, 1]))
+
+
+@FRONTS
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("common", [1e6, -1e4, 1e30])
+def test_common_scores_of_words_cost_conditions_no_digits(front, dtype, common):
+    rng = np.random.default_rng(6)
+    own, scores = rng.normal(size=(3, 3)), rng.normal(size=(3, 3, 2)).astype(dtype)
+    large = np.full((3, 3), common, dtype)
+    large[:, 2] *= -2
+    large[:, 0] = np.nan  # ignored
+    labels = front.array([-1, 0, -1])
+    chance = np.exp(scores) / np.exp(scores).sum(-1, keepdims=True)
+    for arcs, of_arcs in ((large, np.zeros((3, 3))), (own.astype(dtype), own)):
+        kind = front.module.SpanningTrees
+        d = front.module.LabelledTrees.from_trees(kind(front.array(arcs)), front.array(scores))
+        trees = [(0, 0), (0, 1), (2, 0)]  # the heads of words 1 and 2
+        prior = np.exp([of_arcs[h, 1] + of_arcs[k, 2] for h, k in trees])
+        both = prior / prior.sum() * [chance[h, 1, 0] for h, _ in trees]
+        rtol = 1e-5 if dtype == np.float32 else 1e-12
+        same(front, d.log_evidence(labels=labels), np.log(both.sum()), rtol)
+        conditioned = d.condition(labels=labels)
+        expected = [both[0] + both[1], 0, both[2]] / both.sum()
+        same(front, conditioned.arc_marginals()[:, 1], expected, rtol)
+        if arcs is not large:
+            gained = conditioned.log_partition() - d.log_partition()
+            same(front, gained, np.log(both.sum()), rtol)
+        assert -1e-6 < d.log_evidence(labels=front.array([-1, -1, -1])) <= 0.0
