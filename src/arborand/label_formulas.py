@@ -188,9 +188,15 @@ class LabelFormulas(LabelledShape):
         return self.trees.covariance(*means) + self.trees.expectation(within)
 
     def kl_divergence(self, other: Self) -> Any:
-        """Compute the Kullback-Leibler divergence from another distribution, in nats."""
+        """Compute the Kullback-Leibler divergence from another distribution, in nats.
+
+        It is infinite if a labelled arc that the other does not allow is in some tree of this
+        distribution. Arcs whose marginal, in the precision of answers, is 0 do not count.
+        """
         check_comparable(self, other)
-        return self._divergence(other) + self.expectation(self._log_chances - other._log_chances)
+        marginals = self.trees.arc_marginals()
+        of_labels = self._label_divergences(other, marginals > 0)
+        return self._divergence(other) + (marginals * of_labels).sum((-1, -2))
 
     def cross_entropy(self, other: Self) -> Any:
         """Compute the mean of minus the other's log-probability, in nats."""
@@ -245,6 +251,24 @@ class LabelFormulas(LabelledShape):
     def _mean(self, values: Any) -> Any:
         """Compute the mean over the labels of each arc."""
         return (self._xp.exp(self._log_chances) * self._read(values)).sum(-1)
+
+    def _label_divergences(self, other: Self, is_read: Any) -> Any:
+        """Compute the divergence of the labels of each arc, 0 where it is not read.
+
+        Since p and q sum to 1, its terms can be written as q - p - p log(q / p), all of them at
+        least 0.
+        """
+        xp = self._xp
+        log_p, log_q = self._log_chances, other._log_chances
+        is_label = is_read[..., None] & (log_p != -_INFINITY)
+        is_both = is_label & (log_q != -_INFINITY)
+        distance = xp.where(is_both, log_q, 0.0) - xp.where(is_both, log_p, 0.0)
+        is_near = abs(distance) < 1
+        close = xp.where(is_near, distance, 0.0)  # no overflow where `where` does not choose it
+        p, q = xp.exp(log_p), xp.exp(log_q)
+        terms = xp.where(is_near, p * (xp.expm1(close) - close), q - p - p * distance)
+        terms = xp.where(is_both, terms, xp.where(is_label, _INFINITY, q))
+        return xp.where(is_read[..., None] & (terms > 0), terms, 0.0).sum(-1)
 
     def _check_labels(self, numbers: Any, labels: Any, is_word: Any, least: int) -> Any:
         """Return the numbers if words have valid labels and other nodes have -1."""

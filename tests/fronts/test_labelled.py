@@ -579,3 +579,79 @@ def test_common_scores_of_words_cost_conditions_no_digits(front, dtype, common):
             gained = conditioned.log_partition() - d.log_partition()
             same(front, gained, np.log(both.sum()), rtol)
         assert -1e-6 < d.log_evidence(labels=front.array([-1, -1, -1])) <= 0.0
+
+
+@FRONTS
+@KINDS
+def test_divergences_by_enumeration(front, kind):
+    # Labels that only one of the two allows, or with a probability that underflows.
+    rng = np.random.default_rng(8)
+    p, q = rng.normal(size=(2, 3, 4, 4, 3))
+    p[0, :, 1:, 0] = q[1, :, 1:, 2] = -np.inf
+    p[1, :, 1:, 2] = -np.inf
+    p[2, 0, 1, 1] = -1000.0
+
+    def made(scores):
+        return front.module.LabelledTrees(scores, kind=getattr(front.module, kind))
+
+    def divergence(pair):
+        return made(pair[0]).kl_divergence(made(pair[1]))
+
+    expected, gradient = np.zeros(3), np.zeros((2, *p.shape))
+    for graph in range(3):
+        trees = [
+            (np.array(heads)[1:], np.arange(1, 4), np.array(labels))
+            for heads in trees_of(getattr(arborand, kind), np.zeros((4, 4)))
+            for labels in itertools.product(range(3), repeat=3)
+        ]
+        sums = np.array([[one[graph][tree].sum() for tree in trees] for one in (p, q)])
+        log_p, log_q = sums - np.logaddexp.reduce(sums, axis=1, keepdims=True)
+        is_read = log_p > -np.inf
+        chances = np.exp(log_p)
+        gap = np.where(is_read, log_p, 0) - np.where(is_read, log_q, 0)
+        expected[graph] = (chances * gap).sum()
+        for tree, p_tree, q_tree, log_ratio in zip(trees, chances, np.exp(log_q), gap, strict=True):
+            gradient[(0, graph, *tree)] += p_tree * (log_ratio - expected[graph])
+            gradient[(1, graph, *tree)] += q_tree - p_tree
+    pair = np.stack([p, q])
+    same(front, divergence(front.array(pair)), expected)
+    np.testing.assert_allclose(front.gradient(divergence, pair), gradient, rtol=1e-9, atol=1e-12)
+
+
+@FRONTS
+def test_divergences_are_infinite_if_a_label_of_a_tree_is_not_allowed(front):
+    p = np.zeros((2, 2, 2))
+    p[0, 1, 1] = -1000.0  # whose probability underflows
+    q = p.copy()
+    q[0, 1, 1] = -np.inf
+    first, other = (front.module.LabelledTrees(front.array(one)) for one in (p, q))
+    assert first.kl_divergence(other) == np.inf
+    assert other.kl_divergence(first) == 0
+    p = np.full((3, 3, 2), -np.inf)
+    p[0, 1] = p[1, 2] = p[2, 1] = 0
+    q = p.copy()
+    q[2, 1, 1] = -np.inf  # which is in no tree
+
+    def divergence(pair):
+        first, other = map(front.module.LabelledTrees, pair)
+        return first.kl_divergence(other)
+
+    pair = np.stack([p, q])
+    assert divergence(front.array(pair)) == 0
+    np.testing.assert_array_equal(front.gradient(divergence, pair), 0)
+
+
+@FRONTS
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_divergences_of_close_distributions_are_not_negative(front, dtype):
+    rng = np.random.default_rng(0)
+    for gap in (0.0, 1e-9, 1e-8, 1e-7, 1e-6, 1e-4):
+        p = rng.normal(size=(20, 3, 3, 4))
+        trees = front.module.DependencyTrees(front.array(np.zeros((20, 3, 3), dtype)))
+        first, other = (
+            front.module.LabelledTrees.from_trees(trees, front.array(one.astype(dtype)))
+            for one in (p, p + gap * rng.normal(size=p.shape))
+        )
+        found = front.to_numpy(first.kl_divergence(other))
+        assert (found >= 0).all()
+        assert (found < 10 * (gap + np.finfo(dtype).eps) ** 2).all()
