@@ -15,6 +15,7 @@ import arborand
 from arborand.arguments import check_choice
 from arborand.errors import InvalidTreeError
 from arborand.labelled import LabelledShape, check_comparable, check_names, check_shape
+from arborand.projective import CLASSES
 from arborand.validation import DEPENDENT_HEAD, ORIENTATIONS
 
 if TYPE_CHECKING:
@@ -45,6 +46,8 @@ class LabelFormulas(LabelledShape):
 
     # What a front end adds.
     _range: Any  # the framework's arange
+    _check_array: Any  # checks that an argument is an array of the framework
+    _check_integers: Any  # and that it holds integers
     _divergence: Any  # from another distribution over trees without labels
     _find: Any  # calls a method of `arborand.LabelledTrees` that returns heads and labels
 
@@ -69,7 +72,7 @@ class LabelFormulas(LabelledShape):
         is_read = front.is_arc(flat.log_weights, flat.lengths)
         scores = xp.where(is_read[..., None], scores, -_INFINITY)
         best = xp.amax(front.stop_gradient(scores), (-1, -3))
-        best = xp.where(best == -_INFINITY, 0.0, best)
+        best = xp.where(abs(best) < _INFINITY, best, 0.0)
         arcs, chances = self._normalised(self._below(scores, best[..., None, :, None]))
         trees = flat._like(arcs, flat._lengths)
         self._put(trees, check_names(labels, scores.shape[-1]), chances, best.sum(-1), scores)
@@ -100,13 +103,14 @@ class LabelFormulas(LabelledShape):
         """Return the logarithms of each arc's sum over labels, and of the labels' shares of it."""
         xp = self._xp
         top = self._front.stop_gradient(xp.amax(scores, -1))
-        is_arc = top != -_INFINITY
-        top = xp.where(is_arc, top, 0.0)
-        # The branch that `where` does not choose must be finite too, or its gradient is NaN.
-        relative = xp.where(is_arc[..., None], scores, 0.0) - top[..., None]
+        # Where the best is not finite, it is returned as the sum: a check elsewhere names it. The
+        # branch that `where` does not choose must be finite too, or its gradient is NaN.
+        is_arc = abs(top) < _INFINITY
+        finite = xp.where(is_arc, top, 0.0)
+        relative = xp.where(is_arc[..., None], scores, 0.0) - finite[..., None]
         log_sum = xp.log(xp.exp(relative).sum(-1))
         chances = xp.where(is_arc[..., None], relative - log_sum[..., None], -_INFINITY)
-        return xp.where(is_arc, top + log_sum, -_INFINITY), chances
+        return xp.where(is_arc, finite + log_sum, top), chances
 
     def __getitem__(self, index: Any) -> Self:
         """Take graphs out of a batch, with the framework's indexing of the batch axes."""
@@ -153,13 +157,9 @@ class LabelFormulas(LabelledShape):
         contribute nothing to any gradient.
         """
         xp = self._xp
-        tree, given = xp.asarray(heads), xp.asarray(labels)
+        tree = self._check_integers(heads, "heads")
         of_trees = self.trees.log_prob(tree)
-        if tuple(given.shape) != tuple(tree.shape):
-            raise InvalidTreeError(
-                f"labels has shape {tuple(given.shape)}: expected the shape of heads, "
-                f"{tuple(tree.shape)}"
-            )
+        given = self._check_label_array(labels, tuple(tree.shape))
         num_graphs, size = math.prod(self.batch_shape), tree.shape[-1]
         graph = self._range(num_graphs).reshape(*self.batch_shape, 1)
         table = self._log_chances.reshape(num_graphs, size, size, self.num_labels)
@@ -172,7 +172,7 @@ class LabelFormulas(LabelledShape):
 
     def expectation(self, arc_values: Any) -> Any:
         """Compute the mean of a sum over labelled arcs."""
-        return self.trees.expectation(self._mean(arc_values))
+        return self.trees.expectation(self._mean(self._check_values(arc_values, "arc_values")))
 
     def variance(self, arc_values: Any) -> Any:
         """Compute the variance of a sum over labelled arcs."""
@@ -181,7 +181,7 @@ class LabelFormulas(LabelledShape):
 
     def covariance(self, arc_values: Any, other: Any) -> Any:
         """Compute the covariance of two sums over labelled arcs."""
-        values = [self._read(one) for one in (arc_values, other)]
+        values = [self._check_values(arc_values, "arc_values"), self._check_values(other, "other")]
         means = [self._mean(one) for one in values]
         first, second = (v - mean[..., None] for v, mean in zip(values, means, strict=True))
         within = self._mean(first * second)
@@ -244,13 +244,9 @@ class LabelFormulas(LabelledShape):
 
     # ---- implementation
 
-    def _read(self, values: Any) -> Any:
-        """Set values to 0 where the arc cannot have the label: 0 times NaN would be NaN."""
-        return self._xp.where(self._xp.exp(self._log_chances) > 0, values, 0.0)
-
     def _mean(self, values: Any) -> Any:
         """Compute the mean over the labels of each arc."""
-        return (self._xp.exp(self._log_chances) * self._read(values)).sum(-1)
+        return (self._xp.exp(self._log_chances) * values).sum(-1)
 
     def _label_divergences(self, other: Self, is_read: Any) -> Any:
         """Compute the divergence of the labels of each arc, 0 where it is not read.
@@ -269,6 +265,45 @@ class LabelFormulas(LabelledShape):
         terms = xp.where(is_near, p * (xp.expm1(close) - close), q - p - p * distance)
         terms = xp.where(is_both, terms, xp.where(is_label, _INFINITY, q))
         return xp.where(is_read[..., None] & (terms > 0), terms, 0.0).sum(-1)
+
+    def _check_values(self, values: Any, name: str) -> Any:
+        """Check values of labelled arcs; where the arc cannot have the label, return 0.
+
+        There 0 times NaN would be NaN.
+        """
+        given, xp = self._check_array(values, name), self._xp
+        if tuple(given.shape) != self._shape:
+            raise ValueError(
+                f"{name} has shape {tuple(given.shape)}: expected {self._shape}, a value for each "
+                "labelled arc"
+            )
+        is_read = xp.exp(self._log_chances) > 0
+        return xp.where(is_read, given, xp.zeros_like(self._log_chances))
+
+    def _check_allowed(self, allowed: Any) -> Any:
+        """Check a mask of arcs or labelled arcs, and give it an axis of labels."""
+        mask, shape = self._check_array(allowed, "allowed"), self._shape
+        if mask.dtype != self._xp.bool:
+            raise TypeError(
+                f"allowed must be an array of bool, but its dtype is {mask.dtype}: if 0 forbids an "
+                "arc, pass allowed != 0"
+            )
+        if tuple(mask.shape) not in (shape, shape[:-1]):
+            raise ValueError(
+                f"allowed has shape {tuple(mask.shape)}: expected {shape}, True where [head, "
+                f"dependent, label] is allowed, or {shape[:-1]} for arcs with any label"
+            )
+        return mask if tuple(mask.shape) == shape else mask[..., None]
+
+    def _check_label_array(self, labels: Any, shape: tuple[int, ...]) -> Any:
+        """Check the type and shape of labels; see `_check_labels` for their values."""
+        given = self._check_integers(labels, "labels")
+        if tuple(given.shape) != shape:
+            raise InvalidTreeError(
+                f"labels has shape {tuple(given.shape)}: expected the shape of heads, {shape}, "
+                "with -1 for the root"
+            )
+        return given
 
     def _check_labels(self, numbers: Any, labels: Any, is_word: Any, least: int) -> Any:
         """Return the numbers if words have valid labels and other nodes have -1."""
@@ -310,9 +345,9 @@ class LabelFormulas(LabelledShape):
         xp = self._xp
         left = self._log_chances != -_INFINITY
         if allowed is not None:
-            left = left & (allowed if len(allowed.shape) == len(left.shape) else allowed[..., None])
+            left = left & self._check_allowed(allowed)
         if labels is not None:
-            given = xp.asarray(labels)
+            given = self._check_label_array(labels, self._shape[:-2])
             is_kept = (given[..., None] < 0) | (given[..., None] == self._range(self.num_labels))
             left = left & is_kept[..., None, :, :]
         share, chances = self._normalised(xp.where(left, self._log_chances, -_INFINITY))
@@ -343,7 +378,7 @@ class LabelFormulas(LabelledShape):
 
     def _on_host(self, scores: Any, lengths: Any, *arcs: Any) -> arborand.LabelledTrees:
         """Make the same distribution from NumPy arrays; joint scores keep the order of trees."""
-        kind = getattr(arborand, type(self.trees).__name__)
+        kind = CLASSES[self.trees._kind]
         if not arcs:
             return arborand.LabelledTrees(scores, kind=kind, lengths=lengths)
         return arborand.LabelledTrees.from_trees(kind(*arcs, lengths=lengths), scores)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from arborand.arguments import explain_arguments
-from arborand.distributions import TreeDistribution
+from arborand.distributions import DependencyTrees, SpanningTrees, TreeDistribution
 from arborand.kinds import TreeKind
 
 
@@ -84,3 +84,15 @@ class ProjectiveDependencyTrees(TreeDistribution):
     """
 
     _kind = TreeKind.PROJECTIVE_DEPENDENCY
+
+
+# The class of each kind of tree.
+CLASSES: dict[TreeKind, type[TreeDistribution]] = {
+    maker._kind: maker
+    for maker in (
+        SpanningTrees,
+        DependencyTrees,
+        ProjectiveSpanningTrees,
+        ProjectiveDependencyTrees,
+    )
+}

@@ -655,3 +655,85 @@ def test_divergences_of_close_distributions_are_not_negative(front, dtype):
         found = front.to_numpy(first.kl_divergence(other))
         assert (found >= 0).all()
         assert (found < 10 * (gap + np.finfo(dtype).eps) ** 2).all()
+
+
+@FRONTS
+def test_arguments_of_wrong_shapes_and_types_are_refused(front):
+    one = front.module.LabelledTrees(front.array(np.zeros((3, 3, 2))))
+    batch = front.module.LabelledTrees(front.array(np.zeros((4, 3, 3, 2))))
+    labels, heads = np.array([-1, 0, 1]), front.array([-1, 0, 1])
+    for name in ("condition", "log_evidence"):
+        method = getattr(one, name)
+        for shape in ((3, 1, 2), (1,), (), (4, 4), (4, 4, 2), (1, 3, 3, 2)):
+            with pytest.raises(ValueError, match=r"allowed has shape .*: expected \(3, 3, 2\), .*"):
+                method(allowed=front.array(np.ones(shape, bool)))
+        for dtype in (np.int64, np.float32):
+            with pytest.raises(TypeError, match=r"allowed must be an array of bool.* != 0"):
+                method(allowed=front.array(np.ones((3, 3, 2), dtype)))
+        with pytest.raises(ValueError, match=r"allowed has shape \(3, 3\): expected \(4, 3, 3, 2"):
+            getattr(batch, name)(allowed=front.array(np.ones((3, 3), bool)))
+        for given in (labels[:2], labels[0]):
+            with pytest.raises(arborand.InvalidTreeError, match=r"labels has shape .*, \(3,\)"):
+                method(labels=front.array(given))
+        with pytest.raises(arborand.InvalidTreeError, match=r"labels has shape .*, \(4, 3\)"):
+            getattr(batch, name)(labels=front.array(labels))
+        with pytest.raises(TypeError, match=r"labels must .*integers, .*float"):
+            method(labels=front.array([-1, 0.5, -1]))
+    with pytest.raises(TypeError, match=r"labels must .*integers, .*float"):
+        one.log_prob(heads, front.array([-1.0, 0, 0]))
+    with pytest.raises(TypeError, match=r"heads must .*integers, .*float"):
+        one.log_prob(front.array([-1.0, 0, 0]), front.array(labels))
+    for shape in ((3, 3, 1), (3, 3), (1, 3, 3, 2), ()):
+        values = front.array(np.zeros(shape))
+        for name, given in (("expectation", [values]), ("covariance", [values, values])):
+            with pytest.raises(ValueError, match=r"arc_values has shape .*: expected \(3, 3, 2\)"):
+                getattr(one, name)(*given)
+        with pytest.raises(ValueError, match=r"other has shape .*: expected \(3, 3, 2\)"):
+            one.covariance(front.array(np.zeros((3, 3, 2))), values)
+    lists = {"allowed": [[True] * 3] * 3, "labels": labels.tolist()}
+    for name, given in lists.items():
+        if front is Torch:
+            with pytest.raises(TypeError, match=f"^{name} must be a torch.Tensor, not list"):
+                one.condition(**{name: given})
+        else:
+            one.condition(**{name: given})
+    values = np.arange(18).reshape(3, 3, 2) + 2**24
+    if front is Torch:
+        for given in (values, values.tolist()):
+            with pytest.raises(TypeError, match=r"^arc_values must be a torch.Tensor, not "):
+                one.expectation(given)
+    expected = arborand.LabelledTrees(np.zeros((3, 3, 2))).expectation(values)
+    same(front, one.expectation(front.array(values)), expected)
+
+
+def test_jax_checks_shapes_and_types_while_it_compiles():
+    d = arborand.jax.LabelledTrees(jnp.zeros((3, 3, 2)))
+    evidence = jax.jit(lambda labels, allowed: d.log_evidence(labels=labels, allowed=allowed))
+    labels, allowed = jnp.array([-1, 0, -1]), jnp.ones((3, 3), bool)
+    np.testing.assert_allclose(evidence(labels, allowed), np.log(0.5))
+    with pytest.raises(arborand.InvalidTreeError, match="labels has shape"):
+        evidence(labels[:2], allowed)
+    with pytest.raises(TypeError, match="allowed must be an array of bool"):
+        evidence(labels, allowed * 1)
+
+
+@FRONTS
+@pytest.mark.parametrize("wrong", [np.inf, np.nan])
+def test_scores_that_are_not_numbers_are_named(front, wrong):
+    scores = np.zeros((3, 3, 2))
+    scores[0, 1, 1] = wrong
+    d = front.module.LabelledTrees(front.array(scores))
+    with pytest.raises(arborand.InvalidWeightsError, match=rf"log_weights\[0, 1\] is {wrong}"):
+        d.log_partition()
+
+
+@FRONTS
+def test_classes_of_users(front):
+    class Own(front.module.ProjectiveDependencyTrees):
+        pass
+
+    if front is Jax:
+        Own = arborand.jax.answers.as_pytree(Own)
+    d = front.module.LabelledTrees(front.array(np.zeros((3, 3, 2))), kind=Own)
+    assert d.best_tree()[0].tolist() == [-1, 0, 1]
+    assert len(d.best_trees(99).heads) == (99 if front is Jax else 8)

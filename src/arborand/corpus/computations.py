@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from arborand.arguments import check_choice, check_count
-from arborand.distributions import DependencyTrees, SpanningTrees, TreeDistribution
+from arborand.distributions import TreeDistribution
 from arborand.errors import (
     ArborandError,
     BiasedSamplerWarning,
@@ -43,7 +43,7 @@ from arborand.methods import (
     WITHOUT_REPLACEMENT,
     check_method,
 )
-from arborand.projective import ProjectiveDependencyTrees, ProjectiveSpanningTrees
+from arborand.projective import CLASSES
 from arborand.randomness import stream_key
 from arborand.sampling import sample_ragged
 from arborand.validation import HEAD_DEPENDENT, ORIENTATIONS
@@ -63,17 +63,6 @@ if TYPE_CHECKING:
 DRAW_VALUES = 1 << 19
 # How much larger a run may be if its matrices are not padded.
 _UNPADDED = 8
-
-
-_CLASSES: dict[TreeKind, type[TreeDistribution]] = {
-    maker._kind: maker
-    for maker in (
-        SpanningTrees,
-        DependencyTrees,
-        ProjectiveSpanningTrees,
-        ProjectiveDependencyTrees,
-    )
-}
 
 
 @dataclass(frozen=True)
@@ -124,7 +113,7 @@ class Setting:
         self, run: Sentences, label_scores: NDArray[Any] | None = None
     ) -> TreeDistribution:
         """Make the distribution of a run, as a batch; decisions also change the label scores."""
-        maker = _CLASSES[self.kind]
+        maker = CLASSES[self.kind]
         make = maker.from_weights if self.weights else maker
         padded = run.padded(0.0 if self.weights else -np.inf)
         heads = given_heads(run, padded.shape[-1]) if self.keep_heads else None

@@ -169,9 +169,7 @@ class TreeDistribution(FrontDistribution[Array]):
         [0.5, 0.0]
         """
         scores, lengths, *rest = self._arguments
-        trees = jnp.asarray(heads)
-        if not jnp.issubdtype(trees.dtype, jnp.integer):
-            raise TypeError(f"heads must be integers, but their dtype is {trees.dtype}")
+        trees = check_integers(heads, "heads")
         shape = (*self.batch_shape, scores.shape[-1])
         if trees.shape[trees.ndim - len(shape) :] != shape:
             raise InvalidTreeError(
@@ -479,6 +477,14 @@ def _check_scores(log_weights: ArrayLike) -> Array:
             "for each node, the root and at least one word"
         )
     return scores
+
+
+def check_integers(values: ArrayLike, name: str) -> Array:
+    """Check that an argument holds integers."""
+    array = jnp.asarray(values)
+    if not jnp.issubdtype(array.dtype, jnp.integer):
+        raise TypeError(f"{name} must be integers, but their dtype is {array.dtype}")
+    return array
 
 
 def _check_lengths(lengths: ArrayLike, batch_shape: tuple[int, ...]) -> Array:

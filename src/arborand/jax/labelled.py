@@ -10,7 +10,12 @@ import numpy as np
 
 from arborand.arguments import check_count, explain_arguments
 from arborand.jax.answers import BestTrees, Draws, as_pytree
-from arborand.jax.distributions import DependencyTrees, TreeDistribution, key_words
+from arborand.jax.distributions import (
+    DependencyTrees,
+    TreeDistribution,
+    check_integers,
+    key_words,
+)
 from arborand.jax.operations import fill, front
 from arborand.label_formulas import LabelFormulas
 from arborand.randomness import Key
@@ -53,6 +58,8 @@ class LabelledTrees(LabelFormulas):
 
     _xp = jnp
     _front = front
+    _check_array = staticmethod(lambda given, _: jnp.asarray(given))
+    _check_integers = staticmethod(check_integers)
     _arrays: ClassVar = ("trees", "_log_chances", "_shift", "_joint")
     _static: ClassVar = ("labels",)
 

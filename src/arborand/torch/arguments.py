@@ -19,10 +19,19 @@ if TYPE_CHECKING:
 _DTYPES = (torch.float32, torch.float64, torch.bfloat16, torch.float16)
 
 
-def check_tensor(given: Tensor, name: str) -> None:
+def check_tensor(given: Tensor, name: str) -> Tensor:
     """Check that an argument is a tensor."""
     if not isinstance(given, Tensor):
         raise TypeError(f"{name} must be a torch.Tensor, not {type(given).__name__}")
+    return given
+
+
+def check_integers(given: Tensor, name: str) -> Tensor:
+    """Check that an argument is a tensor of integers."""
+    check_tensor(given, name)
+    if given.is_floating_point() or given.is_complex() or given.dtype == torch.bool:
+        raise TypeError(f"{name} must hold integers, but its dtype is {given.dtype}")
+    return given
 
 
 def check_scores(log_weights: Tensor) -> Tensor:
@@ -68,11 +77,7 @@ def check_lengths(lengths: Tensor | Sequence[int] | int, log_weights: Tensor) ->
 
 def check_heads(value: Tensor, event_shape: Size) -> None:
     """Check the type and shape of heads."""
-    check_tensor(value, "value")
-    if value.is_floating_point() or value.is_complex() or value.dtype == torch.bool:
-        raise TypeError(
-            f"value must hold heads, which are integers, but its dtype is {value.dtype}"
-        )
+    check_integers(value, "value")
     if value.shape[-1:] != event_shape:
         raise InvalidTreeError(
             f"value has shape {tuple(value.shape)}: expected (..., {event_shape[0]}), one head for "

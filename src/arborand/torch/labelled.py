@@ -11,7 +11,7 @@ from arborand.arguments import explain_arguments
 from arborand.label_formulas import LabelFormulas
 from arborand.randomness import Key
 from arborand.torch.answers import BestTrees, Draws, to_tensors
-from arborand.torch.arguments import check_tensor
+from arborand.torch.arguments import check_integers, check_tensor
 from arborand.torch.conversion import answer_dtype, draw_key, key_words, not_compiled, to_array
 from arborand.torch.distributions import DependencyTrees, TreeDistribution
 from arborand.torch.operations import front
@@ -52,6 +52,8 @@ class LabelledTrees(LabelFormulas):
 
     _xp = torch
     _front = front
+    _check_array = staticmethod(check_tensor)
+    _check_integers = staticmethod(check_integers)
 
     def __init__(
         self,

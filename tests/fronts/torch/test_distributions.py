@@ -760,7 +760,7 @@ def test_heads_of_the_wrong_form_are_refused():
     trees = DependencyTrees(X)
     with pytest.raises(TypeError, match=r"value must be a torch\.Tensor, not list"):
         trees.log_prob([-1, 0, 1, 2, 3])
-    with pytest.raises(TypeError, match=r"value must hold heads.*float32"):
+    with pytest.raises(TypeError, match=r"value must hold integers.*float32"):
         trees.log_prob(torch.tensor([-1, 0.7, 1, 2, 3]))
     with pytest.raises(InvalidTreeError, match=r"value has shape \(4,\): expected \(\.\.\., 5\)"):
         trees.log_prob(torch.tensor([-1, 0, 1, 2]))
