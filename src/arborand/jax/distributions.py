@@ -19,7 +19,6 @@ from arborand.arguments import (
     check_count,
     check_workers,
     explain_arguments,
-    list_arcs,
 )
 from arborand.errors import InvalidTreeError, InvalidWeightsError
 from arborand.fronts import FrontDistribution
@@ -351,32 +350,12 @@ class TreeDistribution(FrontDistribution[Array]):
     ) -> Array:
         """Check the arguments of a condition, and mark the arcs that it allows."""
         scores, lengths, kind, _ = self._arguments
-        size = scores.shape[-1]
-        mask = np.ones((size, size), np.bool_)
-        for arcs, name in (
-            (list_arcs(include, "include"), "include"),
-            (list_arcs(exclude, "exclude"), "exclude"),
-        ):
-            if arcs and self.batch_shape:
-                raise TypeError(
-                    f"{name} takes arcs of a single graph, but this is a batch of shape "
-                    f"{self.batch_shape}; use heads or allowed, or index it first"
-                )
-            for head, dependent in check_arcs(arcs, name, size - 1):
-                if name == "include":
-                    mask[:, dependent] &= np.arange(size) == head
-                else:
-                    mask[head, dependent] = False
-        if allowed is None:
-            given = jnp.broadcast_to(mask, scores.shape)
-        else:
-            given = jnp.asarray(allowed)
-            if given.dtype != jnp.bool_ or given.shape != scores.shape:
-                raise ValueError(
-                    f"allowed is {given.dtype} of shape {given.shape}: expected bool of shape "
-                    f"{scores.shape}, True where [head, dependent] may be an arc"
-                )
-            given = given & mask
+        given = jnp.ones(scores.shape, jnp.bool_) if allowed is None else jnp.asarray(allowed)
+        if given.dtype != jnp.bool_ or given.shape != scores.shape:
+            raise ValueError(
+                f"allowed is {given.dtype} of shape {given.shape}: expected bool of shape "
+                f"{scores.shape}, True where [head, dependent] may be an arc"
+            )
         known = jnp.full(scores.shape[:-1], -1, jnp.int32) if heads is None else jnp.asarray(heads)
         if not jnp.issubdtype(known.dtype, jnp.integer) or known.shape != scores.shape[:-1]:
             raise InvalidTreeError(
@@ -385,6 +364,8 @@ class TreeDistribution(FrontDistribution[Array]):
             )
         (left,) = operations.allowed_arcs.bind(
             jax.lax.stop_gradient(scores),
+            self._arcs(include, "include"),
+            self._arcs(exclude, "exclude"),
             known.astype(jnp.int32),
             given,
             lengths,
@@ -392,6 +373,16 @@ class TreeDistribution(FrontDistribution[Array]):
             needs_tree=int(needs_tree),
         )
         return left
+
+    def _arcs(self, given: Iterable[tuple[int, int]], name: str) -> Array:
+        """Make an array of arcs; only the operation knows which of them are in the padding."""
+        arcs = check_arcs(given, name, self.log_weights.shape[-1] - 1)
+        if arcs and self.batch_shape:
+            raise TypeError(
+                f"{name} takes arcs of a single graph, but this is a batch of shape "
+                f"{self.batch_shape}; use heads or allowed, or index it first"
+            )
+        return jnp.array(arcs, jnp.int32).reshape(-1, 2)
 
 
 @as_pytree

@@ -318,10 +318,24 @@ def _minimum_risk_tree(log_weights: Any, lengths: Any, *, kind: int, workers: in
 
 
 def _allowed_arcs(
-    log_weights: Any, heads: Any, allowed: Any, lengths: Any, *, kind: int, needs_tree: int
+    log_weights: Any,
+    include: Any,
+    exclude: Any,
+    heads: Any,
+    allowed: Any,
+    lengths: Any,
+    *,
+    kind: int,
+    needs_tree: int,
 ) -> Any:
     graphs = graphs_of(log_weights, lengths, kind)
-    asked = conditioning.check_condition(graphs, heads=heads, allowed=allowed)
+    if include.ndim > 2 and include.size + exclude.size:  # the arcs of each graph of a mapped call
+        arrays = zip(log_weights, include, exclude, heads, allowed, lengths, strict=True)
+        answers = [_allowed_arcs(*one, kind=kind, needs_tree=needs_tree) for one in arrays]
+        return np.array(answers, np.bool_).reshape(log_weights.shape)
+    arcs = (one.reshape(-1, 2).tolist() for one in (include, exclude))
+    include, exclude = ([(head, dependent) for head, dependent in pairs] for pairs in arcs)
+    asked = conditioning.check_condition(graphs, include, exclude, heads, allowed)
     if needs_tree:
         conditioning.condition(graphs, asked)
     return conditioning.allowed_arcs(graphs, asked).reshape(log_weights.shape)

@@ -158,6 +158,27 @@ def test_a_mapped_condition_takes_arcs_of_each_graph():
 
 
 @pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("name", ["include", "exclude"])
+@pytest.mark.parametrize("arc", [(0, 4), (1, 3), (3, 4), (4, 1)])
+def test_arcs_of_the_padding_are_refused(way, name, arc):
+    evidence = way(
+        lambda s: DependencyTrees(s, lengths=jnp.array(2)).log_evidence(**{name: [arc]})
+    )
+    message = rf"{name} contains \({arc[0]}, {arc[1]}\), which is not an arc of a graph with 2 "
+    with pytest.raises((ValueError, jax.errors.JaxRuntimeError), match=message):
+        jax.block_until_ready(evidence(np.zeros((5, 5))))
+
+
+def test_a_contradiction_is_explained():
+    arcs = {"include": [(1, 2), (2, 1)]}
+    with pytest.raises(NoTreeError, match="include has the cycle 1 -> 2 -> 1"):
+        DependencyTrees(np.zeros((4, 4))).condition(**arcs)
+    mapped = jax.vmap(lambda s: DependencyTrees(s).condition(**arcs).entropy())
+    with pytest.raises(NoTreeError, match="include has the cycle 1 -> 2 -> 1"):
+        mapped(np.zeros((2, 4, 4)))
+
+
+@pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize(
     ("given", "answer"),
     [
