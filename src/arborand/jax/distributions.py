@@ -127,12 +127,18 @@ class TreeDistribution(FrontDistribution[Array]):
         return shape
 
     def __getitem__(self, index: Any) -> Self:
-        """Take graphs out of a batch, with JAX's indexing of the batch axes."""
+        """Take graphs out of a batch, by an index of the batch axes.
+
+        An index that is only known when a compiled function runs is moved into the batch if it is
+        outside, as everywhere in JAX.
+        """
         if not self.batch_shape:
             raise TypeError("a single graph cannot be indexed; only batches can")
-        chosen = jnp.arange(math.prod(self.batch_shape)).reshape(self.batch_shape)[index]
+        is_traced = any(isinstance(part, jax.core.Tracer) for part in jax.tree.leaves(index))
+        places = (jnp if is_traced else np).arange(math.prod(self.batch_shape))
+        chosen = places.reshape(self.batch_shape)[index]
         scores = self.log_weights.reshape(-1, *self.log_weights.shape[-2:])[chosen]
-        return self._like(scores, None if self._lengths is None else self._lengths[index])
+        return self._like(scores, None if self._lengths is None else self._lengths.ravel()[chosen])
 
     def __repr__(self) -> str:
         words = self.log_weights.shape[-1] - 1

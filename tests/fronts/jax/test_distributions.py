@@ -7,7 +7,14 @@ import pytest
 
 import arborand
 from arborand import InvalidTreeError, InvalidWeightsError, NoTreeError
-from arborand.jax import BestTrees, DependencyTrees, Draws, SpanningTrees, arc_indicators
+from arborand.jax import (
+    BestTrees,
+    DependencyTrees,
+    Draws,
+    LabelledTrees,
+    SpanningTrees,
+    arc_indicators,
+)
 from tests.fronts.jax.graphs import KINDS, LENGTHS, OTHER, SCORES, VALUES, WAYS
 
 ROUNDING = {"rtol": 1e-13, "atol": 1e-15}  # one sum more or less
@@ -161,9 +168,7 @@ def test_a_mapped_condition_takes_arcs_of_each_graph():
 @pytest.mark.parametrize("name", ["include", "exclude"])
 @pytest.mark.parametrize("arc", [(0, 4), (1, 3), (3, 4), (4, 1)])
 def test_arcs_of_the_padding_are_refused(way, name, arc):
-    evidence = way(
-        lambda s: DependencyTrees(s, lengths=jnp.array(2)).log_evidence(**{name: [arc]})
-    )
+    evidence = way(lambda s: DependencyTrees(s, lengths=jnp.array(2)).log_evidence(**{name: [arc]}))
     message = rf"{name} contains \({arc[0]}, {arc[1]}\), which is not an arc of a graph with 2 "
     with pytest.raises((ValueError, jax.errors.JaxRuntimeError), match=message):
         jax.block_until_ready(evidence(np.zeros((5, 5))))
@@ -280,6 +285,23 @@ def test_batches_can_be_indexed():
         d[0][0]
     with pytest.raises(TypeError, match="a single graph has no length"):
         len(d[0])
+
+
+def test_an_index_outside_the_batch_is_refused():
+    d = DependencyTrees(VALUES, lengths=LENGTHS)
+    for index in (3, -4, np.int64(7), (..., 3), np.array([0, 3]), jnp.array(3)):
+        with pytest.raises(IndexError, match="out of bounds"):
+            d[index]
+        with pytest.raises(IndexError, match="out of bounds"):
+            LabelledTrees(np.zeros((3, 4, 4, 2)))[index]
+
+
+def test_a_batch_is_a_sequence_of_graphs():
+    d = DependencyTrees(VALUES, lengths=LENGTHS)
+    assert [int(one.lengths) for one in d] == LENGTHS.tolist()
+    assert len(list(LabelledTrees(np.zeros((3, 4, 4, 2))))) == 3
+    total = jax.jit(lambda d: sum(one.log_partition() for one in d))(d)
+    np.testing.assert_allclose(total, d.log_partition().sum(), rtol=1e-14)
 
 
 def test_what_it_says_of_itself():
