@@ -2,7 +2,8 @@ r"""Expectations of any function of a tree, from draws, with gradients attached.
 
 The value of each is an estimate of E f, and its gradient is an estimate of the gradient of E f: the
 score-function estimator, :math:`E[(f(t) - b) \nabla \log p(t)]` with a baseline b, plus the
-gradient of f itself if f depends on parameters.  Both are unbiased.  The names are those of
+gradient of f itself if f depends on parameters.  Both are unbiased, and so are higher derivatives,
+as far as `log_prob` has them.  The names are those of
 ``arborand.estimators``, which also gives standard errors.  All can be compiled and mapped.
 
 `relaxed_sample` and `straight_through_sample` let gradients flow through draws.  They are biased.
@@ -72,11 +73,12 @@ def expectation(
     num_draws = check_count(num_draws, "num_draws", 2 if baseline == "leave_one_out" else 1)
     heads = distribution.sample(key, (num_draws,))
     values = _evaluate(function, heads)
-    fixed = stop_gradient(values)
+    excess = values
     if baseline == "leave_one_out":
         # f - (sum of the others) / (K - 1)
-        fixed = (fixed - fixed.mean(0)) * (num_draws / (num_draws - 1))
-    return values.mean(0) + _without_value((fixed * distribution.log_prob(heads)).mean(0))
+        excess = (values - values.mean(0)) * (num_draws / (num_draws - 1))
+    # Nothing is added to the value, which is not rounded again.
+    return values.mean(0) + (excess * (_ratio(distribution.log_prob(heads)) - 1.0)).mean(0)
 
 
 def expectation_without_replacement(
@@ -232,7 +234,7 @@ def straight_through_sample(
     """
     marginals = distribution.arc_marginals()
     heads = distribution.sample(key, shape)
-    return arc_indicators(heads, dtype=marginals.dtype) + _without_value(marginals)
+    return arc_indicators(heads, dtype=marginals.dtype) + (marginals - stop_gradient(marginals))
 
 
 def _weighted(
@@ -251,13 +253,12 @@ def _weighted(
     excess = jnp.where(is_drawn, values[1:] - values[0], 0.0)
     log_prob = jnp.where(is_drawn, log_prob, 0.0)
     weights = jnp.where(is_drawn, weights, 0.0)
-    surrogate = (weights * stop_gradient(excess) * log_prob).sum(0)
-    return values[0] + (weights * excess).sum(0) + _without_value(surrogate)
+    return values[0] + (weights * excess * _ratio(log_prob)).sum(0)
 
 
-def _without_value(array: Array) -> Array:
-    """Return 0, with the gradient of an array."""
-    return array - stop_gradient(array)
+def _ratio(log_prob: Array) -> Array:
+    """Return 1, with the derivatives of a probability over its present value, of any order."""
+    return jnp.exp(log_prob - stop_gradient(log_prob))
 
 
 def _evaluate(function: Function, heads: Array) -> Array:

@@ -2,7 +2,8 @@ r"""Expectations of any function of a tree, from draws, with gradients attached.
 
 The value of each is an estimate of E f, and its gradient is an estimate of the gradient of E f: the
 score-function estimator, :math:`E[(f(t) - b) \nabla \log p(t)]` with a baseline b, plus the
-gradient of f itself if f depends on parameters.  Both are unbiased.  The names are those of
+gradient of f itself if f depends on parameters.  Both are unbiased, and so are higher derivatives,
+as far as `log_prob` has them.  The names are those of
 ``arborand.estimators``, which also gives standard errors.
 
 `relaxed_sample` and `straight_through_sample` let gradients flow through draws.  They are biased.
@@ -72,11 +73,12 @@ def expectation(
     num_draws = check_count(num_draws, "num_draws", 2 if baseline == "leave_one_out" else 1)
     heads = distribution.sample((num_draws,), generator=generator)
     values = _evaluate(function, heads)
-    fixed = values.detach()
+    excess = values
     if baseline == "leave_one_out":
         # f - (sum of the others) / (K - 1)
-        fixed = (fixed - fixed.mean(0)) * (num_draws / (num_draws - 1))
-    return values.mean(0) + _without_value((fixed * distribution.log_prob(heads)).mean(0))
+        excess = (values - values.mean(0)) * (num_draws / (num_draws - 1))
+    # Nothing is added to the value, which is not rounded again.
+    return values.mean(0) + (excess * (_ratio(distribution.log_prob(heads)) - 1.0)).mean(0)
 
 
 def expectation_without_replacement(
@@ -254,7 +256,7 @@ def straight_through_sample(
     """
     marginals = distribution.arc_marginals()
     heads = distribution.sample(sample_shape, generator=generator)
-    return arc_indicators(heads, dtype=marginals.dtype) + _without_value(marginals)
+    return arc_indicators(heads, dtype=marginals.dtype) + (marginals - marginals.detach())
 
 
 def _weighted(
@@ -262,7 +264,7 @@ def _weighted(
 ) -> Tensor:
     """Combine trees whose weighted sums are unbiased, relative to the value of the best tree.
 
-    If the weights are the probabilities of all trees, the value and its gradient are exact.
+    If the weights are the probabilities of all trees, the value and its derivatives are exact.
     """
     best, mask = distribution.best_tree(), draws.mask[: len(weights)]
     # Functions must only get trees: where there is none, pass the best one, with weight 0.
@@ -271,13 +273,12 @@ def _weighted(
     log_prob = distribution.log_prob(heads)
     weights = torch.where(mask, weights, 0.0).to(log_prob.dtype)
     excess = values[1:] - values[0]
-    surrogate = (weights * excess.detach() * log_prob).sum(0)
-    return values[0] + (weights * excess).sum(0) + _without_value(surrogate)
+    return values[0] + (weights * excess * _ratio(log_prob)).sum(0)
 
 
-def _without_value(tensor: Tensor) -> Tensor:
-    """Return 0, with the gradient of a tensor."""
-    return tensor - tensor.detach()
+def _ratio(log_prob: Tensor) -> Tensor:
+    """Return 1, with the derivatives of a probability over its present value, of any order."""
+    return torch.exp(log_prob - log_prob.detach())
 
 
 def _evaluate(function: Function, heads: Tensor) -> Tensor:

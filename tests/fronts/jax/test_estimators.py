@@ -25,14 +25,18 @@ def all_trees(front):
     return jnp.asarray(np.array([heads for heads, *_ in enumerate_trees(SCORES)], np.int32))
 
 
-def exact(front):
+def exact_mean(front):
     trees = all_trees(front)
 
     def mean(scores):
         sums = jax.vmap(lambda heads: (scores[heads[1:], jnp.arange(1, 4)]).sum())(trees)
         return (jax.nn.softmax(sums) * function(trees)).sum()
 
-    return jax.value_and_grad(mean)(jnp.asarray(SCORES))
+    return mean
+
+
+def exact(front):
+    return jax.value_and_grad(exact_mean(front))(jnp.asarray(SCORES))
 
 
 ESTIMATES = {
@@ -73,6 +77,43 @@ def test_estimates_from_all_trees_are_exact(front, estimate, way):
     mean, slope = exact(front)
     np.testing.assert_allclose(value, mean, rtol=1e-13)
     np.testing.assert_allclose(gradient, slope, atol=1e-14)
+
+
+@pytest.mark.parametrize("front", FRONTS)
+@pytest.mark.parametrize(
+    "estimate",
+    [
+        lambda d: estimators.expectation_without_replacement(d, function, KEY, 20),
+        lambda d: estimators.sum_and_sample(d, function, KEY, 15, 5),
+    ],
+)
+def test_second_derivatives_from_all_trees_are_exact(front, estimate):
+    found = jax.hessian(lambda s: estimate(front(s)))(jnp.asarray(SCORES))
+    expected = jax.hessian(exact_mean(front))(jnp.asarray(SCORES))
+    assert abs(expected).max() > 0.01
+    np.testing.assert_allclose(found, expected, atol=1e-14)
+
+
+@pytest.mark.parametrize("front", FRONTS)
+def test_second_derivatives_from_each_tree_once_are_exact(front):
+    """If all trees are equally probable, their mean has the derivatives of the expectation."""
+    trees = all_trees(front)
+    count = len(trees)
+
+    class Listed(front):
+        def sample(self, key, shape):
+            return trees
+
+    expected = jax.hessian(exact_mean(front))(jnp.zeros((4, 4)))
+    assert abs(expected).max() > 0.01
+    # The others' mean as a baseline is worth one draw less.
+    for baseline, factor in (("none", 1.0), ("leave_one_out", count / (count - 1))):
+        found = jax.hessian(
+            lambda s, b=baseline: estimators.expectation(
+                Listed(s), function, KEY, count, baseline=b
+            )
+        )(jnp.zeros((4, 4)))
+        np.testing.assert_allclose(found, factor * expected, atol=1e-14)
 
 
 @pytest.mark.parametrize("way", WAYS)

@@ -40,10 +40,14 @@ def height(heads):
     return depth.amax(-1).double() + 3.0
 
 
+def exact_mean(kind, x):
+    law = Enumerated(kind, x, 3)
+    return (law.log_prob.exp() * height(law.heads)).sum()
+
+
 def exact(kind):
     x = SCORES.clone().requires_grad_()
-    law = Enumerated(kind, x, 3)
-    value = (law.log_prob.exp() * height(law.heads)).sum()
+    value = exact_mean(kind, x)
     (gradient,) = torch.autograd.grad(value, x)
     return value.item(), (gradient * DIRECTION).sum().item()
 
@@ -158,6 +162,44 @@ def test_small_supports_give_exact_values_and_gradients(kind, estimate):
     expected = exact(kind)
     assert value.item() == pytest.approx(expected[0], rel=1e-12)
     assert (gradient * DIRECTION).sum().item() == pytest.approx(expected[1], rel=1e-11)
+
+
+def hessian(function, x):
+    return torch.autograd.functional.hessian(function, x)
+
+
+@KINDS
+@pytest.mark.parametrize(
+    "estimate",
+    [
+        lambda d: expectation_without_replacement(d, height, 100),
+        lambda d: sum_and_sample(d, height, 50, 50),
+    ],
+)
+def test_second_derivatives_from_all_trees_are_exact(kind, estimate):
+    found = hessian(lambda x: estimate(kind(x)), SCORES)
+    expected = hessian(lambda x: exact_mean(kind, x), SCORES)
+    assert expected.abs().max() > 0.01
+    assert torch.allclose(found, expected, rtol=0, atol=1e-14)
+
+
+@KINDS
+def test_second_derivatives_from_each_tree_once_are_exact(kind):
+    """If all trees are equally probable, their mean has the derivatives of the expectation."""
+    x = torch.zeros(4, 4, dtype=torch.float64)
+    trees = kind(x).enumerate_support()
+    count = len(trees)
+
+    class Listed(kind):
+        def sample(self, sample_shape, generator):
+            return trees
+
+    expected = hessian(lambda x: exact_mean(kind, x), x)
+    assert expected.abs().max() > 0.01
+    # The others' mean as a baseline is worth one draw less.
+    for baseline, factor in (("none", 1.0), ("leave_one_out", count / (count - 1))):
+        found = hessian(lambda x, b=baseline: expectation(Listed(x), height, count, baseline=b), x)
+        assert torch.allclose(found, factor * expected, rtol=0, atol=1e-14)
 
 
 @pytest.mark.parametrize(("num_words", "num_draws"), [(40, 400), (250, 100)])
