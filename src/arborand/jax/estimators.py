@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from jax import Array
+    from jax.typing import ArrayLike
 
     from arborand.jax.answers import Draws
     from arborand.jax.distributions import TreeDistribution
@@ -165,7 +166,7 @@ def relaxed_sample(
     key: Array,
     shape: Sequence[int] = (),
     *,
-    temperature: float = 1.0,
+    temperature: ArrayLike = 1.0,
 ) -> Array:
     """Draw soft trees: the marginals of scores with Gumbel noise, divided by a temperature.
 
@@ -180,7 +181,7 @@ def relaxed_sample(
     shape : sequence of int
         The shape of the draws.
     temperature : float
-        Above 0.
+        Above 0, which is not checked if it is an argument of a compiled or mapped function.
 
     Returns
     -------
@@ -196,7 +197,7 @@ def relaxed_sample(
     >>> soft.sum(-2).round(4).tolist()
     [[0.0, 1.0, 1.0, 1.0], [0.0, 1.0, 1.0, 1.0]]
     """
-    if not temperature > 0:
+    if not isinstance(temperature, jax.core.Tracer) and not temperature > 0:
         raise ValueError(f"temperature is {temperature}: use a number above 0")
     scores = distribution.log_weights
     noise = jax.random.gumbel(key, (*shape, *scores.shape), distribution._arguments[0].dtype)

@@ -182,6 +182,17 @@ def test_relaxed_trees():
         estimators.relaxed_sample(d, KEY, temperature=0)
 
 
+def test_the_temperature_may_be_an_argument_of_a_compiled_or_mapped_function():
+    d = DependencyTrees(VALUES, lengths=LENGTHS)
+
+    def relaxed(temperature):
+        return estimators.relaxed_sample(d, KEY, temperature=temperature)
+
+    np.testing.assert_allclose(jax.jit(relaxed)(0.5), relaxed(0.5), atol=1e-14)
+    mapped = jax.vmap(relaxed)(jnp.array([0.5, 2.0]))
+    np.testing.assert_allclose(mapped[1], relaxed(2.0), atol=1e-14)
+
+
 def test_straight_through_trees():
     d = DependencyTrees(VALUES)
     hard = estimators.straight_through_sample(d, KEY, (2,))
