@@ -40,12 +40,15 @@ class Condition:
     heads : ndarray of int, shape (num_graphs, m), or None
         The given heads; -1 for words whose head is not given.
     allowed : ndarray of bool, shape (num_graphs, m, m), or None
+    allowed_name : str
+        The argument that `allowed` comes from.
     """
 
     include: Sequence[tuple[int, int]] = ()
     exclude: Sequence[tuple[int, int]] = ()
     heads: NDArray[np.intp] | None = None
     allowed: NDArray[np.bool_] | None = None
+    allowed_name: str = "allowed"
 
     def given_heads(self, graph: int) -> list[tuple[int, int]]:
         """List the arcs that `heads` requires in one graph."""
@@ -114,6 +117,7 @@ def check_condition(
     exclude: Iterable[tuple[int, int]] = (),
     heads: ArrayLike | None = None,
     allowed: ArrayLike | None = None,
+    allowed_name: str = "allowed",
 ) -> Condition:
     """Check all arguments of a condition."""
     include, exclude = list_arcs(include, "include"), list_arcs(exclude, "exclude")
@@ -128,6 +132,7 @@ def check_condition(
         check_arcs(exclude, "exclude", num_words),
         None if heads is None else check_heads(heads, graphs),
         None if allowed is None else check_allowed(allowed, graphs),
+        allowed_name,
     )
 
 
@@ -218,7 +223,8 @@ def _contradiction(
         if (head, dependent) in asked.exclude:
             return error(f"{name} requires the arc {arc}, but exclude forbids it", both)
         if asked.allowed is not None and not asked.allowed[graph, head, dependent]:
-            return error(f"{name} requires the arc {arc}, but allowed forbids it", both)
+            forbids = f"{asked.allowed_name} forbids it"
+            return error(f"{name} requires the arc {arc}, but {forbids}", both)
         other, other_name = head_of.setdefault(dependent, (head, name))
         if other != head:
             names = name if other_name == name else f"{other_name} and {name}"

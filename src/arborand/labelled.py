@@ -17,16 +17,23 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
+from arborand import conditioning
 from arborand.arguments import check_choice, check_count, check_index, check_size, explain_arguments
 from arborand.best import BestTree, BestTrees
-from arborand.conditioning import exact_sum
+from arborand.conditioning import check_condition, exact_sum
 from arborand.distinct import InterruptibleIterator, find_exhausted, limit_room, side_by_side
 from arborand.distributions import DependencyTrees, TreeDistribution
 from arborand.errors import InvalidTreeError, InvalidWeightsError
 from arborand.labellings import best_labellings, draw_distinct, draw_labels
 from arborand.randomness import stream_key
 from arborand.trees import check_integers
-from arborand.validation import DEPENDENT_HEAD, HEAD_DEPENDENT, has_tree, real_array
+from arborand.validation import (
+    DEPENDENT_HEAD,
+    HEAD_DEPENDENT,
+    check_log_weights,
+    has_tree,
+    real_array,
+)
 from arborand.without_replacement import Draw, Draws
 
 if TYPE_CHECKING:
@@ -411,11 +418,15 @@ class LabelledTrees(LabelledShape):
         >>> float(d.kl_divergence(d))
         0.0
         """
-        check_comparable(self, other)
+        check_same_labels(self, other)
         of_trees = self.trees.kl_divergence(other.trees, workers=workers)
 
+        size = min(self._shape[-2], other._shape[-2])  # padding may differ
+        part = (slice(None), slice(size), slice(size))
+
         def divergences(p: Any, log_p: Any, block: Any) -> Any:
-            log_q = other._log_chances(block)
+            log_q = np.full_like(log_p, -np.inf)
+            log_q[part] = other._log_chances(block)[part]
             with np.errstate(invalid="ignore", over="ignore"):
                 distance = log_q - log_p
                 # Since p and q sum to 1, the terms of the divergence can be written as
@@ -427,7 +438,7 @@ class LabelledTrees(LabelledShape):
 
         answer = of_trees + self._mean(self._over_labels(divergences, None), workers)
         # A probability may be 0 because it underflows. Only a label of some tree matters.
-        lost = ((self._scores > -np.inf) & (other._scores == -np.inf)).any(axis=-1)
+        lost = ((self._scores[part] > -np.inf) & (other._scores[part] == -np.inf)).any(axis=-1)
         is_infinite = np.zeros(len(lost), dtype=bool)
         weights, kind = self._flat(self._base.log_weights), self._base._kind
         for graph, *arc in np.argwhere(lost):
@@ -480,8 +491,14 @@ class LabelledTrees(LabelledShape):
         (6.0, [-1, 0, 1])
         """
         left = self._what_is_left(labels, allowed)
-        arcs = self._base.condition(heads=heads, allowed=self._shaped(left.any(axis=-1)))
-        is_arc = self._flat(arcs.log_weights) > -np.inf
+        given = {"labels": labels, "allowed": allowed}
+        asked = check_condition(
+            self._base._graphs,
+            heads=heads,
+            allowed=self._shaped(left.any(axis=-1)),
+            allowed_name=" or ".join(name for name, one in given.items() if one is not None),
+        )
+        is_arc = conditioning.condition(self._base._graphs, asked).has_arc
         left &= is_arc[..., None]
         scores = np.where(left, self._scores, self._scores.dtype.type(-np.inf))
         if self._shift is None:
@@ -672,7 +689,9 @@ class LabelledTrees(LabelledShape):
 
     def _kind(self, scores: NDArray[np.floating]) -> TreeDistribution:
         """Make a distribution of the same words and the same kind of tree."""
-        return type(self._base)(self._shaped(scores), lengths=self.lengths)
+        kind = type(self._base)
+        # Without the constructor's warnings: they were given for the scores of the caller.
+        return kind._of(check_log_weights(self._shaped(scores), self.lengths, kind=kind._kind))
 
     @cached_property
     def _rest(self) -> NDArray[np.float64]:
@@ -794,7 +813,12 @@ class LabelledTrees(LabelledShape):
         """Mark the labelled arcs that meet both conditions."""
         left: NDArray[np.bool_] = self._scores > -np.inf
         if allowed is not None:
-            mask, shape = np.asarray(allowed), self._shape
+            try:
+                mask, shape = np.asarray(allowed), self._shape
+            except ValueError:
+                raise TypeError(
+                    "allowed cannot be read as an array: all rows must have the same length"
+                ) from None
             if mask.dtype != np.bool_:
                 raise TypeError(f"allowed must be an array of bool, but its dtype is {mask.dtype}")
             if mask.shape not in (shape, shape[:-1]):
@@ -977,7 +1001,10 @@ def check_names(labels: Sequence[str] | None, num_labels: int) -> tuple[str, ...
     """Check the names of the labels, if there are any."""
     if labels is None:
         return None
-    names = (labels,) if isinstance(labels, str) else tuple(labels)
+    try:
+        names: tuple[Any, ...] = (labels,) if isinstance(labels, str) else tuple(labels)
+    except TypeError:
+        names = (labels,)
     if not all(isinstance(name, str) for name in names):
         raise TypeError("labels must be strings, the names of the labels")
     if len(names) != num_labels:
@@ -988,13 +1015,24 @@ def check_names(labels: Sequence[str] | None, num_labels: int) -> tuple[str, ...
     return tuple(map(str, names))
 
 
-def check_comparable(own: Any, other: Any) -> None:
-    """Check that another distribution is over labelled trees of the same words and labels."""
+def check_same_labels(own: Any, other: Any) -> None:
+    """Check that another distribution is over trees with the same labels."""
     if not isinstance(other, type(own)):
         raise TypeError(f"other must be LabelledTrees, not {type(other).__name__}")
-    if other.labels != own.labels or other._shape != own._shape:
+    differs = "other differs from this distribution in its"
+    if other.labels != own.labels:
+        raise ValueError(f"{differs} labels, {other.labels} instead of {own.labels}")
+    if other.num_labels != own.num_labels:
+        found = f"{other.num_labels} instead of {own.num_labels}"
+        raise ValueError(f"{differs} number of labels, {found}")
+
+
+def check_comparable(own: Any, other: Any) -> None:
+    """Check that another distribution is over labelled trees of the same words and labels."""
+    check_same_labels(own, other)
+    if other._shape != own._shape:
         raise ValueError(
-            "other differs from this distribution in its labels or its shape, "
+            "other differs from this distribution in its shape, "
             f"{other._shape} instead of {own._shape}"
         )
 

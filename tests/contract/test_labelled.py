@@ -4,6 +4,7 @@ import copy
 import inspect
 import pickle
 import tracemalloc
+import warnings
 
 import numpy as np
 import pytest
@@ -16,6 +17,7 @@ from arborand import (
     NoTreeError,
     SpanningTrees,
     SupportExhaustedError,
+    SuspiciousWeightsWarning,
 )
 from tests.kinds import ALL_KINDS
 
@@ -331,9 +333,38 @@ def test_conditions_that_some_graphs_of_a_batch_do_not_meet():
         d.condition(labels=labels)
 
 
+@ALL_KINDS
+def test_divergences_of_batches_with_different_padding(kind, batch):
+    scores, lengths = batch
+    padded = np.zeros((2, 2, 7, 7, 3))
+    padded[:, :, :5, :5] = scores
+    d, other = LabelledTrees(scores + 1, kind=kind, lengths=lengths), scores[::-1, ::-1] * 0.5
+    short = LabelledTrees(other, kind=kind, lengths=lengths)
+    padded[:, :, :5, :5] = other
+    long = LabelledTrees(padded, kind=kind, lengths=lengths)
+    np.testing.assert_allclose(d.kl_divergence(long), d.kl_divergence(short), rtol=1e-13)
+    np.testing.assert_allclose(long.kl_divergence(d), short.kl_divergence(d), rtol=1e-13)
+
+
+def test_a_warning_about_the_trees_is_not_repeated():
+    scores = np.random.default_rng(0).normal(size=(5, 5))
+    scores[:, 4] = -1e9
+    with pytest.warns(SuspiciousWeightsWarning):
+        trees = DependencyTrees(scores)
+    with pytest.warns(SuspiciousWeightsWarning):
+        joint = LabelledTrees(scores[..., None] + np.zeros(2))
+    for d in (joint, LabelledTrees.from_trees(trees, np.zeros((5, 5, 2)))):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            d.best_tree()
+            d.log_evidence(labels=[-1, 0, -1, -1, -1])
+            d.condition(labels=[-1, 0, -1, -1, -1]).minimum_risk_tree()
+
+
 # ---- errors -------------------------------------------------------------------------------------
 
 D = LabelledTrees(np.zeros((3, 3, 2)))
+ONLY = LabelledTrees(np.full((3, 3, 2), [0, -np.inf]))
 TREES = SpanningTrees(np.zeros((3, 3)))
 WITH_NAN = np.zeros((3, 3, 2))
 WITH_NAN[1, 2, 1] = np.nan
@@ -403,8 +434,38 @@ WITHOUT[1, 2] = -np.inf
         (
             lambda: D.kl_divergence(LabelledTrees(np.zeros((3, 3, 3)))),
             ValueError,
-            r"other differs .* \(3, 3, 3\) instead of \(3, 3, 2\)",
+            "other differs .* number of labels, 3 instead of 2",
         ),
+        (
+            lambda: LabelledTrees(WITHOUT, labels=("a", "b")).kl_divergence(
+                LabelledTrees(WITHOUT, labels=("a", "c"))
+            ),
+            ValueError,
+            r"other differs .* in its labels, \('a', 'c'\) instead of \('a', 'b'\)",
+        ),
+        (
+            lambda: ONLY.condition(heads=[-1, 0, -1], labels=[-1, 1, -1]),
+            NoTreeError,
+            "heads requires the arc 0 -> 1, but labels forbids it",
+        ),
+        (
+            lambda: ONLY.condition(heads=[-1, 0, -1], allowed=np.arange(18).reshape(3, 3, 2) > 4),
+            NoTreeError,
+            "heads requires the arc 0 -> 1, but allowed forbids it",
+        ),
+        (
+            lambda: ONLY.condition(
+                heads=[-1, 0, -1], labels=[-1, 1, -1], allowed=np.ones((3, 3), bool)
+            ),
+            NoTreeError,
+            "heads requires the arc 0 -> 1, but labels or allowed forbids it",
+        ),
+        (
+            lambda: D.condition(allowed=[[True], [True, False]]),
+            TypeError,
+            "allowed cannot be read as an array: all rows must have the same length",
+        ),
+        (lambda: LabelledTrees(WITHOUT, labels=5), TypeError, "labels must be strings, the names"),
         (lambda: D.best_trees(-1), ValueError, "k is -1"),
         (
             lambda: D.best_trees(9, on_exhausted="raise"),
