@@ -243,6 +243,11 @@ class LabelledTrees(LabelledShape):
         shift = None if self._shift is None else self._shift[chosen]
         return self._with(np.array(self._scores[chosen]), base, shift)
 
+    def _repr_html_(self) -> str:
+        from arborand.pictures.notebook import distribution_html
+
+        return distribution_html(self)
+
     def __reduce__(self) -> tuple[Any, ...]:
         made = LabelledTrees.__new__, (type(self),)
         return *made, (np.array(self._scores), self._base, self._names, self._shift)
@@ -561,6 +566,36 @@ class LabelledTrees(LabelledShape):
         options |= {"rng": key, "first_graph": first_graph, "first_draw": first_draw}
         heads = self.trees.sample(check_size(size), workers=workers, **options)
         return heads, self._labels_of(heads, key, first_graph, first_draw)
+
+    def sample_and_log_prob(
+        self,
+        size: int | tuple[int, ...] | None = None,
+        *,
+        method: str | None = None,
+        rng: Seed = None,
+        workers: int = 1,
+        first_graph: int = 0,
+        first_draw: int = 0,
+    ) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.float64]]:
+        """Draw labelled trees with replacement: heads, labels and log-probabilities.
+
+        Equivalent to `sample` followed by `log_prob`, with the arguments of `sample`.
+
+        Examples
+        --------
+        >>> heads, labels, log_prob = LabelledTrees(np.zeros((3, 3, 2))).sample_and_log_prob(rng=0)
+        >>> float(np.exp(log_prob).round(6))
+        0.125
+        """
+        heads, labels = self.sample(
+            size,
+            method=method,
+            rng=rng,
+            workers=workers,
+            first_graph=first_graph,
+            first_draw=first_draw,
+        )
+        return heads, labels, self.log_prob(heads, labels)
 
     def _labels_of(
         self, heads: NDArray[Any], key: Key, first_graph: int = 0, first_draw: int = 0

@@ -236,6 +236,28 @@ def test_draws_depend_on_the_seed_alone(kind, batch):
     assert (d.sample(100, rng=8)[1] != flat_labels).any()
 
 
+@ALL_KINDS
+def test_draws_with_their_log_probabilities(kind, batch):
+    scores, lengths = batch
+    d = LabelledTrees(scores, kind=kind, lengths=lengths)
+    options = {"rng": 3, "first_graph": 2, "first_draw": 5, "workers": 2}
+    heads, labels, log_prob = d.sample_and_log_prob((2, 3), **options)
+    for found, expected in zip((heads, labels), d.sample((2, 3), **options), strict=True):
+        np.testing.assert_array_equal(found, expected)
+    np.testing.assert_array_equal(log_prob, d.log_prob(heads, labels))
+    assert log_prob.shape == (2, 3, 2, 2)
+
+
+def test_notebooks_show_arcs_and_facts():
+    d = LabelledTrees(scores_of(batch_shape=(2,)))
+    shown = d[0]._repr_html_()
+    assert "LabelledTrees(DependencyTrees, 4 words, 16 arcs, 3 labels)" in shown
+    assert f"{d[0].entropy():.3f} nats" in shown
+    assert f"{d[0].log_partition():.4f}" in shown
+    assert "<svg" in shown
+    assert all(f"{entropy:.3f}" in d._repr_html_() for entropy in d.entropy())
+
+
 def test_far_draws_have_streams_of_their_own():
     d = LabelledTrees(np.zeros((3, 3, 50)))
     _, far = d.sample(4, rng=0, first_draw=2**62, first_graph=2**62)

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     from arborand.best import BestTrees
     from arborand.distributions import TreeDistribution
+    from arborand.labelled import LabelledTrees
     from arborand.without_replacement import Draws
 
 # More would take too long to compute or to read.
@@ -104,7 +105,9 @@ class Display:
         )
 
 
-def distribution_html(distribution: TreeDistribution, words: Sequence[str] | None = None) -> str:
+def distribution_html(
+    distribution: TreeDistribution | LabelledTrees, words: Sequence[str] | None = None
+) -> str:
     """Describe a distribution: its arcs with their probabilities, log Z and entropy.
 
     If no words are given, numbers stand for them.
@@ -211,7 +214,7 @@ def _tree(heads: NDArray[np.int32]) -> str:
     return f'<div class="pane">{render(numbers, arcs, label=label, scale=0.75)}</div>'
 
 
-def _batch_table(distribution: TreeDistribution) -> str:
+def _batch_table(distribution: TreeDistribution | LabelledTrees) -> str:
     lengths = distribution.lengths.reshape(-1)
     shown = lengths[:_MOST_ROWS]
     if not len(shown) or int(shown.max()) > _MOST_WORDS_COMPUTED:
