@@ -142,6 +142,7 @@ def test_notebook_displays_import_what_draws_them_and_nothing_else():
         for room, function in (
             ("best", "best_trees_html"),
             ("distributions", "distribution_html"),
+            ("labelled", "distribution_html"),
             ("without_replacement", "draws_html"),
         )
     }
