@@ -723,8 +723,9 @@ def test_scores_that_are_not_numbers_are_named(front, wrong):
     scores = np.zeros((3, 3, 2))
     scores[0, 1, 1] = wrong
     d = front.module.LabelledTrees(front.array(scores))
-    with pytest.raises(arborand.InvalidWeightsError, match=rf"log_weights\[0, 1\] is {wrong}"):
-        d.log_partition()
+    for method in (d.log_partition, d.best_tree):
+        with pytest.raises(arborand.InvalidWeightsError, match=rf"log_weights\[0, 1\] is {wrong}"):
+            method()
 
 
 @FRONTS

@@ -180,7 +180,10 @@ class LabelledTrees(LabelFormulas):
         ]
 
     def _ask(self, function: Callable[..., Any], answers: list[Any], *more: Any) -> Any:
-        """Call a function of the NumPy distribution by a callback, which can be compiled."""
+        """Call a function of the NumPy distribution: at once, or compiled, by a callback.
+
+        A callback would hide the class of an error.
+        """
         given = [jax.lax.stop_gradient(array) for array in self._given]
         answers = [jax.ShapeDtypeStruct(one.shape, one.dtype) for one in answers]
 
@@ -189,6 +192,8 @@ class LabelledTrees(LabelFormulas):
             found = function(d, *arrays[len(given) :])
             return [np.asarray(x, like.dtype) for x, like in zip(found, answers, strict=True)]
 
+        if not any(isinstance(array, jax.core.Tracer) for array in (*given, *more)):
+            return [jnp.asarray(one) for one in called(*given, *map(np.asarray, more))]
         return jax.pure_callback(called, answers, *given, *more, vmap_method="sequential")
 
     def _range(self, stop: int) -> Array:
