@@ -13,6 +13,7 @@ import numpy as np
 import torch
 from torch import Size, Tensor
 from torch.distributions import Distribution, constraints, register_kl
+from torch.nn.functional import pad
 
 from arborand import best, conditioning, inference
 from arborand.arguments import (
@@ -576,9 +577,10 @@ class ProjectiveDependencyTrees(TreeDistribution):
 def _kl_divergence(p: TreeDistribution, q: TreeDistribution) -> Tensor:
     """Compare graph by graph, with batches broadcast; graphs may be padded differently."""
     shape = torch.broadcast_shapes(p.batch_shape, q.batch_shape)
-    size = min(p.event_shape[0], q.event_shape[0])
+    size = max(p.event_shape[0], q.event_shape[0])
     first, second = (
-        d.log_weights.expand(*shape, *d.log_weights.shape[-2:])[..., :size, :size] for d in (p, q)
+        pad(d.log_weights, (0, size - d.event_shape[0]) * 2).expand(*shape, size, size)
+        for d in (p, q)
     )
     lengths, other_lengths = (
         d.lengths.expand(shape)

@@ -244,9 +244,12 @@ def test_kl_divergence_broadcasts_and_ignores_padding():
     wide = torch.full((6, 6), math.nan, dtype=torch.float64)
     wide[:5, :5] = VALUES[0]
     padded = DependencyTrees(wide, lengths=torch.tensor(4))
-    assert torch.equal(kl_divergence(p, padded), expected)
+    assert torch.allclose(kl_divergence(p, padded), expected, rtol=1e-14)
+    assert torch.allclose(kl_divergence(padded, p[0]), kl_divergence(q, p[0]), rtol=1e-14)
     with pytest.raises(ValueError, match="differ in length"):
         kl_divergence(p, DependencyTrees(X, lengths=LENGTHS))
+    with pytest.raises(ValueError, match="differ in length"):
+        kl_divergence(q, DependencyTrees(wide.nan_to_num(0.0)))
 
 
 def test_a_tree_has_no_standard_deviation_and_no_reparametrisation():
