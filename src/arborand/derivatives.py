@@ -131,7 +131,7 @@ class ArcsOfTrees:
 
     def forward(self, front: Front, tangent: Array, call: Call) -> Array:
         """Return the tangent of the answer."""
-        log_weights, heads, *rest = call.arguments
+        log_weights, heads, *rest, _ = call.arguments
         marginals = front.arc_marginals(log_weights, *rest)
         mean = along(front, marginals, tangent, log_weights, call.lengths)
         return front.where(
@@ -140,7 +140,7 @@ class ArcsOfTrees:
 
     def reverse(self, front: Front, cotangent: Array, call: Call) -> Array:
         """Return the cotangent of the argument."""
-        log_weights, heads, *rest = call.arguments
+        log_weights, heads, *rest, _ = call.arguments
         weights = front.where(call.answer == -math.inf, 0.0, cotangent)
         marginals = front.arc_marginals(log_weights, *rest)
         draws = tuple(range(weights.ndim - marginals.ndim + 2))
@@ -407,6 +407,7 @@ OPERATIONS = {
             Answer.TREE,
             values.log_prob,
             {"log_weights": ArcsOfTrees(), "heads": None},
+            rest={"kind": int, "workers": int, "name": str},
             keeps_answer=True,
         ),
         Operation(

@@ -103,12 +103,12 @@ def _direction(direction: Values, graphs: Graphs) -> NDArray[np.float64]:
 
 
 def log_prob(
-    log_weights: Values, heads: Values, lengths: Lengths, kind: int, workers: int
+    log_weights: Values, heads: Values, lengths: Lengths, kind: int, workers: int, name: str
 ) -> Values:
     """Compute the log-probability of trees, whose shape (*draws, *batch, m) may be broadcast.
 
     -inf outside the support, and for a row of -1, which stands for a missing tree if there are
-    fewer than were requested.
+    fewer than were requested.  Errors call the heads by the name of the caller's argument.
     """
     graphs = graphs_of(log_weights, lengths, kind)
     shape = np.broadcast_shapes(heads.shape[:-1], graphs.batch_shape)
@@ -125,7 +125,7 @@ def log_prob(
         own = index[len(shape) - heads.ndim + 1 :]  # without the axes that were broadcast
         own = tuple(i if n > 1 else 0 for i, n in zip(own, heads.shape, strict=False))
         num_words = int(graphs.lengths[first_bad % len(graphs)])
-        raise not_a_tree(trees[index], num_words, own, "value")
+        raise not_a_tree(trees[index], num_words, own, name)
     answer[is_missing] = -np.inf
     return answer.astype(log_weights.dtype, copy=False)
 

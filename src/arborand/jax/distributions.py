@@ -181,7 +181,7 @@ class TreeDistribution(FrontDistribution[Array]):
                 f"heads has shape {trees.shape}: expected (..., {', '.join(map(str, shape))}), one "
                 "head for each node, -1 for the root"
             )
-        return front.log_prob(scores, trees.astype(jnp.int32), lengths, *rest)
+        return front.log_prob(scores, trees.astype(jnp.int32), lengths, *rest, "heads")
 
     def kl_divergence(self, other: TreeDistribution) -> Array:
         """Compute the Kullback-Leibler divergence of this distribution from another, in nats."""

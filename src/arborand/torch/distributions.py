@@ -240,7 +240,7 @@ class TreeDistribution(FrontDistribution[Tensor], Distribution):  # type: ignore
         trees = self if batch_shape == self.batch_shape else self.expand(batch_shape)
         # A copy: the heads that are checked must be those that the gradient reads.
         heads = value.to(torch.int64, copy=True)
-        return trees._ask("log_prob", heads)
+        return trees._ask("log_prob", heads, last=("value",))
 
     @property
     def mean(self) -> Tensor:
