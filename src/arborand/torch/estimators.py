@@ -148,7 +148,7 @@ def sum_and_sample(
 
     Returns
     -------
-    Tensor of shape ()
+    Tensor, in the shape of the batch
 
     Notes
     -----
