@@ -23,7 +23,7 @@ from arborand.arguments import (
     check_workers,
     explain_arguments,
 )
-from arborand.errors import InvalidWeightsError
+from arborand.errors import InvalidTreeError, InvalidWeightsError
 from arborand.fronts import FrontDistribution
 from arborand.kinds import TreeKind
 from arborand.methods import WITH_REPLACEMENT, WITHOUT_REPLACEMENT, check_method
@@ -171,7 +171,13 @@ class TreeDistribution(FrontDistribution[Tensor], Distribution):  # type: ignore
             TreeDistribution, _instance
         )
         shape = Size(batch_shape)
-        new.log_weights = self.log_weights.expand(*shape, *self.log_weights.shape[-2:])
+        try:
+            new.log_weights = self.log_weights.expand(*shape, *self.log_weights.shape[-2:])
+        except RuntimeError:
+            raise ValueError(
+                f"batch_shape is {tuple(shape)}: a batch of shape {tuple(self.batch_shape)} cannot "
+                "be expanded to it"
+            ) from None
         new._lengths = None if self._lengths is None else self._lengths.expand(shape)
         new._orientation = self._orientation
         new.workers = self.workers
@@ -235,7 +241,13 @@ class TreeDistribution(FrontDistribution[Tensor], Distribution):  # type: ignore
         [0.5, 0.0]
         """
         check_heads(value, self.event_shape)
-        shape = torch.broadcast_shapes(value.shape[:-1], self.batch_shape)
+        try:
+            shape = torch.broadcast_shapes(value.shape[:-1], self.batch_shape)
+        except RuntimeError:
+            raise InvalidTreeError(
+                f"value has shape {tuple(value.shape)}: its axes before the last do not fit the "
+                f"batch, whose shape is {tuple(self.batch_shape)}"
+            ) from None
         batch_shape = shape[len(shape) - len(self.batch_shape) :]
         trees = self if batch_shape == self.batch_shape else self.expand(batch_shape)
         # A copy: the heads that are checked must be those that the gradient reads.
@@ -325,6 +337,8 @@ class TreeDistribution(FrontDistribution[Tensor], Distribution):  # type: ignore
         if isinstance(sample_shape, int):
             raise TypeError(f"sample_shape is {sample_shape}: pass a shape, ({sample_shape},)")
         shape = Size(sample_shape)
+        if any(size < 0 for size in shape):
+            raise ValueError(f"sample_shape is {tuple(shape)}: use sizes of at least 0")
         arguments = (draw_key(generator), *self._arguments, shape.numel(), method)
         heads = self._call(operations.sample, *arguments)
         return heads.reshape(*shape, *self.batch_shape, *self.event_shape)
@@ -576,7 +590,13 @@ class ProjectiveDependencyTrees(TreeDistribution):
 @register_kl(TreeDistribution, TreeDistribution)  # type: ignore[untyped-decorator]
 def _kl_divergence(p: TreeDistribution, q: TreeDistribution) -> Tensor:
     """Compare graph by graph, with batches broadcast; graphs may be padded differently."""
-    shape = torch.broadcast_shapes(p.batch_shape, q.batch_shape)
+    try:
+        shape = torch.broadcast_shapes(p.batch_shape, q.batch_shape)
+    except RuntimeError:
+        raise ValueError(
+            f"the two distributions are batches of shapes {tuple(p.batch_shape)} and "
+            f"{tuple(q.batch_shape)}, which cannot be broadcast"
+        ) from None
     size = max(p.event_shape[0], q.event_shape[0])
     first, second = (
         pad(d.log_weights, (0, size - d.event_shape[0]) * 2).expand(*shape, size, size)

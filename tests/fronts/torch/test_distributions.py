@@ -890,3 +890,15 @@ def test_shapes_and_dtypes_of_everything(batch, sample_shape, size, dtype, kind)
 def test_a_number_is_not_a_shape_of_draws():
     with pytest.raises(TypeError, match=r"sample_shape is 3: pass a shape, \(3,\)"):
         DependencyTrees(torch.zeros(3, 3)).sample(3)
+
+
+def test_batches_that_do_not_fit_are_refused():
+    trees, three = DependencyTrees(X), DependencyTrees(torch.zeros(3, 5, 5))
+    with pytest.raises(InvalidTreeError, match=r"value has shape \(3, 5\).* shape is \(2,\)"):
+        trees.log_prob(torch.tensor([[-1, 0, 1, 2, 3]] * 3))
+    with pytest.raises(ValueError, match=r"batches of shapes \(2,\) and \(3,\)"):
+        kl_divergence(trees, three)
+    with pytest.raises(ValueError, match=r"batch_shape is \(3,\): a batch of shape \(2,\) cannot"):
+        trees.expand((3,))
+    with pytest.raises(ValueError, match=r"sample_shape is \(-1,\)"):
+        trees.sample((-1,))
