@@ -204,7 +204,8 @@ class TreeDistribution(FrontDistribution[Tensor], Distribution):  # type: ignore
     def __repr__(self) -> str:
         last = self.log_weights.shape[-1] - 1
         first, last = (last, last) if self._lengths is None else _extremes(self._lengths, last)
-        words = f"{last} words" if first == last else f"{first} to {last} words"
+        plural = "" if last == 1 else "s"
+        words = f"{last} word{plural}" if first == last else f"{first} to {last} words"
         batch = f"batch of shape {tuple(self.batch_shape)}, " if self.batch_shape else ""
         return f"{type(self).__name__}({batch}{words})"
 

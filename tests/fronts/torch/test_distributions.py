@@ -311,6 +311,7 @@ def test_repr_tells_the_lengths():
     trees = DependencyTrees(torch.zeros(4, 8, 8), lengths=[7, 5, 3, 1])
     assert repr(trees) == "DependencyTrees(batch of shape (4,), 1 to 7 words)"
     assert repr(trees[1]) == "DependencyTrees(5 words)"
+    assert repr(trees[3]) == "DependencyTrees(1 word)"
     assert repr(trees[:0]) == "DependencyTrees(batch of shape (0,), 7 words)"
     meta = DependencyTrees(torch.empty(2, 8, 8, device="meta"), lengths=[7, 5])
     assert repr(meta) == "DependencyTrees(batch of shape (2,), 7 words)"
