@@ -337,6 +337,8 @@ class TreeDistribution(FrontDistribution[Array]):
 
     def _check_values(self, values: ArrayLike, name: str, *, trailing: bool = False) -> Array:
         values, shape = jnp.asarray(values), self.log_weights.shape
+        if jnp.issubdtype(values.dtype, jnp.complexfloating):
+            raise TypeError(f"{name} must hold real numbers, but its dtype is {values.dtype}")
         if values.shape[: len(shape)] != shape or (values.ndim > len(shape) and not trailing):
             raise ValueError(
                 f"{name} has shape {values.shape}: expected {shape}, one row and one column for "

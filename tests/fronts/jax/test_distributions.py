@@ -337,6 +337,7 @@ MISTAKES = [
         ValueError,
         "other has shape .* whose axes after those of the arcs do not fit",
     ),
+    (lambda: PAIR.expectation(1j * VALUES), TypeError, "arc_values must hold real numbers"),
     (lambda: PAIR.arc_covariances(VALUES[..., None]), ValueError, "direction has shape"),
     (lambda: PAIR.condition(allowed=VALUES), ValueError, "expected bool of shape"),
     (lambda: PAIR.condition(heads=HEADS[0]), InvalidTreeError, "expected integers of shape"),
