@@ -111,6 +111,9 @@ class TreeDistribution(FrontDistribution[Array]):
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"{type(self).__name__} is frozen: make a new one")
 
+    def __delattr__(self, name: str) -> None:
+        raise AttributeError(f"{type(self).__name__} is frozen: it keeps {name}")
+
     # ---- data
 
     @property

@@ -258,6 +258,8 @@ def test_distributions_are_frozen_pytrees():
     assert jax.tree.unflatten(structure, [None, None]).log_weights is None  # not looked at
     with pytest.raises(AttributeError, match="frozen"):
         d.log_weights = SCORES
+    with pytest.raises(AttributeError, match="frozen"):
+        del d.workers
     np.testing.assert_array_equal(jax.jit(lambda d: d.entropy())(d), d.entropy())
     by_graph = jax.vmap(lambda d: d.entropy())(d)
     np.testing.assert_array_equal(by_graph, d.entropy())
