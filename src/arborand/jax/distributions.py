@@ -184,7 +184,7 @@ class TreeDistribution(FrontDistribution[Array]):
                 f"heads has shape {trees.shape}: expected (..., {', '.join(map(str, shape))}), one "
                 "head for each node, -1 for the root"
             )
-        return front.log_prob(scores, trees.astype(jnp.int32), lengths, *rest, "heads")
+        return front.log_prob(scores, trees, lengths, *rest, "heads")
 
     def kl_divergence(self, other: TreeDistribution) -> Array:
         """Compute the Kullback-Leibler divergence of this distribution from another, in nats."""
@@ -367,7 +367,7 @@ class TreeDistribution(FrontDistribution[Array]):
                 f"allowed is {given.dtype} of shape {given.shape}: expected bool of shape "
                 f"{scores.shape}, True where [head, dependent] may be an arc"
             )
-        known = jnp.full(scores.shape[:-1], -1, jnp.int32) if heads is None else jnp.asarray(heads)
+        known = np.full(scores.shape[:-1], -1) if heads is None else _read_integers(heads)
         if not jnp.issubdtype(known.dtype, jnp.integer) or known.shape != scores.shape[:-1]:
             raise InvalidTreeError(
                 f"heads is {known.dtype} of shape {known.shape}: expected integers of shape "
@@ -377,7 +377,7 @@ class TreeDistribution(FrontDistribution[Array]):
             jax.lax.stop_gradient(scores),
             self._arcs(include, "include"),
             self._arcs(exclude, "exclude"),
-            known.astype(jnp.int32),
+            _to_int32(known),
             given,
             lengths,
             kind=kind,
@@ -482,17 +482,17 @@ def _check_scores(log_weights: ArrayLike) -> Array:
 
 
 def check_integers(values: ArrayLike, name: str) -> Array:
-    """Check that an argument holds integers."""
-    array = jnp.asarray(values)
+    """Check that an argument holds integers, and return them with 32 bits."""
+    array = _read_integers(values)
     if not jnp.issubdtype(array.dtype, jnp.integer):
         raise TypeError(f"{name} must be integers, but their dtype is {array.dtype}")
-    return array
+    return _to_int32(array)
 
 
 def _check_lengths(lengths: ArrayLike, batch_shape: tuple[int, ...]) -> Array:
-    array = jnp.asarray(lengths)
+    array = _read_integers(lengths)
     if array.size == 0 and not hasattr(lengths, "dtype"):
-        array = array.astype(jnp.int32)  # JAX makes an empty list floats
+        array = array.astype(np.int32)  # NumPy makes an empty list floats
     if not jnp.issubdtype(array.dtype, jnp.integer):
         raise TypeError(
             f"lengths must be integers, but their dtype is {array.dtype}; for a mask of words, "
@@ -503,4 +503,16 @@ def _check_lengths(lengths: ArrayLike, batch_shape: tuple[int, ...]) -> Array:
             f"lengths has shape {array.shape}, but the batch has shape {batch_shape}: give one "
             "number of words for each graph"
         )
-    return array.astype(jnp.int32)
+    return _to_int32(array)
+
+
+def _read_integers(given: ArrayLike) -> Array | np.ndarray:
+    """Read an array with NumPy unless it is one of JAX, which may have fewer bits."""
+    return given if isinstance(given, jax.Array) else np.asarray(given)
+
+
+def _to_int32(integers: Array | np.ndarray) -> Array:
+    """Convert integers; one that does not fit becomes the nearest that does, which is no node."""
+    own, ours = jnp.iinfo(integers.dtype), jnp.iinfo(jnp.int32)
+    xp = jnp if isinstance(integers, jax.Array) else np
+    return jnp.asarray(xp.clip(integers, max(own.min, ours.min), min(own.max, ours.max)), jnp.int32)

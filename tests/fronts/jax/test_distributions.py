@@ -221,6 +221,26 @@ def test_float32_is_the_default_without_x64():
     np.testing.assert_allclose(found, arborand.DependencyTrees(SCORES[0]).entropy(), rtol=1e-6)
 
 
+@pytest.mark.parametrize("x64", [False, True])
+def test_integers_of_more_bits_do_not_wrap_around(x64):
+    heads = np.array([-1, 2**32, 1])
+    jax.config.update("jax_enable_x64", x64)
+    try:
+        d = DependencyTrees(np.zeros((3, 3)))
+        with pytest.raises(InvalidTreeError, match=r"heads\[1\]"):
+            d.log_prob(heads)
+        with pytest.raises(InvalidTreeError, match=r"heads\[1\]"):
+            d.log_prob(heads.tolist())
+        with pytest.raises(InvalidTreeError, match=r"heads\[0\]"):
+            d.log_prob(np.array([2**32 - 1, 0, 1], np.uint32))
+        with pytest.raises(InvalidTreeError, match=r"heads\[1\]"):
+            d.log_evidence(heads=heads)
+        with pytest.raises(InvalidWeightsError, match="lengths"):
+            DependencyTrees(np.zeros((3, 3)), lengths=2**32 + 1).entropy()
+    finally:
+        jax.config.update("jax_enable_x64", True)
+
+
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("shape", [(0,), (2, 0), (2, 1, 2)])
 def test_batches_of_any_shape(shape, way):
