@@ -268,7 +268,7 @@ class TreeDistribution(FrontDistribution[Array]):
         >>> draws.heads.shape, int(draws.num_drawn)  # there are nine
         ((12, 4), 9)
         """
-        k = check_count(k, "k", 1)
+        k = check_count(k, "k", 0)
         check_method(method, WITHOUT_REPLACEMENT, kind=self._kind, stacklevel=_CALLER)
         scores, lengths, kind, workers = self._arguments
         heads, log_remaining, perturbed, num_drawn = operations.sample_without_replacement.bind(
@@ -295,7 +295,7 @@ class TreeDistribution(FrontDistribution[Array]):
         >>> DependencyTrees(jnp.zeros((3, 3))).best_trees(3).heads.tolist()
         [[-1, 0, 1], [-1, 2, 0], [-1, -1, -1]]
         """
-        heads, num_found = self._best_trees(check_count(k, "k", 1))
+        heads, num_found = self._best_trees(check_count(k, "k", 0))
         return BestTrees(heads, self.log_prob(heads), num_found)
 
     def minimum_risk_tree(self) -> Array:

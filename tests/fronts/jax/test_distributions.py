@@ -138,6 +138,18 @@ def test_best_trees_beyond_the_last_are_marked(way):
     np.testing.assert_allclose(jnp.exp(best.log_prob), [0.5, 0.5, 0, 0], rtol=1e-14)
 
 
+@pytest.mark.parametrize("way", WAYS)
+def test_no_trees_can_be_asked_for(way):
+    def ask(scores):
+        d = DependencyTrees(scores, lengths=LENGTHS)
+        return d.best_trees(0), d.sample_without_replacement(KEY, 0)
+
+    best, draws = way(ask)(VALUES)
+    for found, count in ((best, best.num_found), (draws, draws.num_drawn)):
+        assert (found.heads.shape, found.log_prob.shape) == ((0, 3, 6), (0, 3))
+        assert count.tolist() == [0, 0, 0]
+
+
 def test_arcs_are_included_and_excluded():
     d = DependencyTrees(SCORES[0])
     expected = arborand.DependencyTrees(SCORES[0])
@@ -365,7 +377,7 @@ MISTAKES = [
     (lambda: PAIR.condition(heads=HEADS[0]), InvalidTreeError, "expected integers of shape"),
     (lambda: PAIR.sample(KEY, (2,), method="willson"), ValueError, "did you mean|willson"),
     (lambda: PAIR.sample(KEY, (-1,)), ValueError, "shape is -1"),
-    (lambda: PAIR.sample_without_replacement(KEY, 0), ValueError, "k is 0"),
+    (lambda: PAIR.sample_without_replacement(KEY, -1), ValueError, "k is -1"),
     (lambda: PAIR.best_trees(2.0), TypeError, "k must be"),
     (lambda: PAIR.renyi_entropy(-1), ValueError, "order is -1"),
     (lambda: PAIR.sample(3), TypeError, "key"),
