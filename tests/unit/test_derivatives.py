@@ -77,7 +77,8 @@ def arguments_of(name, kind):
     if name == "kl_divergence":
         return (*arrays, LENGTHS, LENGTHS, kind, kind, 1)
     order = (1.5,) if name.startswith("renyi") else ()
-    return (*arrays, LENGTHS, kind, 1, *order)
+    called = ("heads",) if name == "log_prob" else ()
+    return (*arrays, LENGTHS, kind, 1, *order, *called)
 
 
 CASES = [
@@ -206,7 +207,7 @@ def test_trees_that_do_not_exist_have_no_probability_and_no_gradient():
     operation = OPERATIONS["log_prob"]
     heads = heads_of(TreeKind.DEPENDENCY)
     heads[1, 1] = -1
-    arguments = (X, heads, LENGTHS, TreeKind.DEPENDENCY, 1)
+    arguments = (X, heads, LENGTHS, TreeKind.DEPENDENCY, 1, "heads")
     answer = operation.compute(*arguments)
     assert answer[1, 1] == -math.inf
     assert np.isfinite(answer[0]).all()
@@ -226,7 +227,7 @@ def test_trees_that_do_not_exist_have_no_probability_and_no_gradient():
 )
 def test_what_is_no_tree_is_named_by_its_place_in_the_array_of_the_caller(heads, message):
     with pytest.raises(InvalidTreeError, match=message):
-        OPERATIONS["log_prob"].compute(X, heads, LENGTHS, TreeKind.SPANNING, 1)
+        OPERATIONS["log_prob"].compute(X, heads, LENGTHS, TreeKind.SPANNING, 1, "value")
 
 
 def test_values_are_refused_with_the_sentence_of_the_gate():
