@@ -161,7 +161,8 @@ bench: $(VENV)/installed $(VENV)/benched
 # Parts of the core, the programs of verification/hardening/, and both with sanitizers: no Python needed.
 CONFIGURE = $(BIN)/cmake -G Ninja -DCMAKE_MAKE_PROGRAM=$(abspath $(BIN))/ninja -DCMAKE_BUILD_TYPE=Release \
   -DARBORAND_MODULE=OFF -DARBORAND_TEST_CORE=ON -DCMAKE_CXX_COMPILER=$(CXX) -S .
-COMPILE = $(BIN)/cmake --build
+# Not by make's own job server, whose pipe a recipe does not inherit: ninja would stop.
+COMPILE = MAKEFLAGS= $(BIN)/cmake --build
 
 build/core_parts/built: $(VENV)/created $(SOURCES) tests/core/parts.cpp
 	@$(CONFIGURE) -B build/core_parts >/dev/null
