@@ -102,6 +102,7 @@ def sample(shards: Path, out: object, kind: str, *options: object) -> list[objec
 # ---- kill -9
 
 
+@pytest.mark.slow
 def test_a_job_killed_at_30_random_points_ends_in_the_same_bytes(runs, shards, tmp_path):
     seed = int.from_bytes(os.urandom(4), "little")
     rng = np.random.default_rng(seed)

@@ -19,6 +19,7 @@ def excess(highest_lost, log_partition, num_words):
         return trees + mpmath.mpf(float(highest_lost)) - log_partition + 800
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("num_words", SIZES)
 @pytest.mark.parametrize("exponent", [0, -1000, -70_000, -(10**7)])
 def test_arcs_are_left_out_where_they_have_less_than_e_to_the_minus_800(parts, num_words, exponent):
