@@ -93,9 +93,10 @@ def compare(
 ) -> None:
     """Show where two parsers differ and, with gold heads, who is right there.
 
-    For each sentence: the Kullback-Leibler divergence of the first distribution from the second
-    and back, in nats; how many words have different heads in the two best trees; and the
-    expected agreement, the share of words that get the same head if a tree is drawn from each.
+    For each sentence: the Kullback-Leibler divergence of the first distribution from the second,
+    and of the second from the first, in nats; how many words have different heads in the two
+    best trees; and the expected agreement, the share of words that get the same head if a tree is
+    drawn from each.
     With gold heads: how many heads each best tree gets right. The totals also say who is
     right where the best trees differ, and whose probabilities are better calibrated.
 
