@@ -87,8 +87,7 @@ def run(settings: Settings) -> Report:
     # What every run costs, whatever its size, weighs least in the largest corpus.
     largest = max(shares, key=lambda name: shares[name][0])
     report.claim(
-        "per cent of the elapsed time that is spent outside the core, the largest corpus: "
-        f"{largest}",
+        f"percentage of elapsed time spent outside the core, largest corpus: {largest}",
         shares[largest][1],
         50.0,
         at_most=True,

@@ -163,7 +163,7 @@ def _micro(seconds: float) -> str:
 
 
 def _workers(report: Report, settings: Settings, made: _Corpus) -> None:
-    text = "two local workers against one, their start included"
+    text = "speed of two local workers over one, start-up included"
     if (os.cpu_count() or 1) < 2:
         report.skip(text, 1.7, "one processor", at_most=False)
         return

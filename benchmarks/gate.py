@@ -26,8 +26,8 @@ def run(settings: Settings) -> Report:
     table = report.table(
         "Making a distribution: from scores, and from weights",
         ("graphs", "words", *NAMES, "from_weights / constructor of np.log"),
-        "Time of one call, spanning trees, random scores of float64.  The last one takes NumPy's "
-        "logarithm of weights first.",
+        "Time of one call, spanning trees, random float64 scores.  The third applies NumPy's "
+        "logarithm to the weights first.",
     )
     ratios: dict[str, Ratio] = {}
     for count, num_words in settings.pick(SHAPES, SHAPES[:4]):

@@ -25,7 +25,9 @@ def run(settings: Settings) -> Report:
     import jax
 
     report = Report("jax_front", TITLE, settings)
-    table = report.table("In compiled functions, on one core", ("what", "time", "ratio", "of what"))
+    table = report.table(
+        "In compiled functions, on one core", ("what", "time", "ratio", "compared with")
+    )
 
     def add(text: str, ours: Side, theirs: Side, name: str, bound: float) -> None:
         found = compare({"ours": ours, name: theirs}, settings)

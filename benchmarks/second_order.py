@@ -31,7 +31,7 @@ def run(settings: Settings) -> Report:
     table = report.table(
         "Time of one graph, in batches",
         ("words", "kind", "marginals", "covariances", "ratio"),
-        "Of graphs that are already checked, so that nothing but the numbers is made.  Each is "
+        "Graphs are checked beforehand, so only the computation is timed.  Each is "
         "solved by itself: marginals of graphs of one length take less time in a batch.",
     )
     ratios: dict[str, Ratio] = {}

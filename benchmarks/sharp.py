@@ -137,8 +137,8 @@ def _temperatures(report: Report, settings: Settings, chosen: list[Sentences]) -
 
 def _bonds(report: Report, settings: Settings) -> None:
     table = report.table(
-        "words bound to each other",
-        ("words", "graphs", "time of a tree", "over that of flat graphs"),
+        "Words bound to each other",
+        ("words", "graphs", "time of a tree", "times that of flat graphs"),
         "Time per tree, preparation included.  Flat graphs have random scores and no bonds.",
     )
     for n in (20, 60):
