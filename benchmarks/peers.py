@@ -314,5 +314,5 @@ def _wrong(report: Report, peers: Peers) -> None:
         who = ONE_TREE.name if name == "one tree" else peers.here[name].name
         table.rows.append([who, work, evidence])
     report.facts["absent peers"] = ", ".join(peers.absent) or "none"
-    faster = report.table("Where others are faster", ("library", "job", "words", "times our time"))
+    faster = report.table("Where others are faster", ("library", "job", "words", "time over ours"))
     faster.rows += peers.faster
