@@ -5,7 +5,14 @@ import json
 import numpy as np
 import pytest
 
-from arborand.formats import FormatError, OutputError, SentenceError, read_scores, write_scores
+from arborand.formats import (
+    FormatError,
+    OutputError,
+    SentenceError,
+    read_scores,
+    records,
+    write_scores,
+)
 from arborand.formats.scores import open_scores
 
 NAMES = ["root", "nsubj", "obj", "obl:tmod"]
@@ -270,3 +277,20 @@ def test_metadata_of_safetensors(tmp_path):
         safetensors.save_file(tensors, path, {"label_names": names})
         with pytest.raises(FormatError, match="label_names must be a JSON list"):
             list(read_scores(path))
+
+
+def test_names_of_labels_are_compared_with_few_others():
+    class Counted(str):
+        comparisons = 0
+        __hash__ = str.__hash__
+
+        def __eq__(self, other):
+            Counted.comparisons += 1
+            return str.__eq__(self, other)
+
+    names = [Counted(i) for i in range(300)]
+    assert records.check_label_names(names, "file") == tuple(names)
+    Counted.comparisons = 0
+    with pytest.raises(FormatError, match=r"^file: label_names has '7' twice"):
+        records.check_label_names([*names, Counted(7), Counted(3)], "file")
+    assert Counted.comparisons < 1000

@@ -190,7 +190,8 @@ def check_label_names(values: Any, name: str) -> tuple[str, ...]:
     longest = max(names, key=len)
     if len(longest) > CHARACTERS.most:
         raise FormatError(f"{name}: a name of a label is {CHARACTERS.exceeded_by(len(longest))}")
-    twice = next((one for i, one in enumerate(names) if one in names[:i]), None)
+    first: dict[str, int] = {}
+    twice = next((one for i, one in enumerate(names) if first.setdefault(one, i) != i), None)
     if twice is not None:
         raise FormatError(f"{name}: label_names has {twice!r} twice: names must be different")
     return names
