@@ -8,7 +8,7 @@ The pages mark places ::
     <!-- begin table sampling: The first tree -->...<!-- end -->    a table by how its title begins
     <!-- begin figure peers: arc_marginals -->...<!-- end -->
     <!-- begin fact sampling: memory of 1000 x 1000 -->...<!-- end -->
-    <!-- begin machine sampling -->...<!-- end -->
+    <!-- begin machines -->...<!-- end -->                          where and when it was measured
 
 and what stands between the marks is replaced by what ``benchmarks/results/<name>.md`` says, the
 page with all tables of a benchmark.  A cell is named by its table, by the cells that its row begins
@@ -51,6 +51,8 @@ def _replacement(match: re.Match[str], results: Path) -> str:
         return f"{begin}{_kept(results)}{end}"
     if what == "missed":
         return f"{begin}\n\n{_missed(results)}\n\n{end}"
+    if what == "machines":
+        return f"{begin}\n\n{_machines(results)}\n\n{end}"
     file = results / f"{name}.md"
     if not file.exists():
         return match[0]
@@ -58,13 +60,9 @@ def _replacement(match: re.Match[str], results: Path) -> str:
     if what in ("table", "figure"):
         block = _table(found, which) if what == "table" else _figure(found, which)
         return f"{begin}\n\n{block}\n\n{end}"
-    if what == "machine":
-        words = _only(re.findall(r"^A (?:full|quick) run.*$", found, re.MULTILINE), name)
-    elif what == "fact":
-        words = dict(_rows(_section(found, FACTS)[1]))[which]
-    else:
-        words = _cell(found, which)
-    return f"{begin}{words}{end}"
+    if what == "fact":
+        return f"{begin}{dict(_rows(_section(found, FACTS)[1]))[which]}{end}"
+    return f"{begin}{_cell(found, which)}{end}"
 
 
 def _sections(found: str) -> list[tuple[str, str]]:
@@ -102,6 +100,20 @@ def _missed(results: Path) -> str:
         if "missed" in verdict
     ]
     return "\n".join(missed or ["- None."])
+
+
+def _machines(results: Path) -> str:
+    """Name each machine once, with what ran on it, at which load and when."""
+    runs: dict[str, list[str]] = {}
+    for file in sorted(results.glob("*.md")):
+        text = file.read_text(encoding="utf-8")
+        run, machine = _only(
+            re.findall(r"^A \w+ run.*: (load .* UTC)\. (.*)$", text, re.M), file.stem
+        )
+        runs.setdefault(machine, []).append(f"{file.stem} ({run})")
+    return "\n".join(
+        f"- {machine} Measured: {', '.join(names)}." for machine, names in runs.items()
+    )
 
 
 def _cell(found: str, which: str) -> str:

@@ -229,14 +229,13 @@ def describe_machine() -> dict[str, Any]:
 
 
 def run_line(quick: bool, machine: Mapping[str, Any]) -> str:
-    """Write what kind of run it was, and the description of the machine, as one sentence."""
+    """Write what kind of run it was, and then the description of the machine."""
     how = "A quick run, whose numbers are rough" if quick else "A full run"
     versions = ", ".join(f"{name} {number}" for name, number in machine["versions"].items())
-    begun = f" ({machine['time']})" if "time" in machine else ""
     return (
-        f"{how}: {machine['processor']}, {machine['cores']} cores "
-        f"({machine['instruction_set']} kernels), load {significant(machine['load'])} at the start"
-        f"{begun}, {machine['system']}, "
+        f"{how}: load {significant(machine['load'])} at the start, {machine['time']}. "
+        f"{machine['processor']}, {machine['cores']} cores "
+        f"({machine['instruction_set']} kernels), {machine['system']}, "
         f"Python {machine['python']}, {machine['compiler']}; {versions}."
     )
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections import Counter
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
 
@@ -1044,7 +1045,7 @@ def check_names(labels: Sequence[str] | None, num_labels: int) -> tuple[str, ...
         raise TypeError("labels must be strings, the names of the labels")
     if len(names) != num_labels:
         raise ValueError(f"labels has {len(names)} names, but the scores have {num_labels} labels")
-    twice = next((name for name in names if names.count(name) > 1), None)
+    twice = next((name for name, count in Counter(names).items() if count > 1), None)
     if twice is not None:
         raise ValueError(f"labels has the name {twice!r} twice: names must be different")
     return tuple(map(str, names))
