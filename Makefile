@@ -216,6 +216,8 @@ $(VENV)/created:
 	  echo "arborand needs a C++17 compiler to build its core: install g++ or clang (Debian, Ubuntu: apt-get install g++; macOS: xcode-select --install)." >&2; exit 1; }
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
 	  echo "arborand needs Python 3.11 or newer: run make PYTHON=/path/to/python3.11 ..." >&2; exit 1; }
+	@$(PYTHON) -c 'import os, sys, sysconfig; sys.exit(not os.path.exists(sysconfig.get_path("include") + "/Python.h"))' || { \
+	  echo "arborand compiles against Python's headers, which are missing: install them (Debian, Ubuntu: apt-get install python3-dev)." >&2; exit 1; }
 	@$(PYTHON) -m venv $(VENV) || { \
 	  echo "arborand builds in a virtual environment: install Python's venv module (Debian, Ubuntu: apt-get install python3-venv)." >&2; rm -rf $(VENV); exit 1; }
 	$(PIP) install $(BUILD_TOOLS) "numpy>=2"
