@@ -47,10 +47,6 @@ if TYPE_CHECKING:
     from arborand.randomness import Seed
     from arborand.without_replacement import Draw, Draws
 
-# The stack level of warnings, counted from a public method as 1: its caller, past the wrapper that
-# explain_arguments adds.
-_CALLER = 3
-
 
 @explain_arguments
 class TreeDistribution:
@@ -71,7 +67,7 @@ class TreeDistribution:
             lengths,
             kind=self._kind,
             orientation=orientation,
-            stacklevel=_CALLER,
+            warns=True,
         )
 
     @classmethod
@@ -1119,7 +1115,7 @@ class NonProjectiveTrees(TreeDistribution):
         >>> bool((d.sample(1000, rng=0)[:10] == d.sample(10, rng=0)).all())
         True
         """
-        check_method(method, WITH_REPLACEMENT, kind=self._kind, stacklevel=_CALLER)
+        check_method(method, WITH_REPLACEMENT, kind=self._kind)
         return self._sample(size, method, rng, workers, first_graph, first_draw)
 
     def sample_and_log_prob(
@@ -1155,7 +1151,7 @@ class NonProjectiveTrees(TreeDistribution):
         >>> bool((heads == d.sample(3, rng=0)).all()), bool((log_prob == d.log_prob(heads)).all())
         (True, True)
         """
-        check_method(method, WITH_REPLACEMENT, kind=self._kind, stacklevel=_CALLER)
+        check_method(method, WITH_REPLACEMENT, kind=self._kind)
         heads = self._sample(size, method, rng, workers, first_graph, first_draw)
         return heads, self._log_prob_of(heads, workers)
 
@@ -1216,7 +1212,7 @@ class NonProjectiveTrees(TreeDistribution):
         >>> len(draws), bool(draws.exhausted), float(np.exp(draws.log_prob).sum().round(6))
         (2, True, 1.0)
         """
-        check_method(method, WITHOUT_REPLACEMENT, kind=self._kind, stacklevel=_CALLER)
+        check_method(method, WITHOUT_REPLACEMENT, kind=self._kind)
         return self._sample_distinct(k, method, rng, workers, on_exhausted, first_graph)
 
     def iterate_without_replacement(
@@ -1233,7 +1229,7 @@ class NonProjectiveTrees(TreeDistribution):
         >>> sorted(draw.heads.tolist() for draw in d.iterate_without_replacement(rng=0))
         [[-1, 0, 0], [-1, 0, 1], [-1, 2, 0]]
         """
-        check_method(method, WITHOUT_REPLACEMENT, kind=self._kind, stacklevel=_CALLER)
+        check_method(method, WITHOUT_REPLACEMENT, kind=self._kind)
         return self._iterate_distinct(method, rng, first_graph)
 
 

@@ -7,8 +7,13 @@ stop, are not.  Other wrong arguments raise Python's own ``TypeError`` and ``Val
 
 from __future__ import annotations
 
+import sys
+import warnings
 from collections.abc import Hashable
 from typing import Any
+
+# Modules whose lines no user wrote; torch's wrapper of what it does not compile is among them.
+_INSIDE = ("arborand.", "torch._dynamo.")
 
 
 class ArborandError(Exception):
@@ -169,3 +174,11 @@ class SentenceError(ArborandError, ValueError):
 
 class OutputError(ArborandError):
     """An output cannot be written, continued or moved into place."""
+
+
+def warn_caller(warning: Warning) -> None:
+    """Warn about the line that called arborand, past what wraps the functions of arborand."""
+    level, frame = 2, sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith(_INSIDE):
+        level, frame = level + 1, frame.f_back
+    warnings.warn(warning, stacklevel=level)

@@ -48,6 +48,7 @@ class LabelFormulas(LabelledShape):
     _range: Any  # the framework's arange
     _check_array: Any  # checks that an argument is an array of the framework
     _check_integers: Any  # and that it holds integers
+    _log_prob_of_trees: Any  # without labels; it calls its argument heads
     _divergence: Any  # from another distribution over trees without labels
     _find: Any  # calls a method of `arborand.LabelledTrees` that returns heads and labels
 
@@ -158,7 +159,7 @@ class LabelFormulas(LabelledShape):
         """
         xp = self._xp
         tree = self._check_integers(heads, "heads")
-        of_trees = self.trees.log_prob(tree)
+        of_trees = self._log_prob_of_trees(tree)
         given = self._check_label_array(labels, tuple(tree.shape))
         num_graphs, size = math.prod(self.batch_shape), tree.shape[-1]
         graph = self._range(num_graphs).reshape(*self.batch_shape, 1)

@@ -7,10 +7,9 @@ and nowhere else in the package.
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 
-from arborand.errors import BiasedSamplerWarning
+from arborand.errors import BiasedSamplerWarning, warn_caller
 from arborand.kinds import TreeKind
 
 
@@ -97,13 +96,8 @@ def names(methods: tuple[Method, ...]) -> tuple[str, ...]:
     return tuple(method.name for method in methods)
 
 
-def check_method(
-    name: str | None, methods: tuple[Method, ...], *, kind: TreeKind, stacklevel: int = 2
-) -> None:
-    """Check the name of a method, or None, and warn if the method is biased.
-
-    `stacklevel` is that of the warning, counted from the caller of this function as 1.
-    """
+def check_method(name: str | None, methods: tuple[Method, ...], *, kind: TreeKind) -> None:
+    """Check the name of a method, or None, and warn if the method is biased."""
     if name is None:
         return
     allowed = [m for m in methods if m.only in (None, kind)]
@@ -119,8 +113,5 @@ def check_method(
         raise ValueError(f"method {name!r} {why}: use one of {listed}, or None")
     if chosen.is_biased:
         exact = " or ".join(repr(method.name) for method in methods if not method.is_biased)
-        warnings.warn(
-            f"method {name!r} is biased: {chosen.summary}; use {exact} for exact draws",
-            BiasedSamplerWarning,
-            stacklevel=stacklevel + 1,
-        )
+        message = f"method {name!r} is biased: {chosen.summary}; use {exact} for exact draws"
+        warn_caller(BiasedSamplerWarning(message))

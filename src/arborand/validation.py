@@ -8,14 +8,18 @@ every entry (``_core.Batch.check``); this module turns what it finds into error 
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from arborand import _core, recognition
-from arborand.errors import InvalidWeightsError, NoTreeError, SuspiciousWeightsWarning
+from arborand.errors import (
+    InvalidWeightsError,
+    NoTreeError,
+    SuspiciousWeightsWarning,
+    warn_caller,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -111,20 +115,19 @@ def check_log_weights(
     kind: TreeKind,
     name: str = "log_weights",
     orientation: str = HEAD_DEPENDENT,
-    stacklevel: int | None = None,
+    warns: bool = False,
 ) -> Graphs:
     """Check and copy log-weights, or raise an error that names what is wrong.
 
-    With a `stacklevel` (counted from the caller of this function as 1), warn about what is valid
-    but looks like a mistake.
+    If it `warns`, then about what is valid but looks like a mistake.
     """
     graphs = _at_once(log_weights, lengths, kind, orientation, are_weights=False)
     if graphs is not None:
         return graphs
     given = Given(real_array(log_weights, name), name, orientation, True)
     graphs, suspicion, graph = _check(given, lengths, kind)
-    if stacklevel is not None and (suspicion != _NONE or given.array.shape == (3, 3)):
-        _warn_if_suspicious(given, graphs, suspicion, graph, stacklevel + 1)
+    if warns and (suspicion != _NONE or given.array.shape == (3, 3)):
+        _warn_if_suspicious(given, graphs, suspicion, graph)
     return graphs
 
 
@@ -449,23 +452,21 @@ def _matrix(values: ArrayLike, name: str) -> NDArray[np.float64]:
 # ---- valid, but probably not intended
 
 
-def _warn_if_suspicious(
-    given: Given, graphs: Graphs, suspicion: int, graph: int, stacklevel: int
-) -> None:
+def _warn_if_suspicious(given: Given, graphs: Graphs, suspicion: int, graph: int) -> None:
     if suspicion == _NONE:
         if recognition.edge_list(given.array):
             edges = (
                 "may be a list of edges (node, node, weight): a matrix of scores has one row and "
                 "one column for each node"
             )
-            _warn(given, (), edges, stacklevel + 1)
+            _warn(given, (), edges)
         return
     index = tuple(int(i) for i in np.unravel_index(graph, graphs.batch_shape))
     nodes = int(graphs.lengths[graph]) + 1
     matrix = np.asarray(given.by_head[index][:nodes, :nodes], dtype=np.float64)
     found = _suspicion(suspicion, matrix, given)
     if found is not None:
-        _warn(given, index, found, stacklevel + 1)
+        _warn(given, index, found)
 
 
 def _suspicion(suspicion: int, matrix: NDArray[np.float64], given: Given) -> str | None:
@@ -495,9 +496,9 @@ def _suspicion(suspicion: int, matrix: NDArray[np.float64], given: Given) -> str
     return None
 
 
-def _warn(given: Given, index: tuple[int, ...], found: str, stacklevel: int) -> None:
+def _warn(given: Given, index: tuple[int, ...], found: str) -> None:
     message = f"{given.name}{list(index) or ''} {found}"
-    warnings.warn(SuspiciousWeightsWarning(message, found, index), stacklevel=stacklevel + 1)
+    warn_caller(SuspiciousWeightsWarning(message, found, index))
 
 
 def find_unreachable(has_arc: NDArray[np.bool_]) -> tuple[int, ...]:

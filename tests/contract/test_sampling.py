@@ -9,7 +9,15 @@ from threading import Barrier
 import numpy as np
 import pytest
 
-from arborand import BiasedSamplerWarning, DependencyTrees, SpanningTrees, _core, methods, sampling
+from arborand import (
+    BiasedSamplerWarning,
+    DependencyTrees,
+    LabelledTrees,
+    SpanningTrees,
+    _core,
+    methods,
+    sampling,
+)
 from arborand.kinds import TreeKind
 from arborand.randomness import stream_key
 from arborand.trees import is_tree
@@ -171,8 +179,10 @@ def test_methods_for_dependency_trees_only(method):
         SpanningTrees(dense_scores(1, 4)).sample(rng=1, method=method)
 
 
-def test_the_biased_method_warns_where_it_is_called():
-    distribution = DependencyTrees(dense_scores(1, 4))
+@pytest.mark.parametrize("labels", [(), (2,)], ids=["trees", "labelled trees"])
+def test_the_biased_method_warns_where_it_is_called(labels):
+    kind = LabelledTrees if labels else DependencyTrees
+    distribution = kind(np.zeros((5, 5, *labels)))
     with pytest.warns(BiasedSamplerWarning, match="'wilson_rc' is biased: the paper's") as caught:
         distribution.sample(3, rng=1, method="wilson_rc")
     assert [warning.filename for warning in caught] == [__file__]

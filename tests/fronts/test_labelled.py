@@ -534,6 +534,27 @@ def test_labels_that_do_not_exist_are_refused(front):
 
 
 @FRONTS
+def test_heads_that_are_not_trees_are_called_heads(front):
+    d = front.module.LabelledTrees(front.array(np.zeros((3, 3, 2))))
+    labels = front.array([-1, 0, 0])
+    for heads in ([-1, 2, 1], [-1, 0, 5], [-1, 0, -1]):
+        with pytest.raises(ValueError, match=r"\bheads\b"):
+            d.log_prob(front.array(heads), labels)
+    with pytest.raises(ValueError, match=r"^heads .*shape"):
+        d.log_prob(front.array([-1, 0]), labels[:2])
+
+
+@FRONTS
+def test_the_biased_method_warns_where_it_is_called(front):
+    d = front.module.LabelledTrees(front.array(np.zeros((3, 3, 2))))
+    given = () if front is Torch else (jax.random.key(0),)
+    for distribution in (d, d.trees):
+        with pytest.warns(arborand.BiasedSamplerWarning) as caught:
+            distribution.sample(*given, method="wilson_rc")
+        assert [warning.filename for warning in caught] == [__file__]
+
+
+@FRONTS
 def test_other_labels_cannot_be_compared(front):
     d = front.module.LabelledTrees(front.array(np.zeros((3, 3, 2))), labels=["a", "b"])
     for other in (

@@ -39,10 +39,6 @@ if TYPE_CHECKING:
 
     from jax.typing import ArrayLike
 
-# The stack level of warnings, counted from a public method as 1: its caller, past the wrapper that
-# explain_arguments adds.
-_CALLER = 3
-
 
 @explain_arguments
 class TreeDistribution(FrontDistribution[Array]):
@@ -235,7 +231,7 @@ class TreeDistribution(FrontDistribution[Array]):
         (2, 3, 4)
         """
         sizes = tuple(check_count(size, "shape", 0) for size in shape)
-        check_method(method, WITH_REPLACEMENT, kind=self._kind, stacklevel=_CALLER)
+        check_method(method, WITH_REPLACEMENT, kind=self._kind)
         scores, lengths, kind, workers = self._arguments
         (heads,) = operations.sample.bind(
             jax.lax.stop_gradient(scores),
@@ -269,7 +265,7 @@ class TreeDistribution(FrontDistribution[Array]):
         ((12, 4), 9)
         """
         k = check_count(k, "k", 0)
-        check_method(method, WITHOUT_REPLACEMENT, kind=self._kind, stacklevel=_CALLER)
+        check_method(method, WITHOUT_REPLACEMENT, kind=self._kind)
         scores, lengths, kind, workers = self._arguments
         heads, log_remaining, perturbed, num_drawn = operations.sample_without_replacement.bind(
             jax.lax.stop_gradient(scores),

@@ -199,6 +199,9 @@ class LabelledTrees(LabelFormulas):
     def _range(self, stop: int) -> Array:
         return jnp.arange(stop)
 
+    def _log_prob_of_trees(self, heads: Array) -> Array:
+        return self.trees.log_prob(heads)
+
     def _divergence(self, other: Self) -> Array:
         return self.trees.kl_divergence(other.trees)
 

@@ -75,11 +75,11 @@ def check_lengths(lengths: Tensor | Sequence[int] | int, log_weights: Tensor) ->
     return tensor
 
 
-def check_heads(value: Tensor, event_shape: Size) -> None:
+def check_heads(value: Tensor, name: str, event_shape: Size) -> None:
     """Check the type and shape of heads."""
-    check_integers(value, "value")
+    check_integers(value, name)
     if value.shape[-1:] != event_shape:
         raise InvalidTreeError(
-            f"value has shape {tuple(value.shape)}: expected (..., {event_shape[0]}), one head for "
-            "each node, -1 for the root"
+            f"{name} has shape {tuple(value.shape)}: expected (..., {event_shape[0]}), one head "
+            "for each node, -1 for the root"
         )

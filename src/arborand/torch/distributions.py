@@ -241,19 +241,22 @@ class TreeDistribution(FrontDistribution[Tensor], Distribution):  # type: ignore
         >>> d.log_prob(torch.tensor([[-1, 0, 1], [-1, 0, 0]])).exp().tolist()
         [0.5, 0.0]
         """
-        check_heads(value, self.event_shape)
+        return self._log_prob(value, "value")
+
+    def _log_prob(self, value: Tensor, name: str) -> Tensor:
+        check_heads(value, name, self.event_shape)
         try:
             shape = torch.broadcast_shapes(value.shape[:-1], self.batch_shape)
         except RuntimeError:
             raise InvalidTreeError(
-                f"value has shape {tuple(value.shape)}: its axes before the last do not fit the "
+                f"{name} has shape {tuple(value.shape)}: its axes before the last do not fit the "
                 f"batch, whose shape is {tuple(self.batch_shape)}"
             ) from None
         batch_shape = shape[len(shape) - len(self.batch_shape) :]
         trees = self if batch_shape == self.batch_shape else self.expand(batch_shape)
         # A copy: the heads that are checked must be those that the gradient reads.
         heads = value.to(torch.int64, copy=True)
-        return trees._ask("log_prob", heads, last=("value",))
+        return trees._ask("log_prob", heads, last=(name,))
 
     @property
     def mean(self) -> Tensor:

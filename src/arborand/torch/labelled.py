@@ -155,6 +155,10 @@ class LabelledTrees(LabelFormulas):
     def _range(self, stop: int) -> Tensor:
         return torch.arange(stop, device=self._log_chances.device)
 
+    def _log_prob_of_trees(self, heads: Tensor) -> Tensor:
+        log_prob: Tensor = self.trees._log_prob(heads, "heads")
+        return log_prob
+
     def _divergence(self, other: Self) -> Tensor:
         return torch.distributions.kl_divergence(self.trees, other.trees)
 
