@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from rich.cells import cell_len
 
-from arborand import DependencyTrees
+from arborand import DependencyTrees, ProjectiveDependencyTrees
 from arborand.corpus.stream import Corpus as CorpusOfRuns
 from arborand.evaluation import EDGES
 from tests.command_line import CORPUS, Corpus, call, gold_file, random_corpus
@@ -39,9 +39,9 @@ def parsers(tmp_path):
     return first.sent_ids, first.matrices, second, gold, tmp_path
 
 
-def expected_of(sent_id, one, other, heads):
+def expected_of(sent_id, one, other, heads, kind=DependencyTrees):
     """Compare one sentence by definition."""
-    a, b = DependencyTrees(one), DependencyTrees(other)
+    a, b = kind(one), kind(other)
     best = [a.best_tree()[1:], b.best_tree()[1:]]
     marginals = a.arc_marginals(), b.arc_marginals()
     given = np.array(heads) >= 0
@@ -72,8 +72,13 @@ def compared(arborand, folder, *options, gold=True):
     return json.loads(out.read_text())
 
 
-def test_every_sentence_is_compared_with_the_same_one(arborand, parsers, expected):
-    found = compared(arborand, parsers[-1])
+@pytest.mark.parametrize(
+    ("options", "kind"), [((), DependencyTrees), (("--projective",), ProjectiveDependencyTrees)]
+)
+def test_every_sentence_is_compared_with_the_same_one(arborand, parsers, options, kind):
+    *sentences, folder = parsers
+    found = compared(arborand, folder, *options)
+    expected = [expected_of(*one, kind=kind) for one in zip(*sentences, strict=True)]
     lines = sorted(expected, key=lambda one: -one["kl_to_second"])
     assert [one["sent_id"] for one in found["sentences"]] == [one["sent_id"] for one in lines]
     for line, right in zip(found["sentences"], lines, strict=True):

@@ -82,6 +82,7 @@ def compare(
     second: str,
     conllu: str | None = None,
     trees: options.TreeKind = "dependency",
+    projective: bool = False,
     weights: bool = False,
     orientation: options.Orientation = "head,dependent",
     output: str | None = None,
@@ -114,7 +115,7 @@ def compare(
     named = options.Selecting(selecting.sent_id, selecting.filter_)
     selection = check_selection(named, conllu)
     most = selecting.max_sentences or (_LINES if output is None else None)
-    setting = Setting(trees, weights, workers, orientation=orientation)
+    setting = Setting(trees, weights, workers, orientation=orientation, projective=projective)
     described: dict[str, Any] = {
         "": Path(second).name,
         **setting.described,
