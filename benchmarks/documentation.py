@@ -2,7 +2,7 @@
 
 The pages mark places ::
 
-    <!-- begin kept -->...<!-- end -->                              how many claims were kept
+    <!-- begin kept -->...<!-- end -->             of the claims measured, how many were kept
     <!-- begin missed -->...<!-- end -->                            the claims that were not kept
     <!-- begin cell sampling: The first tree; 20; dependency; log Z -->...<!-- end -->
     <!-- begin table sampling: The first tree -->...<!-- end -->    a table by how its title begins
@@ -89,7 +89,7 @@ def _all_claims(results: Path) -> list[list[str]]:
 
 
 def _kept(results: Path) -> str:
-    verdicts = [row[-1] for row in _all_claims(results)]
+    verdicts = [row[-1] for row in _all_claims(results) if not row[-1].startswith("skipped")]
     return f"{sum(verdict.startswith('kept') for verdict in verdicts)} of {len(verdicts)}"
 
 

@@ -360,7 +360,7 @@ def test_results_are_inserted_where_the_page_asks_for_them(tmp_path):
     assert "old" not in found
     assert found.count("Before") == found.count("after") == len(places)
     for words in (
-        "-->1 of 3<!--",
+        "-->1 of 2<!--",
         "- patience: 1.50, should be at least 2.",
         "-->1 s<!--",
         "**A table of two**\n\nA note.\n\n| words | time |",
