@@ -132,6 +132,8 @@ def score(
     ------
     SentenceError
         If the scores of a sentence contradict the parser's own tree, or do not fit its words.
+    FormatError, OutputError
+        If the sentences cannot be read, or the scores cannot be written.
     ArborandError
         If there is no such parser or model.
 
@@ -264,7 +266,10 @@ def _check(sentence: Unparsed, one: Any, number: int, report: Report) -> None:
     except TypeError as error:
         raise fail(f"the parser's own heads are {one.heads!r:.60}: expected integers") from error
     if len(own) != size or (own[1:] < 0).any() or (own[1:] >= size).any():
-        raise fail(f"the parser's own heads are {own[1:].tolist()}, for {size - 1} words")
+        raise fail(
+            f"the parser's own heads are {own[1:].tolist()}, for {size - 1} words: expected one "
+            f"head for each word, from 0 to {size - 1}"
+        )
     values = arcs[own[1:], np.arange(1, size)]
     if not np.isfinite(values).all():
         word = int(np.flatnonzero(~np.isfinite(values))[0]) + 1

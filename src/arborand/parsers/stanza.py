@@ -183,18 +183,27 @@ class _Parser:
         return Scored(np.ascontiguousarray(arcs), labels, self.label_names, heads, is_repaired)
 
     def _tag(self, document: Any, chunk: list[Unparsed]) -> None:
-        """Tag a document if one of its sentences has neither UPOS nor XPOS tags."""
-        for parsed, sentence in zip(document.sentences, chunk, strict=True):
-            if all(word.upos is None and word.xpos is None for word in parsed.words):
-                if self._tagger is None:
-                    raise ArborandError(
-                        f"sentence {sentence.sent_id!r} has no tags (UPOS, XPOS), which the parser "
-                        "needs: tag the file first, or name a language (--model en), whose models "
-                        "tag it"
-                    )
-                for processor in self._tagger:
-                    processor.process(document)
-                return
+        """Tag the sentences of a document that have neither UPOS nor XPOS tags."""
+        from stanza.utils.conll import CoNLL
+
+        bare = [
+            i
+            for i, (parsed, _) in enumerate(zip(document.sentences, chunk, strict=True))
+            if all(word.upos is None and word.xpos is None for word in parsed.words)
+        ]
+        if not bare:
+            return
+        if self._tagger is None:
+            raise ArborandError(
+                f"sentence {chunk[bare[0]].sent_id!r} has no tags (UPOS, XPOS), which the parser "
+                "needs: tag the file first, or name a language (--model en), whose models tag it"
+            )
+        # Alone: taggers replace the tags of all sentences that they are given.
+        tagged = CoNLL.conll2doc(input_str="".join(chunk[i].conllu for i in bare))
+        for processor in self._tagger:
+            processor.process(tagged)
+        for i, sentence in zip(bare, tagged.sentences, strict=True):
+            document.sentences[i] = sentence
 
 
 def _stanza() -> Any:
