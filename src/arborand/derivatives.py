@@ -157,9 +157,10 @@ class Refused:
     def forward(self, front: Front, tangent: Array, call: Call) -> Array:
         """Raise an error that says so."""
         raise NotImplementedError(
-            f"{self.what}: log_partition and log_prob have derivatives up to third order, "
-            "marginals, entropy and kl_divergence up to second order, variances and covariances "
-            "only first order; stop the gradient of the scores in the term that exceeds this"
+            f"{self.what}: log_partition, log_prob and log_evidence have derivatives up to third "
+            "order, marginals, entropy and kl_divergence up to second order, variances and "
+            "covariances only first order; stop the gradient of the scores in the term that "
+            "exceeds this"
         )
 
     reverse = forward

@@ -515,7 +515,7 @@ def test_errors(front):
         maker.from_trees(maker(zeros).trees, front.array(np.zeros((4, 4, 2))))
     scores = np.zeros((3, 3, 2))
     scores[2, 1] = -np.inf
-    with pytest.raises(ValueError, match=r"highest of label_log_weights\[2, 1\] is not finite"):
+    with pytest.raises(ValueError, match=r"score in label_log_weights\[2, 1\] is not finite"):
         maker.from_trees(maker(zeros).trees, front.array(scores))
 
 
@@ -552,6 +552,13 @@ def test_the_biased_method_warns_where_it_is_called(front):
         with pytest.warns(arborand.BiasedSamplerWarning) as caught:
             distribution.sample(*given, method="wilson_rc")
         assert [warning.filename for warning in caught] == [__file__]
+
+
+@FRONTS
+def test_no_labelled_trees_can_be_asked_for(front):
+    d = front.module.LabelledTrees(front.array(np.zeros((2, 3, 3, 2))))
+    for rows in (d.best_trees(0), front.draw(d, "sample_without_replacement", 0)):
+        assert rows.heads.shape == rows.labels.shape == (0, 2, 3)
 
 
 @FRONTS

@@ -59,6 +59,12 @@ class TreeDistribution(FrontDistribution[Array]):
     workers : int
         Threads that share the graphs of a batch.
 
+    Raises
+    ------
+    InvalidWeightsError, NoTreeError
+        If the array is not a graph, or the graph has no tree.  In compiled functions, errors about
+        values are a ``jax.errors.JaxRuntimeError`` with the same message.
+
     Examples
     --------
     >>> d = DependencyTrees(jnp.zeros((4, 4)))
@@ -128,8 +134,8 @@ class TreeDistribution(FrontDistribution[Array]):
     def __getitem__(self, index: Any) -> Self:
         """Take graphs out of a batch, by an index of the batch axes.
 
-        An index that is only known when a compiled function runs is moved into the batch if it is
-        outside, as everywhere in JAX.
+        In a compiled function, an index out of bounds is clamped to the nearest one in the batch if
+        its value is not known before the function runs, as everywhere in JAX.
         """
         if not self.batch_shape:
             raise TypeError("a single graph cannot be indexed; only batches can")
@@ -358,22 +364,28 @@ class TreeDistribution(FrontDistribution[Array]):
         """Check the arguments of a condition, and mark the arcs that it allows."""
         scores, lengths, kind, _ = self._arguments
         given = jnp.ones(scores.shape, jnp.bool_) if allowed is None else jnp.asarray(allowed)
-        if given.dtype != jnp.bool_ or given.shape != scores.shape:
-            raise ValueError(
-                f"allowed is {given.dtype} of shape {given.shape}: expected bool of shape "
-                f"{scores.shape}, True where [head, dependent] may be an arc"
+        if given.dtype != jnp.bool_:
+            raise TypeError(
+                f"allowed must be an array of bool, but its dtype is {given.dtype}: if 0 forbids "
+                "an arc, pass allowed != 0"
             )
-        known = np.full(scores.shape[:-1], -1) if heads is None else _read_integers(heads)
-        if not jnp.issubdtype(known.dtype, jnp.integer) or known.shape != scores.shape[:-1]:
+        if given.shape != scores.shape:
+            raise ValueError(
+                f"allowed has shape {given.shape}: expected {scores.shape}, True where "
+                "[head, dependent] may be an arc"
+            )
+        unknown = np.full(scores.shape[:-1], -1)
+        known = check_integers(unknown if heads is None else heads, "heads")
+        if known.shape != scores.shape[:-1]:
             raise InvalidTreeError(
-                f"heads is {known.dtype} of shape {known.shape}: expected integers of shape "
-                f"{scores.shape[:-1]}, one entry for each node, with -1 where the head is unknown"
+                f"heads has shape {known.shape}: expected {scores.shape[:-1]}, one entry for each "
+                "node, with -1 where the head is unknown"
             )
         (left,) = operations.allowed_arcs.bind(
             jax.lax.stop_gradient(scores),
             self._arcs(include, "include"),
             self._arcs(exclude, "exclude"),
-            _to_int32(known),
+            known,
             given,
             lengths,
             kind=kind,
@@ -428,7 +440,7 @@ class DependencyTrees(TreeDistribution):
 class ProjectiveSpanningTrees(TreeDistribution):
     """The distribution over the spanning trees without crossing arcs.
 
-    Its parameters are those of :class:`SpanningTrees`.
+    Its parameters are those of :class:`TreeDistribution`.
 
     Examples
     --------
@@ -444,7 +456,7 @@ class ProjectiveSpanningTrees(TreeDistribution):
 class ProjectiveDependencyTrees(TreeDistribution):
     """The distribution over the dependency trees of a sentence without crossing arcs.
 
-    Its parameters are those of :class:`DependencyTrees`.
+    Its parameters are those of :class:`TreeDistribution`.
 
     Examples
     --------

@@ -44,7 +44,7 @@ def expectation(
 
     Parameters
     ----------
-    distribution : SpanningTrees or DependencyTrees
+    distribution : DependencyTrees or another kind, without labels
         A graph or a batch.
     function : callable
         From heads, shape ``(K, *batch_shape, m)``, to values, shape ``(K, *batch_shape)``.
@@ -60,6 +60,12 @@ def expectation(
     Returns
     -------
     Array, in the shape of the batch
+
+    Raises
+    ------
+    TypeError, ValueError
+        If there are too few draws, or the function does not return a floating-point array with one
+        value per tree.
 
     Examples
     --------
@@ -89,7 +95,7 @@ def expectation_without_replacement(
 
     Parameters
     ----------
-    distribution : SpanningTrees or DependencyTrees
+    distribution : DependencyTrees or another kind, without labels
         A graph or a batch.
     function : callable
         From heads, shape ``(K, *batch_shape, m)``, to values, shape ``(K, *batch_shape)``.  Rows
@@ -102,6 +108,11 @@ def expectation_without_replacement(
     Returns
     -------
     Array, in the shape of the batch
+
+    Raises
+    ------
+    TypeError, ValueError
+        As for `expectation`.
 
     Notes
     -----
@@ -126,7 +137,7 @@ def sum_and_sample(
 
     Parameters
     ----------
-    distribution : SpanningTrees or DependencyTrees
+    distribution : DependencyTrees or another kind, without labels
         A graph or a batch.
     function : callable
         As for `expectation_without_replacement`.
@@ -141,6 +152,11 @@ def sum_and_sample(
     Returns
     -------
     Array, in the shape of the batch
+
+    Raises
+    ------
+    TypeError, ValueError
+        As for `expectation`.
 
     Notes
     -----
@@ -175,7 +191,7 @@ def relaxed_sample(
 
     Parameters
     ----------
-    distribution : SpanningTrees or DependencyTrees
+    distribution : DependencyTrees or another kind, without labels
     key : Array
         A key of ``jax.random``.
     shape : sequence of int
@@ -187,6 +203,11 @@ def relaxed_sample(
     -------
     Array, shape ``(*shape, *batch_shape, m, m)``
         ``[head, dependent]``: each word's heads sum to 1.
+
+    Raises
+    ------
+    ValueError
+        If the temperature is not above 0.
 
     Examples
     --------
@@ -215,7 +236,7 @@ def straight_through_sample(
 
     Parameters
     ----------
-    distribution : SpanningTrees or DependencyTrees
+    distribution : DependencyTrees or another kind, without labels
     key : Array
         A key of ``jax.random``.
     shape : sequence of int
@@ -266,7 +287,10 @@ def _evaluate(function: Function, heads: Array) -> Array:
     """Call the function on all trees at once, and check the shape of what it returns."""
     values = function(heads)
     if not isinstance(values, jax.Array) or not jnp.issubdtype(values.dtype, jnp.floating):
-        raise TypeError("function must return a floating-point jax.Array, one value per tree")
+        found = values.dtype if isinstance(values, jax.Array) else type(values).__name__
+        raise TypeError(
+            f"function must return a floating-point jax.Array, one value per tree, not {found}"
+        )
     if values.shape != heads.shape[:-1]:
         raise ValueError(
             f"function returned an array of shape {values.shape} for heads of shape {heads.shape}: "

@@ -138,7 +138,7 @@ class LabelledTrees(LabelFormulas):
             )
             return fill(found.heads, k, -1), fill(found.labels, k, -1), *numbers, found.num_drawn
 
-        trees, numbers, count = self._shapes(check_count(k, "k", 1))
+        trees, numbers, count = self._shapes(check_count(k, "k", 0))
         answers = [trees, trees, numbers, numbers, count]
         heads, labels, log_remaining, perturbed, num_drawn = self._ask(
             draw, answers, key_words(key)
@@ -159,7 +159,7 @@ class LabelledTrees(LabelFormulas):
             found = d.best_trees(k)
             return fill(found.heads, k, -1), fill(found.labels, k, -1), found.num_found
 
-        trees, _, count = self._shapes(check_count(k, "k", 1))
+        trees, _, count = self._shapes(check_count(k, "k", 0))
         heads, labels, num_found = self._ask(find, [trees, trees, count])
         return BestTrees(heads, self.log_prob(heads, labels), num_found, labels)
 

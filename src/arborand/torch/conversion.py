@@ -2,7 +2,8 @@
 
 The core computes in float64 on the CPU, and also reads and writes float32.  `to_array` moves
 tensors there from other devices, and waits for them; `to_tensor` moves answers back.  Scores in
-float64 give answers in float64; all shorter types give float32.
+float64 give answers in float64; all shorter types give float32.  Only `Draws` and `BestTrees` hold
+float64 in any case.
 """
 
 from __future__ import annotations

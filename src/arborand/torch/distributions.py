@@ -85,7 +85,7 @@ class TreeDistribution(FrontDistribution[Tensor], Distribution):  # type: ignore
     log_weights : Tensor of floats, shape ``(*batch_shape, m, m)``
         ``log_weights[head, dependent]``; node 0 is the root.  Any finite scores; -inf means no arc.
         Column 0, the diagonal and padding are ignored, whatever they hold.
-    lengths : Tensor of int, shape batch_shape, optional
+    lengths : Tensor or sequence of int, shape batch_shape, optional
         The number of words of each graph (the root is not counted).
     orientation : {"head,dependent", "dependent,head"}
         What the last two axes of `log_weights` stand for.  All answers are [head, dependent].
@@ -97,7 +97,8 @@ class TreeDistribution(FrontDistribution[Tensor], Distribution):  # type: ignore
     Raises
     ------
     InvalidWeightsError, NoTreeError
-        When a computation finds that the tensor is not a graph, or has no tree.
+        If the tensor is not a graph, or the graph has no tree.  Shapes are checked at once, values
+        when they are used, or at once with `validate_args`.
 
     Examples
     --------

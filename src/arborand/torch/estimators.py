@@ -59,6 +59,12 @@ def expectation(
     -------
     Tensor, in the shape of the batch
 
+    Raises
+    ------
+    TypeError, ValueError
+        If there are too few draws, or the function does not return a floating-point tensor with one
+        value per tree.
+
     Examples
     --------
     >>> import torch
@@ -105,6 +111,11 @@ def expectation_without_replacement(
     -------
     Tensor, in the shape of the batch
 
+    Raises
+    ------
+    TypeError, ValueError
+        As for `expectation`.
+
     Notes
     -----
     The weights are those of ``arborand.estimators``.  The baseline is the value of the best tree:
@@ -149,6 +160,11 @@ def sum_and_sample(
     Returns
     -------
     Tensor, in the shape of the batch
+
+    Raises
+    ------
+    TypeError, ValueError
+        As for `expectation`.
 
     Notes
     -----
@@ -197,6 +213,11 @@ def relaxed_sample(
     -------
     Tensor, shape ``(*sample_shape, *batch_shape, m, m)``
         ``[head, dependent]``: each word's heads sum to 1.
+
+    Raises
+    ------
+    ValueError
+        If the temperature is not above 0.
 
     Examples
     --------
@@ -285,7 +306,10 @@ def _evaluate(function: Function, heads: Tensor) -> Tensor:
     """Call the function on all trees at once, and check the shape of what it returns."""
     values = function(heads)
     if not isinstance(values, Tensor) or not values.is_floating_point():
-        raise TypeError("function must return a floating-point torch.Tensor, one value per tree")
+        found = values.dtype if isinstance(values, Tensor) else type(values).__name__
+        raise TypeError(
+            f"function must return a floating-point torch.Tensor, one value per tree, not {found}"
+        )
     if values.shape != heads.shape[:-1]:
         raise ValueError(
             f"function returned a tensor of shape {tuple(values.shape)} for heads of shape "

@@ -68,9 +68,18 @@ def test_derivatives_of_first_order_without_compilation(name):
     check_grads(function, (jnp.asarray(PLAIN),), order=1, atol=1e-7, rtol=1e-7, eps=1e-5)
 
 
+@pytest.mark.parametrize(
+    "value",
+    [
+        lambda d: d.log_partition(),
+        lambda d: d.log_prob(np.array([-1, 2, 0, 2])),
+        lambda d: d.log_evidence(heads=GIVEN[:4]),
+    ],
+    ids=["log_partition", "log_prob", "log_evidence"],
+)
 @pytest.mark.parametrize("front", FRONTS)
-def test_log_z_has_derivatives_of_third_order(front):
-    function = jax.jit(lambda scores: front(scores).log_partition())
+def test_derivatives_of_third_order(front, value):
+    function = jax.jit(lambda scores: value(front(scores)))
     check_grads(function, (jnp.asarray(PLAIN[:4, :4]),), order=3, atol=1e-3, rtol=1e-3, eps=1e-3)
 
 
