@@ -632,7 +632,8 @@ class TreeDistribution:
 
         Notes
         -----
-        Uses the chain rule: one :math:`O(n^3)` computation of marginals per arc.
+        For a single graph.  Uses the chain rule: one :math:`O(n^3)` computation of marginals per
+        arc.
 
         Examples
         --------
@@ -820,9 +821,8 @@ class TreeDistribution:
         -----
         The order is exact and total: see `best_tree`.  The first 10 of 1000 are the same as the 10
         best.  Trees whose scores differ by less than a rounding error are still in order, although
-        their log-probabilities are equal.  Takes
-        :math:`O(n^2)` time and :math:`O(n)` memory per tree.  Projective trees take longer: see
-        :class:`ProjectiveDependencyTrees`.
+        their log-probabilities are equal.  Takes :math:`O(n^2)` time and :math:`O(n)` memory per
+        tree.  Projective trees take longer: see :class:`ProjectiveDependencyTrees`.
 
         Examples
         --------
@@ -1354,8 +1354,8 @@ def check_distribution(distribution: TreeDistribution, name: str) -> None:
         else "make one from the log-weights first"
     )
     raise TypeError(
-        f"{name} takes a SpanningTrees or DependencyTrees, not {type(distribution).__name__}; "
-        f"{remedy}"
+        f"{name} takes a distribution, such as DependencyTrees, not "
+        f"{type(distribution).__name__}; {remedy}"
     )
 
 
@@ -1365,8 +1365,7 @@ def check_single_graph(distribution: TreeDistribution, name: str) -> None:
     if distribution.batch_shape:
         raise TypeError(
             f"{name} takes a single graph, but this is a batch of shape "
-            f"{distribution.batch_shape}; "
-            "index it first"
+            f"{distribution.batch_shape}; index it first"
         )
 
 

@@ -31,7 +31,8 @@ class NoTreeError(ArborandError, ValueError):
     ----------
     unreachable : tuple of int, or of the labels of a sparse graph's nodes
         The nodes that cannot be reached from the root; empty if all can, but not through a single
-        root arc.  If a condition leaves no tree: the words named in the message.
+        root arc, or not without crossing arcs.  If a condition leaves no tree: the words named in
+        the message.
     batch_index : tuple of int
         The position of the graph in the batch; empty for a single graph.
     """
@@ -48,7 +49,7 @@ class NoTreeError(ArborandError, ValueError):
 
 
 class InvalidTreeError(ArborandError, ValueError):
-    """An array of heads is not a tree."""
+    """An array of heads is not a tree, or an array of labels does not belong to one."""
 
 
 class SupportExhaustedError(ArborandError, ValueError):
@@ -73,7 +74,7 @@ class BiasedSamplerWarning(UserWarning):
 
 
 class SuspiciousWeightsWarning(UserWarning):
-    """The log-weights are valid, but look like something else: padding, an adjacency matrix.
+    """The log-weights are valid, but look like something else, such as an adjacency matrix.
 
     Attributes
     ----------

@@ -72,7 +72,7 @@ def expectation(
 
     Parameters
     ----------
-    distribution : SpanningTrees or DependencyTrees
+    distribution : DependencyTrees or another kind, without labels
         A single graph.
     function : callable
         From ``heads``, shape (K, m), to K finite values: an array of shape (K,) or (K, ...).
@@ -132,7 +132,7 @@ def expectation_without_replacement(
 
     Parameters
     ----------
-    distribution : SpanningTrees or DependencyTrees
+    distribution : DependencyTrees or another kind, without labels
         A single graph.
     function : callable
         From ``heads``, shape (K, m), to K finite values: an array of shape (K,) or (K, ...).
@@ -212,7 +212,7 @@ def sum_and_sample(
 
     Parameters
     ----------
-    distribution : SpanningTrees or DependencyTrees
+    distribution : DependencyTrees or another kind, without labels
         A single graph.
     function : callable
         From ``heads``, shape (K, m), to K finite values: an array of shape (K,) or (K, ...).

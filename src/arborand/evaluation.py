@@ -55,7 +55,7 @@ class Bin(NamedTuple):
 class Calibration:
     """How many arcs in each range of probability are correct.
 
-    Every possible arc into a word with a gold head counts, probable or not.
+    Every arc into a word with a gold head counts, even if its probability is 0.
 
     Attributes
     ----------
@@ -84,10 +84,10 @@ class Calibration:
 
     @property
     def error(self) -> NDArray[np.float64]:
-        """The expected calibration error, per word; NaN if no arc is correct.
+        """The expected calibration error, per word; NaN if no word has a gold head.
 
         The absolute difference between how many arcs of each bin are correct and how many should
-        be, summed over the bins and divided by the number of words.
+        be, summed over the bins and divided by the number of words with a gold head.
         """
         difference = np.abs(self.num_right - self.probability_sums).sum(axis=-1)
         return _ratio(difference, np.asarray(self.num_right.sum(axis=-1)))
@@ -242,7 +242,10 @@ class Summary:
 
     @property
     def mean_log_prob(self) -> float:
-        """The mean log-probability of the gold tree, over sentences where it is not -inf."""
+        """The mean log-probability of the gold tree, over sentences where it is not -inf.
+
+        `num_impossible` counts the others: compare parsers only if it is the same for both.
+        """
         return _share(self.log_prob, self.num_trees)
 
     def plus(self, evaluation: Evaluation) -> Summary:
@@ -315,7 +318,7 @@ def evaluate(
 
     Parameters
     ----------
-    distribution : DependencyTrees or SpanningTrees
+    distribution : DependencyTrees or another kind, without labels
         One graph, or a batch.
     gold : array_like of int, shape ``(*batch_shape, m)``
         The gold head of each word; -1 if it is not known, and for the root and padding.  They
@@ -332,10 +335,10 @@ def evaluate(
     Raises
     ------
     InvalidTreeError, TypeError
-        If gold or the edges have the wrong type or shape, or gold contains a head that is not
-        another node.
+        If gold or the edges have the wrong type, or gold has the wrong shape or contains a head
+        that is not another node.
     ValueError
-        If the edges are not ascending from 0 to 1.
+        If the edges are not a list of numbers that ascend from 0 to 1.
 
     Notes
     -----

@@ -242,10 +242,11 @@ class FrontDistribution(Generic[Array]):
         values = self._front.moveaxis(values, behind, in_front)
         values = self._front.where(is_read, values, 0.0)
         is_wrong = values != values if found == "nan" else ~(abs(values) < math.inf)
+        need = "a number" if found == "nan" else "a finite number"
         return self._front.checked(
             values,
             self._front.moveaxis(is_wrong, in_front, behind),  # for the index in what was given
-            f"{name}{{}} is {found}, on an arc of some tree: give every such arc a number",
+            f"{name}{{}} is {found}, on an arc of some tree: give every such arc {need}",
         )
 
     def _trailing_last(self, answer: Any) -> Array:

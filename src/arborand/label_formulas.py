@@ -88,8 +88,8 @@ class LabelFormulas(LabelledShape):
         nothing = self._front.checked(
             self._xp.zeros_like(log_sums),
             is_arc & ~(abs(log_sums) < _INFINITY),
-            "the highest of label_log_weights{} is not finite, and the trees have the arc: give it "
-            "a label of finite score, and -inf to labels it cannot have",
+            "the highest score in label_log_weights{} is not finite, but the trees have this arc: "
+            "give at least one of its labels a finite score, and -inf to labels it cannot have",
         )
         chances = chances + nothing[..., None]  # so that the check is made
         shift = self._xp.zeros_like(trees.log_weights[..., 0, 0])

@@ -182,8 +182,9 @@ class LabelledTrees(LabelledShape):
         if bad.any():
             index = np.argwhere(bad)[0].tolist()
             raise InvalidWeightsError(
-                f"the highest of label_log_weights{index} is {top[tuple(index)]}, and the trees "
-                "have the arc: give it a label of finite score, and -inf to labels it cannot have"
+                f"the highest score in label_log_weights{index} is {top[tuple(index)]}, but the "
+                "trees have this arc: give at least one of its labels a finite score, and -inf to "
+                "labels it cannot have"
             )
         names = check_names(labels, scores.shape[-1])
         return cls.__new__(cls)._set(scores, trees, names, np.zeros(arcs[:-1]), best)
@@ -856,7 +857,10 @@ class LabelledTrees(LabelledShape):
                     "allowed cannot be read as an array: all rows must have the same length"
                 ) from None
             if mask.dtype != np.bool_:
-                raise TypeError(f"allowed must be an array of bool, but its dtype is {mask.dtype}")
+                raise TypeError(
+                    f"allowed must be an array of bool, but its dtype is {mask.dtype}: if 0 "
+                    "forbids an arc, pass allowed != 0"
+                )
             if mask.shape not in (shape, shape[:-1]):
                 raise ValueError(
                     f"allowed has shape {mask.shape}: expected {shape}, True where [head, "
@@ -876,7 +880,8 @@ class LabelledTrees(LabelledShape):
         array = check_integers(labels, "labels").astype(np.intp)
         if array.shape != shape:
             raise InvalidTreeError(
-                f"labels has shape {array.shape}: expected {shape}, as heads, -1 for the root"
+                f"labels has shape {array.shape}: expected the shape of heads, {shape}, with -1 "
+                "for the root"
             )
         node = np.arange(shape[-1])
         is_word = (node > 0) & (node <= self.lengths[..., None])
@@ -1042,7 +1047,7 @@ def check_names(labels: Sequence[str] | None, num_labels: int) -> tuple[str, ...
     except TypeError:
         names = (labels,)
     if not all(isinstance(name, str) for name in names):
-        raise TypeError("labels must be strings, the names of the labels")
+        raise TypeError(f"labels must be strings, the names of the labels, not {labels!r:.60}")
     if len(names) != num_labels:
         raise ValueError(f"labels has {len(names)} names, but the scores have {num_labels} labels")
     twice = next((name for name, count in Counter(names).items() if count > 1), None)

@@ -2,7 +2,8 @@
 
 ``heads[..., j]`` is the head of node j.  Node 0 is the root; its entry is -1, and so are those of
 padding.  All functions take one tree, of shape (n + 1,), or any array of trees, unless they say
-otherwise.
+otherwise.  All but `is_tree` and `num_root_arcs` raise `InvalidTreeError` for heads that are not a
+tree.
 
 ===================  ==============================================================
 is_tree              whether heads form a tree
@@ -150,7 +151,7 @@ def attachment_score(heads: ArrayLike, others: ArrayLike) -> NDArray[np.float64]
     >>> attachment_score([[-1, 2, 0, 2], [-1, 2, 0, 1]], [-1, 2, 0, 2]).round(4).tolist()
     [1.0, 0.6667]
     """
-    first, second = _as_trees(heads), _as_trees(others)
+    first, second = _as_trees(heads), _as_trees(others, "others")
     try:
         first, second = np.broadcast_arrays(first, second)
     except ValueError:
@@ -227,7 +228,11 @@ def from_parents(parents: ArrayLike) -> NDArray[np.int32]:
     >>> from_parents([1, -1, 1]).tolist()
     [-1, 2, 0, 2]
     """
-    return from_conll(check_integers(parents, "parents") + 1)
+    heads = check_integers(parents, "parents") + 1
+    try:
+        return from_conll(heads)
+    except InvalidTreeError as error:
+        raise InvalidTreeError(f"parents, as heads that begin with the root's: {error}") from None
 
 
 def to_parents(heads: ArrayLike) -> NDArray[np.int32]:
@@ -272,7 +277,9 @@ def log_weight(heads: ArrayLike, log_weights: ArrayLike) -> NDArray[np.float64] 
     return answer[()]
 
 
-def check_trees(heads: ArrayLike, lengths: ArrayLike | None = None) -> NDArray[np.intp]:
+def check_trees(
+    heads: ArrayLike, lengths: ArrayLike | None = None, name: str = "heads"
+) -> NDArray[np.intp]:
     """Return heads as an integer array, or raise an error that names what is not a tree.
 
     Raises
@@ -280,12 +287,12 @@ def check_trees(heads: ArrayLike, lengths: ArrayLike | None = None) -> NDArray[n
     InvalidTreeError
         Naming the node with an impossible head, or the nodes of a cycle.
     """
-    array = _as_heads(heads)
+    array = _as_heads(heads, name)
     words = _words(array, lengths)
     is_bad = ~_are_trees(array, words)
     if is_bad.any():
         index = tuple(int(i) for i in np.argwhere(is_bad)[0])
-        raise not_a_tree(array[index], int(words[index].sum()), index)
+        raise not_a_tree(array[index], int(words[index].sum()), index, name)
     return array
 
 
@@ -365,22 +372,22 @@ def check_integers(values: ArrayLike, name: str = "heads") -> NDArray[Any]:
     return array
 
 
-def _as_heads(heads: ArrayLike) -> NDArray[np.intp]:
-    array = check_integers(heads)
+def _as_heads(heads: ArrayLike, name: str = "heads") -> NDArray[np.intp]:
+    array = check_integers(heads, name)
     if array.ndim < 1 or array.shape[-1] < 2:
         raise InvalidTreeError(
-            f"heads has shape {array.shape}: expected (..., n + 1), one entry for the root and one "
-            "for each of at least one word"
+            f"{name} has shape {array.shape}: expected (..., n + 1), one entry for the root and "
+            "one for each of at least one word"
         )
     return array.astype(np.intp)
 
 
-def _as_trees(heads: ArrayLike) -> NDArray[np.intp]:
+def _as_trees(heads: ArrayLike, name: str = "heads") -> NDArray[np.intp]:
     """Return trees, whose lengths are inferred from their padding."""
-    array = _as_heads(heads)
+    array = _as_heads(heads, name)
     node = np.arange(array.shape[-1])
     last = np.where(array >= 0, node, 0).max(axis=-1)
-    return check_trees(array, np.maximum(last, 1))
+    return check_trees(array, np.maximum(last, 1), name)
 
 
 def _words(array: NDArray[np.intp], lengths: ArrayLike | None) -> NDArray[np.bool_]:

@@ -258,7 +258,7 @@ def test_decisions_that_cannot_be_used_are_named_and_nothing_else_is_lost(
     assert ignored.format(SENTENCES[0].sent_id, "no tree has them: ") in flat
     assert ignored.format(SENTENCES[1].sent_id, "they are about other words") in flat
     assert ignored.format(SENTENCES[2].sent_id, "they are about arcs that it does not have") in flat
-    assert "also decides about 1 sentence (nobody\\x1b), of which there are no scores" in flat
+    assert "also decides about 1 sentence (nobody\\x1b), for which there are no scores" in flat
     expected = [DependencyTrees(s.log_weights) for s in SENTENCES]
     expected[3] = expected[3].condition(exclude=[(0, 1)])
     assert read(out)[0] == [trees.best_tree().tolist()[1:] for trees in expected]

@@ -217,7 +217,7 @@ def test_an_arc_without_a_label_is_named(arborand, tmp_path):
     write_scores(path, [np.zeros((3, 3))], labels=[-np.ones((3, 3), int)], label_names=["a"])
     result = arborand("best", path)
     assert result.status == 1
-    assert "give it a label of finite score" in " ".join(result.err.split())
+    assert "give at least one of its labels a finite score" in " ".join(result.err.split())
 
 
 def test_the_table_shows_relations(arborand, scores):

@@ -607,6 +607,7 @@ def test_what_a_job_writes_is_not_an_input_though_its_pattern_matches(
         ({"seed": -1}, "seed is -1"),
         ({"inputs": []}, "inputs is empty"),
         ({"keep_heads": True}, "keep_heads: there are no heads to keep"),
+        ({"relations": "keep"}, "relations: there are no relations to keep"),
         ({"rank": 0, "world": 2}, "rank needs engine array, not local"),
         ({"address": "x:1"}, "address needs engine ray, not local"),
         ({"engine": "array", "rank": 0, "world": 2, "restart": True}, "would discard what the oth"),

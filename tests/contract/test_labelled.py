@@ -421,12 +421,12 @@ WITHOUT[1, 2] = -np.inf
         (
             lambda: LabelledTrees.from_trees(TREES, WITHOUT),
             InvalidWeightsError,
-            r"highest of label_log_weights\[1, 2\] is -inf, and the trees have the arc",
+            r"highest score in label_log_weights\[1, 2\] is -inf, but the trees have this arc",
         ),
         (
             lambda: LabelledTrees.from_trees(TREES, WITH_NAN),
             InvalidWeightsError,
-            r"highest of label_log_weights\[1, 2\] is nan",
+            r"highest score in label_log_weights\[1, 2\] is nan",
         ),
         (lambda: D.log_prob([-1, 0, 1], [-1, 0, 2]), InvalidTreeError, r"labels\[2\] is 2: labels"),
         (lambda: D.log_prob([-1, 0, 1], [0, 0, 1]), InvalidTreeError, r"labels\[0\] is 0: .* -1"),

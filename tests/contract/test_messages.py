@@ -492,7 +492,7 @@ def test_matrices_that_cannot_be_padded(matrix, error, message):
     ],
 )
 def test_what_takes_trees_without_labels_says_where_to_get_them(name, call):
-    takes = f"^{name} takes a SpanningTrees or DependencyTrees, not"
+    takes = f"^{name} takes a distribution, such as DependencyTrees, not"
     labelled = LabelledTrees(np.zeros((3, 3, 2)))
     with pytest.raises(TypeError, match=f"{takes} LabelledTrees; pass its .trees"):
         call(labelled)

@@ -165,7 +165,7 @@ def test_questions_that_were_skipped_are_asked_again_when_no_others_are_left(bro
     choose(browser, 4)
     push(browser, "fix", 2)
     browser.press("d")
-    assert news(browser) == "Only the 1 that you skipped are left."
+    assert news(browser) == "Only the question that you skipped is left."
     browser.press("d")
     assert asked(browser)[1] == 1
     browser.press("1")

@@ -677,6 +677,8 @@ def test_edges_that_lead_to_no_head_are_named(square, edges):
     for convert in (square.to_networkx, square.to_scipy):
         with pytest.raises(InvalidTreeError, match=rf"edges\[3\] is {edges[3]}: .* from node 3"):
             convert(edges=edges)
+        with pytest.raises(InvalidTreeError, match=rf"edges\[1, 3\] is {edges[3]}"):
+            convert(edges=[[-1, 0, 1, 2], edges])
     with pytest.raises(TypeError, match="edges must be integers"):
         square.to_networkx(edges=[-1.0, 0.0, 1.0, 2.0])
     directed = SparseSpanningTrees.from_edges([0, 1], [1, 2], root=0)

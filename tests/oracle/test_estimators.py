@@ -816,7 +816,7 @@ def test_bad_arguments(estimator):
         TypeError, match=r"single graph, but this is a batch of shape \(2,\); index"
     ):
         estimator(SpanningTrees([log_weights] * 2), ones, 5, rng=0)
-    with pytest.raises(TypeError, match="takes a SpanningTrees or DependencyTrees, not ndarray"):
+    with pytest.raises(TypeError, match=r"takes a distribution, .* not ndarray"):
         estimator(log_weights, ones, 5, rng=0)
     d = SpanningTrees(log_weights)
     with pytest.raises(ValueError, match=r"num_\w+ is 0: it must be at least 1"):

@@ -225,7 +225,7 @@ def test_what_cannot_be_gold_is_refused():
         evaluate(trees, [-1, 0.5, 2, 1, 1])
     with pytest.raises(TypeError, match="gold must be integers"):
         evaluate(trees, None)
-    with pytest.raises(TypeError, match="takes a SpanningTrees or DependencyTrees, not list"):
+    with pytest.raises(TypeError, match="takes a distribution, such as DependencyTrees, not list"):
         evaluate([[0, 1], [0, 0]], [-1, 0])
     for edges in ([0.0], [0, 0.5], [0, 0.5, 0.5, 1], [[0, 1]], [0, np.nan, 1]):
         with pytest.raises(ValueError, match="edges must ascend from 0 to 1"):

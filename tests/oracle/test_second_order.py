@@ -415,7 +415,7 @@ def test_joint_marginals_of_a_large_graph_are_refused_with_their_size():
 
 def test_arguments_that_cannot_be_compared_are_refused():
     one, two = SpanningTrees(np.zeros((3, 3))), SpanningTrees(np.zeros((2, 3, 3)))
-    with pytest.raises(TypeError, match="kl_divergence takes a SpanningTrees or DependencyTrees"):
+    with pytest.raises(TypeError, match="kl_divergence takes a distribution, such as"):
         one.kl_divergence(np.zeros((3, 3)))
     with pytest.raises(ValueError, match=r"batch of shape \(2,\), but this one has shape \(\)"):
         one.kl_divergence(two)

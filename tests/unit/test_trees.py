@@ -295,7 +295,7 @@ def test_padding_survives_conll():
         (from_conll, [[-1, 0], [0, 1]], r"heads\[0, 1\] is -1"),
         (from_conll, [], r"shape \(0,\): expected \(\.\.\., n\)"),
         (from_conll, [0, 3], r"heads\[2\] is 3"),
-        (from_parents, [1, 0], "cycle 1 -> 2 -> 1"),
+        (from_parents, [1, 0], "^parents, as heads that begin with the root's: .* 1 -> 2 -> 1"),
         (to_conll, [2, 0, 2], r"heads\[0\] is 2: the entry of the root .*from_conll adds it"),
         (depth, [-1, 2, 1], "cycle"),
         (is_projective, [0, 1], "the entry of the root"),
@@ -353,6 +353,10 @@ def test_attachment_scores():
         0.6667,
         0,
     ]
+    with pytest.raises(InvalidTreeError, match=r"^others\[1, 2\] is 7"):
+        attachment_score([-1, 0, 1], [[-1, 0, 1], [-1, 0, 7]])
+    with pytest.raises(TypeError, match=r"^others must be integers"):
+        attachment_score([-1, 0, 1], [-1.0, 0.0, 1.0])
     with pytest.raises(InvalidTreeError, match="different lengths"):
         attachment_score([-1, 0, 1], [-1, 0, -1])
     with pytest.raises(InvalidTreeError, match=r"heads has shape \(3,\) and others \(4,\)"):

@@ -147,8 +147,9 @@ def evaluate(
         )
     no_trees, impossible = comparison.no_trees, comparison.impossible
     if no_trees.count:
+        flaw = "crossing arcs" if projective else "a cycle"
         note(
-            f"the gold heads are not a {trees} tree (for example, they have a cycle) in "
+            f"the gold heads are not a {setting.kind.noun} (for example, they have {flaw}) in "
             f"{listed(no_trees.first, no_trees.count)}: the heads count, but there is no "
             "log-probability"
         )

@@ -117,7 +117,8 @@ def check(
     elif output is None:
         print(f"all sentences have {reading.setting.kind.noun}s")
     if found.doubled_ids:
-        print(f"{len(found.doubled_ids)} sent_ids are shared by several sentences:")
+        num_ids = len(found.doubled_ids)
+        print(f"{num_ids} sent_id{'s are' if num_ids > 1 else ' is'} shared by several sentences:")
         for sent_id, numbers in found.doubled_ids.items():
             more = len(numbers) - _LISTED_NUMBERS
             listed = ", ".join(map(str, numbers[:_LISTED_NUMBERS]))

@@ -171,7 +171,7 @@ def note_absent(scores: Sequence[str], conllu: str | None, decisions: str | None
     if absent:
         note(
             f"{shown_name(Path(decisions))} also decides about {listed(absent[:3], len(absent))}, "
-            "of which there are no scores"
+            "for which there are no scores"
         )
 
 

@@ -104,7 +104,7 @@ def run(
     tell: Callable[[Progress | Done | Failed], object] = lambda event: None,
     **options: Any,
 ) -> Status:
-    """Run a command over a corpus; the output is a folder with one part for each shard.
+    """Run a command over a corpus; the output is a folder with one part for each input file.
 
     Calling it again with the same arguments resumes the job: finished parts are not made again.
     The output depends neither on the engine nor on the number of workers.
@@ -142,8 +142,8 @@ def run(
         Called with each event: progress on a part, a finished part, or a failed one.
     **options
         The options of the command: `trees`, `projective`, `weights`, `orientation`, `keep_heads`,
-        `num_trees`, `seed`, `method`, `without_replacement`, `minimum_risk`, `decisions`.  An
-        option that the command does not have is refused.
+        `num_trees`, `seed`, `method`, `without_replacement`, `minimum_risk`, `decisions`,
+        `relations`.  An option that the command does not have is refused.
 
     Returns
     -------
@@ -181,6 +181,8 @@ def run(
         raise TypeError(f"{command} has no option {', '.join(map(repr, sorted(unknown)))}")
     if options.get("keep_heads") and conllu is None:
         raise ValueError("keep_heads: there are no heads to keep; name their file with conllu")
+    if options.get("relations") and conllu is None:
+        raise ValueError("relations: there are no relations to keep; name their file with conllu")
     work = make_work(command, **options)
     if filter:
         selection = Selection(conditions=tuple(map(parse_condition, filter)))

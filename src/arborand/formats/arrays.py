@@ -395,7 +395,9 @@ class ColumnWriter(Writer):
     def _write_labels(self, rows: Rows) -> None:
         if rows.labels is None:
             if self._label_names:
-                raise OutputError("some of the inputs have labels, and some have none: write two")
+                raise OutputError(
+                    "some of the inputs have labels, and some have none: write two outputs"
+                )
             return
         for one in rows.label_names:
             self._label_names.setdefault(one, len(self._label_names))
@@ -410,7 +412,9 @@ class ColumnWriter(Writer):
             width = len(numbers)
         if name not in self._columns:
             if self._columns["lengths"].count > len(rows.lengths):
-                raise OutputError("some of the inputs have labels, and some have none: write two")
+                raise OutputError(
+                    "some of the inputs have labels, and some have none: write two outputs"
+                )
             dtype = "i4" if width is None else "f4" if labels.dtype.itemsize <= 4 else "f8"
             self._columns[name] = _Column(dtype, self._spool, width)
         self._columns[name].add(labels)

@@ -222,7 +222,9 @@ class ParquetWriter(Writer):
         if self._parquet is None:
             self._open(rows)
         if (rows.labels is not None) != bool(self._labels):
-            raise OutputError("some of the inputs have labels, and some have none: write two")
+            raise OutputError(
+                "some of the inputs have labels, and some have none: write two outputs"
+            )
         weights = self._layout.num_values(rows.lengths) + _ROW_VALUES
         ends = np.cumsum(np.repeat(weights, rows.num_rows))
         start = num_taken = 0

@@ -146,7 +146,7 @@ def check_tree(heads: ArrayLike, size: int, name: str) -> NDArray[np.intp]:
             f"{name} has shape {array.shape}, but there are {size - 1} tokens: expected "
             f"({size},), with -1 for the root"
         )
-    return check_trees(array)
+    return check_trees(array, name=name)
 
 
 def check_marginals(marginals: ArrayLike, size: int) -> NDArray[np.float64]:

@@ -47,7 +47,8 @@
     if (from) explore.select(open(from.index), 0);
     const { numSkipped } = questions;
     questions.askAgain();
-    say(numSkipped ? `Only the ${numSkipped} that you skipped are left.` : "Nothing is left to ask: every head is clear.");
+    const skipped = numSkipped === 1 ? "question that you skipped is" : `${numSkipped} questions that you skipped are`;
+    say(numSkipped ? `Only the ${skipped} left.` : "Nothing is left to ask: every head is clear.");
   };
   const pause = () => {
     asked = null;

@@ -77,7 +77,8 @@ def evaluation_section(
 
 def _scope(summary: Summary, num_sentences: int | None) -> str:
     count = summary.num_sentences
-    which = f"all {count:,} sentences of the corpus"
+    which = "the only sentence" if count == 1 else f"all {count:,} sentences"
+    which += " of the corpus"
     if num_sentences is not None and num_sentences != count:
         which = (
             f"{count:,} of the {num_sentences:,} sentences of the corpus (the others have no gold "

@@ -174,9 +174,11 @@ def _distinct_trees(
 ) -> str:
     if counts.ndim:
         number = f"{counts.min()} to {counts.max()}" if counts.size else "no"
+        num_exhausted = int(np.sum(found.exhausted))
         title = (
             f"<p><b>{name}</b> of shape {escape(str(found.heads.shape))}: {number} distinct trees "
-            f"for each of {counts.size} graphs; {int(np.sum(found.exhausted))} have no more</p>"
+            f"for each of {counts.size} graphs; {num_exhausted} "
+            f"{'has' if num_exhausted == 1 else 'have'} no more</p>"
         )
         return _fragment(title)
     count = int(counts)

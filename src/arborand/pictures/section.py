@@ -233,9 +233,10 @@ def _trees(sentence: Sentence, number: int) -> str:
             zip(sentence.trees, sentence.probabilities, strict=True), start=1
         )
     )
-    several = "tree" if len(sentence.trees) == 1 else f"{len(sentence.trees)} trees"
+    count = len(sentence.trees)
+    title = "tree" if count == 1 else f"{count} trees, and what each changes"
     return (
-        f'<h3 id="t{number}">The best {several}, and what each changes</h3>{_covered(sentence)}'
+        f'<h3 id="t{number}">The best {title}</h3>{_covered(sentence)}'
         f'<ol class="trees" aria-labelledby="t{number}">{cards}</ol>'
     )
 

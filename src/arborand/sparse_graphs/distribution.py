@@ -51,7 +51,7 @@ class SparseSpanningTrees:
     Notes
     -----
     Memory is proportional to the number of edges: 8 bytes for each direction of an edge, 32 if
-    weights differ, in addition to a copy of the given arrays (12 to 20 bytes per edge).  Parallel
+    weights differ, in addition to a copy of the given arrays (8 to 24 bytes per edge).  Parallel
     edges are kept apart.  Self-loops are in no tree and are dropped.
 
     Examples
@@ -119,6 +119,9 @@ class SparseSpanningTrees:
             If the arrays do not describe a graph.
         NoTreeError
             If there is no spanning tree; its `unreachable` lists the nodes that cannot be reached.
+        TypeError
+            If an array has the wrong type, or two arguments that exclude each other are given:
+            weights and their logarithms, or `root` and `killing`.
 
         Examples
         --------
@@ -432,6 +435,11 @@ class SparseSpanningTrees:
 
         For forests: the probability that it is the root of its own tree.  The relative error is
         about 1e-13, however small the probability.
+
+        Raises
+        ------
+        ValueError
+            If the graph has neither a root nor killing weights.
 
         Examples
         --------
@@ -814,7 +822,7 @@ class SparseSpanningTrees:
             chosen: NDArray[np.integer[Any]] = self._find_edges(trees, array.shape)
         else:
             chosen = array.reshape(-1, self.num_nodes)
-            trees, _ = self._check_trees(self._find_heads(chosen), name)
+            trees, _ = self._check_trees(self._find_heads(chosen, array.shape), name)
         made = [make(*tree) for tree in zip(trees, chosen, strict=True)]
         return made[0] if array.ndim == 1 else made
 
@@ -832,7 +840,9 @@ class SparseSpanningTrees:
             )
         return found
 
-    def _find_heads(self, edges: NDArray[np.integer[Any]]) -> NDArray[np.int32]:
+    def _find_heads(
+        self, edges: NDArray[np.integer[Any]], shape: tuple[int, ...]
+    ) -> NDArray[np.int32]:
         """Return the head to which the edge of each node leads."""
         trees, dependents = np.nonzero(edges != -1)
         chosen = edges[trees, dependents]
@@ -844,9 +854,11 @@ class SparseSpanningTrees:
                 wrong &= ends.heads[chosen] != dependents
         if wrong.any():
             at = int(np.argmax(wrong))
+            tree, node = int(trees[at]), int(dependents[at])
+            where = [node] if len(shape) == 1 else [tree, node]
             raise InvalidTreeError(
-                f"edges[{dependents[at]}] is {chosen[at]}: expected the index of an edge from node "
-                f"{ends.name(int(dependents[at]))} to its head, or -1"
+                f"edges{where} is {chosen[at]}: expected the index of an edge from node "
+                f"{ends.name(node)} to its head, or -1"
             )
         heads = np.full(edges.shape, -1, dtype=np.int32)
         is_forward = ends.dependents[chosen] == dependents
