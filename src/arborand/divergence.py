@@ -195,20 +195,16 @@ class _Pairs:
         is_arc = self.graphs.has_arc
         scores = np.where(is_arc, self.graphs.log_weights, 0.0)
         with np.errstate(over="ignore", invalid="ignore"):  # far beyond the accepted range
-            # Adding a constant to all scores of a word changes nothing: make the scores smaller, if
-            # that is exact, and take the log-ratio relative to the largest of them, which then
-            # stays unchanged.
+            # Adding a constant to all scores of a word changes nothing.  Scores of which one is 0
+            # may be smaller, or not; and where this rounds, it would change something.
             of_tree = self._of_tree(scores)
-            smaller = scores - of_tree
-            is_exact = (smaller + of_tree == scores) & (scores - smaller == of_tree) | ~is_arc
-            scores = np.where(is_exact.all(axis=1, keepdims=True), smaller, scores)
-            largest = np.abs(scores).argmax(axis=1)[:, None]
-            numbers = [
-                part
-                for one in (self.others, -self.own)
-                for part in (one, np.broadcast_to(-np.take_along_axis(one, largest, 1), one.shape))
-            ]
-            ratio = np.where(is_arc, _rounded_once(numbers) / _SCALE, 0.0)
+            shifted = np.where(is_arc, scores - of_tree, 0.0)
+            is_exact = (shifted + of_tree == scores) & (scores - shifted == of_tree) | ~is_arc
+            ratio, lost = self._log_ratio(scores)
+            shifted_ratio, lost_if_shifted = self._log_ratio(shifted)
+            is_better = is_exact.all(axis=1, keepdims=True) & (lost_if_shifted < lost)
+            scores = np.where(is_better, shifted, scores)
+            ratio = np.where(is_better, shifted_ratio, ratio)
             scores[~is_arc] = -np.inf
             span = float((ratio.max(axis=1) - ratio.min(axis=1)).sum())
         if not span <= LARGEST_RANGE:
@@ -233,6 +229,24 @@ class _Pairs:
         ratios = np.broadcast_to(ratio, shape).copy()
         variance = covariance(path, ratios, ratios, workers)
         return float((weight / 2.0 * (1.0 - share) * variance).sum()) + beyond
+
+    def _log_ratio(
+        self, scores: NDArray[np.float64]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Compute what to add to scores of p to have those of q, and the largest score it changes.
+
+        The sums are rounded in proportion to the scores.  So the score that is the largest of its
+        word stays as it is, and the others change in relation to it: none that changes is larger
+        than the largest that differs between p and q.
+        """
+        largest = np.abs(scores).argmax(axis=1)[:, None]
+        numbers = [
+            part
+            for one in (self.others, -self.own)
+            for part in (one, np.broadcast_to(-np.take_along_axis(one, largest, 1), one.shape))
+        ]
+        ratio = np.where(self.graphs.has_arc, _rounded_once(numbers) / _SCALE, 0.0)
+        return ratio, np.where(ratio != 0.0, np.abs(scores), 0.0).max(axis=1, keepdims=True)
 
 
 def _rounded_once(numbers: list[NDArray[np.float64]]) -> NDArray[np.float64]:

@@ -214,6 +214,21 @@ def test_divergences_are_exact_for_far_and_for_close_arguments(kind, make, seed,
     assert difference(trees.cross_entropy(trees), law.entropy()) <= 1e-12 * max(1, law.entropy())
 
 
+@KINDS
+@pytest.mark.parametrize("large", [1e3, 1e9, 1e20, 1.7e308])
+def test_divergences_are_exact_if_only_small_scores_differ(kind, large):
+    # The scores along the path from p to q must be small where they differ, whatever else is in the
+    # column, and in the tree.
+    for seed in range(200):
+        rng = np.random.default_rng(seed)
+        scores = rng.choice([-large, 0.0, 1.0, large], size=(4, 4))
+        differs = np.abs(scores) < large
+        other = scores + np.where(differs, 0.01 * rng.normal(size=scores.shape), 0.0)
+        exact = EnumeratedLaw(kind, scores).kl_divergence(EnumeratedLaw(kind, other))
+        found = kind(scores).kl_divergence(kind(other))
+        assert difference(found, exact) <= 1e-13, seed
+
+
 def test_divergences_of_mixed_kinds_and_supports():
     forbidden = dense_scores(3, 2)
     forbidden[2, 1] = -np.inf

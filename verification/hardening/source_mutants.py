@@ -50,6 +50,13 @@ FAULTS = ("tests/contract/test_corpus_faults.py", "-k")
 
 PACKAGE = (
     Mutant(
+        "the path between two distributions begins at the scores of the tree",
+        "src/arborand/divergence.py",
+        "keepdims=True) & (lost_if_shifted < lost)",
+        "keepdims=True)",
+        (*SECOND_ORDER, "-k", "only_small_scores"),
+    ),
+    Mutant(
         "sentences of every shard are numbered from 0",
         "src/arborand/corpus/stream.py",
         "replace(run, first=before + run.first, sent_ids=ids)",
