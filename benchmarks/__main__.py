@@ -33,8 +33,8 @@ NAMES = (
     "page",
     "jax_front",  # last: JAX minds if others fork in its process
 )
-# Where quick runs write, so that they never stand in for results that are committed.
-QUICK_RESULTS = ROOT / "build" / "benchmarks"
+# Where runs write that are quick, or of made-up scores: they never stand in for committed results.
+OTHER_RESULTS = ROOT / "build" / "benchmarks"
 _ONE_THREAD = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
 
 
@@ -60,15 +60,18 @@ def main(arguments: list[str] | None = None) -> int:
         environment = {**os.environ, **dict.fromkeys(_ONE_THREAD, "1")}
         given = sys.argv[1:] if arguments is None else arguments
         os.execve(sys.executable, [sys.executable, "-m", "benchmarks", *given], environment)
-    results = options.results or (QUICK_RESULTS if options.quick else RESULTS)
+    is_for_pages = options.scores is not None and not options.quick
+    results = options.results or (RESULTS if is_for_pages else OTHER_RESULTS)
     settings = Settings(options.quick, options.scores, results)
     load, cores = os.getloadavg()[0], os.cpu_count() or 1
     if load > 0.5 * cores:
         print(f"load {load:.1f} on {cores} cores: two workers cannot be told from one now")
     for name in options.names or NAMES:
         _run(name, settings)
-    if settings.results.resolve() == RESULTS and not settings.quick:
-        documentation.update(settings.results)
+    if is_for_pages and results.resolve() == RESULTS:
+        documentation.update(results)
+    else:
+        print(f"results are in {results}; the documentation is as it was")
     return 0
 
 
@@ -92,15 +95,15 @@ def _summary(name: str) -> str:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks",
-        description="Measure speed side by side; write benchmarks/results and docs/how_fast.md.",
+        description="Measure speed side by side; with a parser's scores, write benchmarks/results "
+        "and docs/how_fast.md.",
     )
     parser.add_argument("names", nargs="*", metavar="name", help="which benchmarks; all if none")
     parser.add_argument("--list", action="store_true", help="say which there are")
     parser.add_argument(
         "--quick",
         action="store_true",
-        help="small sizes and few rounds: does it work, not how fast; writes into "
-        "build/benchmarks and leaves the documentation alone",
+        help="small sizes and few rounds: does it work, not how fast",
     )
     parser.add_argument(
         "--scores",
@@ -111,7 +114,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--results",
         type=Path,
-        help="where to write (default: benchmarks/results, build/benchmarks if --quick)",
+        help="where to write (default: benchmarks/results if there are a parser's scores, and not "
+        "--quick; else build/benchmarks, and the documentation is left alone)",
     )
     parser.add_argument(
         "--documentation",

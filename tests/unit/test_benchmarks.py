@@ -394,8 +394,9 @@ def test_a_page_that_asks_for_what_is_not_there_is_refused(place, message, tmp_p
 @pytest.mark.parametrize(
     ("arguments", "folder"),
     [
-        (["inference"], measure.RESULTS),
-        (["inference", "--quick"], ROOT / "build" / "benchmarks"),
+        (["inference", "--scores", "."], measure.RESULTS),
+        (["inference", "--scores", ".", "--quick"], ROOT / "build" / "benchmarks"),
+        (["inference"], ROOT / "build" / "benchmarks"),  # the pages quote the scores of parsers
         (["inference", "--quick", "--results", "elsewhere"], Path("elsewhere")),
     ],
 )
@@ -403,6 +404,7 @@ def test_where_results_go(arguments, folder, monkeypatch):
     ran, updated = [], []
     for name in command._ONE_THREAD:
         monkeypatch.setenv(name, "1")
+    monkeypatch.delenv("SCORES", raising=False)
     monkeypatch.setattr(command, "_run", lambda name, settings: ran.append((name, settings)))
     monkeypatch.setattr(documentation, "update", updated.append)
     assert command.main(arguments) == 0
