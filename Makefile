@@ -36,7 +36,7 @@ help:
 	@echo "make docs    make the documentation site in build/docs"
 	@echo "make verify  run the long statistical suite with fresh seeds; report in build/verification"
 	@echo "make fuzz-files  read 10,000 damaged files of every kind"
-	@echo "make bench   measure speed beside other libraries and bare loops; results in benchmarks/results"
+	@echo "make bench   measure speed beside other libraries and bare loops; results in build/benchmarks"
 	@echo "make mutants break the code in a hundred small ways, and list what no test notices"
 	@echo "make sanitize     run the core's tests and a fuzz loop under ASan, UBSan and TSan; FUZZ_SECONDS=60"
 	@echo "make portability  compare the core's answers on other machines bit for bit; test the package on ARM"

@@ -29,6 +29,8 @@ _PACKAGES = (
     "pyro-ppl",
     "treesample",
     "synjax",
+    "jax",
+    "gerrychain",
 )
 
 

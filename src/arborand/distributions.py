@@ -1174,8 +1174,8 @@ class NonProjectiveTrees(TreeDistribution):
         method : {None, "rejection", "partition"}
             None begins with rejection, and switches to partition when that is cheaper.
 
-            - rejection: draw with replacement and drop repeats, as long as a new tree takes fewer
-              than a thousand tries on average
+            - rejection: draw with replacement and drop repeats, until a new tree would take a
+              thousand tries on average; then partition
             - partition: draw from the space of the trees not yet drawn, kept as a union of disjoint
               parts
         rng : int, numpy.random.Generator, numpy.random.SeedSequence or None

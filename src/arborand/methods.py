@@ -71,8 +71,8 @@ WITH_REPLACEMENT = (
 WITHOUT_REPLACEMENT = (
     Method(
         "rejection",
-        "draw with replacement and drop repeats, as long as a new tree takes fewer than a "
-        "thousand tries on average",
+        "draw with replacement and drop repeats, until a new tree would take a thousand tries on "
+        "average; then partition",
     ),
     Method(
         "partition",

@@ -73,7 +73,7 @@ def _print_version(value: bool) -> None:
 @app.callback(
     epilog="arborand COMMAND --help explains a command. The exit status is 0 on success, 1 if the "
     "data, a file or the disk made the command fail, 2 if the command was not understood, 130 if "
-    "it was interrupted."
+    "it was interrupted, 143 if it was terminated."
 )
 def arborand(
     version: Annotated[

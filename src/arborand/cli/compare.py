@@ -61,7 +61,7 @@ class Compared(options.Selecting):
         metavar="FILE",
     ),
     sort=options.option(
-        "Sort by kl (of A from B), heads (that differ), length or file, largest first.",
+        "Sort by kl (of A from B), heads (that differ) or length, or file (as in A).",
         "Which sentences",
         metavar="MEASURE",
     ),
