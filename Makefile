@@ -13,7 +13,7 @@ CPP := src/core/*/*.?pp verification/hardening/*.?pp tests/core/*.cpp
 BUILD_TOOLS := "scikit-build-core>=1.0" "nanobind>=3.0" "cmake>=3.18" "ninja>=1.11"
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 # The part of the tests that shows that a wheel is whole; not a second run of the suite.
-WHEEL_TESTS := tests/unit/test_trees.py tests/contract/test_public_names.py tests/contract/test_sub_interpreters.py \
+WHEEL_TESTS := README.md tests/unit/test_trees.py tests/contract/test_public_names.py tests/contract/test_sub_interpreters.py \
   tests/oracle/test_enumeration.py
 WHEEL_PYTHON ?= build/wheel-environment/bin/python
 WHEEL_PIP := build/wheel-environment/bin/python -m pip --disable-pip-version-check --quiet
