@@ -100,11 +100,12 @@ def _finite(graphs: Graphs, other: Graphs, workers: int) -> NDArray[np.float64]:
     """Compute the divergence if the other graphs allow every arc of ours."""
     pairs = _Pairs.of(graphs, other, workers)
     answer, magnitude = pairs.from_scores([-pairs.own, pairs.others], pairs.surprisal)
-    for graph in np.flatnonzero(~(magnitude <= LARGEST_CANCELLATION * answer)):
+    for graph in np.flatnonzero(~(magnitude / LARGEST_CANCELLATION <= answer)):
         chosen = np.array([graph])
         pair = _Pairs.of(graphs.take(chosen), other.take(chosen), workers)
-        along_path = pair.along_path(workers)
-        answer[graph] = pair.with_smallest_terms() if along_path is None else along_path
+        rounded, answer[graph] = pair.along_path(workers)
+        if not rounded <= magnitude[graph]:
+            answer[graph] = pair.with_smallest_terms()
     return answer
 
 
@@ -181,8 +182,10 @@ class _Pairs:
             candidates.append((float(magnitude[0]), float(answer[0])))
         return min(candidates)[1]
 
-    def along_path(self, workers: int) -> float | None:
+    def along_path(self, workers: int) -> tuple[float, float]:
         r"""Integrate the variance along the path from p to q, if they are close enough.
+
+        Return the magnitude of what is rounded, and the divergence; both infinite if they are not.
 
         Let f(e) be the score of e under q minus that under p, relative to the tree's arc into the
         same word, and :math:`p_u` the distribution with the scores :math:`s_p + u f`.  Then
@@ -193,33 +196,31 @@ class _Pairs:
         added.
         """
         is_arc = self.graphs.has_arc
-        scores = np.where(is_arc, self.graphs.log_weights, 0.0)
-        with np.errstate(over="ignore", invalid="ignore"):  # far beyond the accepted range
-            # Adding a constant to all scores of a word changes nothing.  Scores of which one is 0
-            # may be smaller, or not; and where this rounds, it would change something.
-            of_tree = self._of_tree(scores)
-            shifted = np.where(is_arc, scores - of_tree, 0.0)
-            is_exact = (shifted + of_tree == scores) & (scores - shifted == of_tree) | ~is_arc
-            ratio, lost = self._log_ratio(scores)
-            shifted_ratio, lost_if_shifted = self._log_ratio(shifted)
-            is_better = is_exact.all(axis=1, keepdims=True) & (lost_if_shifted < lost)
-            scores = np.where(is_better, shifted, scores)
-            ratio = np.where(is_better, shifted_ratio, ratio)
-            scores[~is_arc] = -np.inf
-            span = float((ratio.max(axis=1) - ratio.min(axis=1)).sum())
+        within = self.other
+        has_more_trees = self.other.kind != self.graphs.kind or bool(
+            (is_arc != self.other.has_arc).any()
+        )
+        if has_more_trees:
+            kept = np.where(is_arc, self.other.log_weights, -np.inf)
+            within = self.graphs.with_log_weights(kept)
+        # No other arc matters anywhere on the path, whatever its scores are.
+        matters = (self.chances > 0.0) | (inference.arc_marginals(within, workers) > 0.0)
+        scores = np.where(is_arc, self.graphs.log_weights, -np.inf)
+        ratio = self._log_ratio(matters)
+        span = float((ratio.max(axis=1) - ratio.min(axis=1)).sum())
         if not span <= LARGEST_RANGE:
-            return None
+            return math.inf, math.inf
         beyond = 0.0
-        if self.other.kind != self.graphs.kind or not np.array_equal(is_arc, self.other.has_arc):
-            within = self.graphs.with_log_weights(scores + ratio)
+        if has_more_trees:
             heads = self.heads.copy()
-            kept = inference.tree_surprisal(within, heads, workers, is_given=True)
-            beyond = max(float(self.other_surprisal[0] - kept[0]), 0.0)
+            surprisal = inference.tree_surprisal(within, heads, workers, is_given=True)
+            beyond = max(float(self.other_surprisal[0] - surprisal[0]), 0.0)
         if span == 0.0:
-            return beyond
+            return 0.0, beyond
         # The variance is analytic where |Im u| < pi / span: three quarters of that bound an ellipse
-        # with the axes' sum rho, and the error is a multiple of rho^(-2 points).
-        points = math.ceil(23.0 / math.asinh(1.5 * math.pi / span))
+        # with the axes' sum rho, and the error is a multiple of rho^(-2 points).  A single point
+        # would not even integrate 1 - u times a variance that changes.
+        points = max(2, math.ceil(23.0 / math.asinh(1.5 * math.pi / span)))
         place, weight = np.polynomial.legendre.leggauss(points)
         share = (1.0 + place) / 2.0
         shape = (points, *scores.shape[1:])
@@ -228,25 +229,27 @@ class _Pairs:
         path = Graphs(batch, (points,), self.graphs.kind)
         ratios = np.broadcast_to(ratio, shape).copy()
         variance = covariance(path, ratios, ratios, workers)
-        return float((weight / 2.0 * (1.0 - share) * variance).sum()) + beyond
+        common = float((weight / 2.0 * (1.0 - share) * variance).sum())
+        # Rounding a score changes the common part in proportion to the score.
+        largest = float(np.abs(scores[ratio != 0.0]).max())
+        return largest * common, common + beyond
 
-    def _log_ratio(
-        self, scores: NDArray[np.float64]
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Compute what to add to scores of p to have those of q, and the largest score it changes.
+    def _log_ratio(self, matters: NDArray[np.bool_]) -> NDArray[np.float64]:
+        """Compute what to add to the scores of p to have those of q, but for constants of words.
 
         The sums are rounded in proportion to the scores.  So the score that is the largest of its
         word stays as it is, and the others change in relation to it: none that changes is larger
         than the largest that differs between p and q.
         """
-        largest = np.abs(scores).argmax(axis=1)[:, None]
+        sizes = np.where(matters, np.abs(self.own), -1.0)
+        largest = sizes.argmax(axis=1)[:, None]
         numbers = [
             part
             for one in (self.others, -self.own)
             for part in (one, np.broadcast_to(-np.take_along_axis(one, largest, 1), one.shape))
         ]
-        ratio = np.where(self.graphs.has_arc, _rounded_once(numbers) / _SCALE, 0.0)
-        return ratio, np.where(ratio != 0.0, np.abs(scores), 0.0).max(axis=1, keepdims=True)
+        with np.errstate(over="ignore", invalid="ignore"):  # far beyond the accepted range
+            return np.where(matters, _rounded_once(numbers) / _SCALE, 0.0)
 
 
 def _rounded_once(numbers: list[NDArray[np.float64]]) -> NDArray[np.float64]:

@@ -229,6 +229,15 @@ def test_divergences_are_exact_if_only_small_scores_differ(kind, large):
         assert difference(found, exact) <= 1e-13, seed
 
 
+@KINDS
+def test_divergences_near_the_largest_float_are_found_without_a_warning(kind):
+    p = np.zeros((3, 3))
+    q = p.copy()
+    q[0, 1] = 1.7e308
+    exact = EnumeratedLaw(kind, p).kl_divergence(EnumeratedLaw(kind, q))
+    assert difference(kind(p).kl_divergence(kind(q)), exact) <= 1e-13 * exact
+
+
 def test_divergences_of_mixed_kinds_and_supports():
     forbidden = dense_scores(3, 2)
     forbidden[2, 1] = -np.inf

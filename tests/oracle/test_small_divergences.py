@@ -113,6 +113,51 @@ def test_divergences_of_close_arguments_have_all_their_digits(
     assert error <= 1e-12 * exact
 
 
+@pytest.mark.parametrize("distance", [1e-8, 1e-9, 3e-10, 1e-10, 1e-11, 1e-13])
+def test_divergences_of_barely_different_arguments_have_all_their_digits(distance):
+    # Of uneven graphs, whose variance changes between p and q.
+    p = np.zeros((3, 3))
+    p[0, 1] = -3.0
+    q = p.copy()
+    q[0, 1] += distance
+    error, exact, _ = error_and_truth(SpanningTrees, p, SpanningTrees, q)
+    assert error <= 1e-14 * exact
+
+
+@KINDS
+def test_divergences_too_small_for_float64_are_0(kind):
+    p = np.zeros((3, 3))
+    q = p.copy()
+    q[0, 1] = 1e-310
+    assert kind(p).kl_divergence(kind(q)) == 0.0
+
+
+@KINDS
+@pytest.mark.parametrize("distance", [0.0, 1e-6, 1e-8, 1e-9])
+def test_a_mask_costs_no_digits_where_the_other_scores_of_its_word_move(kind, distance):
+    for seed in range(10):
+        p = dense_scores(seed, 3)
+        q = p + distance * dense_scores(seed + 50, 3)
+        q[:, 1] += 10.0  # which changes nothing, but rounds the scores: by up to 2^-50
+        p[3, 1] = q[3, 1] = -1e9
+        error, exact, _ = error_and_truth(kind, p, kind, q)
+        assert error <= 1e-12 * exact + 1e-300, seed  # some are exactly 0
+
+
+@KINDS
+@pytest.mark.parametrize("size", [1e3, 1e9, 1e15])
+def test_large_scores_cost_no_digits_where_the_other_has_more_arcs(kind, size):
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        q = rng.normal(size=(4, 4))
+        q[1:, 1:] += size
+        p = q + size * rng.normal(size=(1, 4)) + 0.1 * rng.normal(size=(4, 4))
+        p[1, 3] = -np.inf
+        q[1, 3] = -100.0
+        error, exact, term = error_and_truth(kind, p, kind, q)
+        assert error <= 1e-13 * max(exact, term), seed
+
+
 @KINDS
 @pytest.mark.parametrize("distance", [1e-2, 1e-6])
 def test_arcs_that_only_the_other_has_are_added_to_a_small_divergence(kind, distance):

@@ -30,6 +30,7 @@ TWIN = ("tests/reference/test_twin.py",)
 GOLDEN = ("tests/contract/test_golden.py",)
 ENVIRONMENT = ("tests/contract/test_floating_point_environment.py",)
 SECOND_ORDER = ("tests/oracle/test_second_order.py",)
+SMALL_DIVERGENCES = ("tests/oracle/test_small_divergences.py",)
 MASKS = ("tests/oracle/test_masks.py",)
 EXTREME_SCORES = ("tests/oracle/test_extreme_scores.py",)
 SHARP = ("tests/contract/test_sharp_draws.py",)
@@ -50,11 +51,25 @@ FAULTS = ("tests/contract/test_corpus_faults.py", "-k")
 
 PACKAGE = (
     Mutant(
-        "the path between two distributions begins at the scores of the tree",
+        "the path between two distributions is taken whatever it rounds",
         "src/arborand/divergence.py",
-        "keepdims=True) & (lost_if_shifted < lost)",
-        "keepdims=True)",
-        (*SECOND_ORDER, "-k", "only_small_scores"),
+        "if not rounded <= magnitude[graph]:",
+        "if not rounded < math.inf:",
+        (*SMALL_DIVERGENCES, "-k", "more_arcs"),
+    ),
+    Mutant(
+        "arcs without any probability move the path between two distributions",
+        "src/arborand/divergence.py",
+        "np.where(matters, _rounded",
+        "np.where(self.graphs.has_arc, _rounded",
+        (*SMALL_DIVERGENCES, "-k", "mask_costs"),
+    ),
+    Mutant(
+        "one point integrates the variance between very close distributions",
+        "src/arborand/divergence.py",
+        "points = max(2, ",
+        "points = max(1, ",
+        (*SMALL_DIVERGENCES, "-k", "barely"),
     ),
     Mutant(
         "sentences of every shard are numbered from 0",
