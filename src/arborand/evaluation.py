@@ -273,7 +273,7 @@ class Summary:
         )
 
     def as_dict(self) -> dict[str, Any]:
-        """Return everything as plain numbers and lists, for JSON; None instead of NaN."""
+        """Return everything as plain numbers and lists, for JSON; None for what is not finite."""
         scores = {
             name: _number(getattr(self, name))
             for name in (
@@ -285,7 +285,9 @@ class Summary:
             )
         }
         counts = {
-            name: getattr(self, name) for name in self.__dataclass_fields__ if name != "calibration"
+            name: _number(getattr(self, name))
+            for name in self.__dataclass_fields__
+            if name != "calibration"
         }
         bins = []
         if self.calibration is not None:
@@ -450,7 +452,8 @@ def _check_edges(edges: ArrayLike) -> NDArray[np.float64]:
 
 def _added(total: Any, values: NDArray[Any]) -> Any:
     """Add values to a total one by one, so that the sum does not depend on the batches."""
-    return np.cumsum(np.concatenate([np.asarray(total)[None], values]), axis=0)[-1]
+    with np.errstate(over="ignore"):  # beyond float64, it is infinite
+        return np.cumsum(np.concatenate([np.asarray(total)[None], values]), axis=0)[-1]
 
 
 def _added_calibration(total: Calibration | None, new: Calibration) -> Calibration:

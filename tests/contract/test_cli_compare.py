@@ -279,6 +279,41 @@ def test_what_cannot_be_compared_is_named(arborand, parsers):
     assert "the divergence is infinite" in result.err
 
 
+def test_gold_with_crossing_arcs_is_reported_once_only_projective_trees_count(arborand, tmp_path):
+    crossing, straight = [3, 4, 0, 1], [0, 1, 2, 3]
+    corpus = Corpus(["s-0", "s-1"], [np.zeros((5, 5))] * 2)
+    scores, gold = corpus.save(tmp_path / "a.npz"), tmp_path / "gold.conllu"
+    command = ("compare", scores, scores, "--conllu", gold, "--projective")
+    for heads, count in (([crossing] * 2, "2 sentences"), ([crossing, straight], "1 sentence")):
+        gold_file(gold, corpus, heads)
+        result = arborand(*command)
+        assert f"(for example, they have crossing arcs) in {count}: the heads count" in result.err
+    gold_file(gold, corpus, [crossing] * 2)
+    (line,) = (one for one in arborand(*command).out.decode().splitlines() if "of gold" in one)
+    assert " ".join(line.split()) == "mean log-probability of gold over 0 and 0 sentences"
+    gold_file(gold, corpus, [straight] * 2)
+    assert arborand(*command).err == ""
+
+
+def test_divergences_whose_sum_is_no_float_have_no_mean(arborand, tmp_path):
+    one, other = np.zeros((2, 3, 3))
+    one[0, 1] = other[0, 2] = 1.7e308
+    files = []
+    for name, matrix in (("a", one), ("b", other)):
+        files.append(Corpus(["s-0", "s-1"], [matrix] * 2).save(tmp_path / f"{name}.npz"))
+    gold = tmp_path / "gold.conllu"
+    gold_file(gold, Corpus(["s-0", "s-1"], [one] * 2), [[2, 0]] * 2)
+    out = tmp_path / "out.json"
+    assert arborand("compare", *files).status == 0
+    assert arborand("compare", *files, "-o", out).status == 0
+    found = json.loads(out.read_text())
+    assert found["mean_kl_to_second"] is None
+    assert found["num_infinite"] == 0
+    assert all(line["kl_to_second"] > 1e308 for line in found["sentences"])
+    assert arborand("evaluate", files[0], "--conllu", gold, "-o", out).status == 0
+    assert json.loads(out.read_text())["mean_log_prob"] is None
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

@@ -27,8 +27,15 @@ from arborand.cli.tables import (
     print_sentences,
     print_table,
     say_source,
+    six_digits,
 )
-from arborand.cli.terminal import list_skipped, note, progress, say_written
+from arborand.cli.terminal import (
+    list_skipped,
+    note,
+    note_gold_without_tree,
+    progress,
+    say_written,
+)
 from arborand.corpus.computations import Setting, Work
 from arborand.corpus.contrast import CONTRAST, Contrast, FirstLines, Order, Second
 from arborand.corpus.execution import run_to_writer
@@ -155,6 +162,9 @@ def compare(
         say_written(output)
     if conllu is not None and not totals.first.num_words:
         note(f"{conllu} has no gold heads: there is nothing to judge by")
+    if totals.first.num_no_trees:
+        count = totals.first.num_no_trees
+        note_gold_without_tree(setting.kind, f"{count} sentence{'s' if count > 1 else ''}")
     if totals.num_infinite:
         note(
             "the divergence is infinite, because one parser rules out what the other allows, in "
@@ -178,9 +188,6 @@ def _as_dict(rows: Rows) -> dict[str, Any]:
 def _print_totals(totals: Totals, names: list[str]) -> None:
     found = totals.as_dict()
 
-    def mean(value: float | None) -> str:
-        return "" if value is None else f"{value:.6g}"
-
     def share(count: float, of: int) -> str:
         return plain_percent(count / of) if of else ""
 
@@ -188,8 +195,8 @@ def _print_totals(totals: Totals, names: list[str]) -> None:
     lines = [
         ("sentences", f"{totals.num_sentences:,}", ""),
         ("words", f"{totals.num_words:,}", ""),
-        ("KL of A from B, in nats", mean(found["mean_kl_to_second"]), over),
-        ("KL of B from A: back", mean(found["mean_kl_to_first"]), over),
+        ("KL of A from B, in nats", six_digits(found["mean_kl_to_second"]), over),
+        ("KL of B from A: back", six_digits(found["mean_kl_to_first"]), over),
         (
             "different heads in best trees",
             f"{totals.different_heads:,}",
@@ -222,7 +229,7 @@ def _print_totals(totals: Totals, names: list[str]) -> None:
         ),
         (
             "mean log-probability of gold",
-            *(f"{one.mean_log_prob:.6g}" for one in both),
+            *(six_digits(one.mean_log_prob) for one in both),
             f"over {totals.first.num_trees:,} and {totals.second.num_trees:,} sentences",
         ),
         ("expected calibration error", *calibration, "per word; 0: perfect"),

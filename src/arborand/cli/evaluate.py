@@ -11,8 +11,15 @@ import typer
 
 from arborand.cli import options
 from arborand.cli.jobs import check_files, check_selection, choose_format, note_absent, say_selected
-from arborand.cli.tables import plain_percent, print_table
-from arborand.cli.terminal import list_skipped, listed, note, progress, say_written
+from arborand.cli.tables import plain_percent, print_table, six_digits
+from arborand.cli.terminal import (
+    list_skipped,
+    listed,
+    note,
+    note_gold_without_tree,
+    progress,
+    say_written,
+)
 from arborand.corpus.computations import Setting, Work
 from arborand.corpus.execution import run_to_file, run_to_writer
 from arborand.corpus.reports import Comparison
@@ -147,12 +154,7 @@ def evaluate(
         )
     no_trees, impossible = comparison.no_trees, comparison.impossible
     if no_trees.count:
-        flaw = "crossing arcs" if projective else "a cycle"
-        note(
-            f"the gold heads are not a {setting.kind.noun} (for example, they have {flaw}) in "
-            f"{listed(no_trees.first, no_trees.count)}: the heads count, but there is no "
-            "log-probability"
-        )
+        note_gold_without_tree(setting.kind, listed(no_trees.first, no_trees.count))
     if impossible.count:
         note(
             "the gold tree has probability 0, because the scores rule out one of its arcs, in "
@@ -173,7 +175,7 @@ def _print_summary(summary: Summary, comparison: Comparison) -> None:
     if comparison.words.labels_right is not None:
         share = comparison.words.labels_right / comparison.words.num_words
         uas["  with relations (LAS): best labelled tree"] = share
-    mean = f"{summary.mean_log_prob:.6g}"
+    mean = six_digits(summary.mean_log_prob)
     lines = [
         ("sentences", f"{summary.num_sentences:,}", ""),
         ("words with a gold head", f"{summary.num_words:,}", left_out),

@@ -46,6 +46,11 @@ def plain_percent(probability: float) -> str:
     return percent(probability).replace("\u00a0", " ")
 
 
+def six_digits(number: float | None) -> str:
+    """Write a number for a table of facts; nothing if there is none."""
+    return "" if number is None or math.isnan(number) else f"{number:.6g}"
+
+
 # ---- what fits into a line
 
 

@@ -13,6 +13,8 @@ from arborand.formats.inputs import visible
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
+    from arborand.kinds import TreeKind
+
 # How many lines a list of sentences has, and how many sentences with one reason it names.
 _LISTED, _NAMED = 10_000, 3
 
@@ -20,6 +22,15 @@ _LISTED, _NAMED = 10_000, 3
 def note(message: str) -> None:
     """Print a note on standard error."""
     print(f"arborand: {visible(message, keep=chr(10))}", file=sys.stderr)
+
+
+def note_gold_without_tree(kind: TreeKind, where: str) -> None:
+    """Note that gold heads have no log-probability, because they are no tree of the kind."""
+    flaw = "crossing arcs" if kind.is_projective else "a cycle"
+    note(
+        f"the gold heads are not a {kind.noun} (for example, they have {flaw}) in {where}: the "
+        "heads count, but there is no log-probability"
+    )
 
 
 def say_written(path: str | os.PathLike[str]) -> None:

@@ -172,8 +172,8 @@ class Totals:
         answer: dict[str, Any] = {
             "num_sentences": self.num_sentences,
             "num_words": self.num_words,
-            "mean_kl_to_second": self.kl_to_second / num_finite if num_finite else None,
-            "mean_kl_to_first": self.kl_to_first / num_finite if num_finite else None,
+            "mean_kl_to_second": _mean(self.kl_to_second, num_finite),
+            "mean_kl_to_first": _mean(self.kl_to_first, num_finite),
             "num_infinite": self.num_infinite,
             "different_heads": self.different_heads,
             "expected_agreement": self.expected_agreement,
@@ -186,6 +186,16 @@ class Totals:
                 "second": self.second.as_dict(),
             }
         return answer
+
+
+def _sum(values: NDArray[np.float64]) -> float:
+    with np.errstate(over="ignore"):  # beyond float64, it is infinite
+        return float(values.sum())
+
+
+def _mean(total: float, count: int) -> float | None:
+    """Divide, if there is a number to write."""
+    return total / count if count and math.isfinite(total) else None
 
 
 class Contrast:
@@ -216,11 +226,11 @@ class Contrast:
         self.totals = Totals(
             totals.num_sentences + len(run),
             totals.num_words + int(run.lengths.sum()),
-            totals.kl_to_second + math.fsum(kl[0][is_finite]),
-            totals.kl_to_first + math.fsum(kl[1][is_finite]),
+            totals.kl_to_second + _sum(kl[0][is_finite]),
+            totals.kl_to_first + _sum(kl[1][is_finite]),
             totals.num_infinite + int((~is_finite).sum()),
             totals.different_heads + int(differs.sum()),
-            totals.expected_agreement + math.fsum(agreement),
+            totals.expected_agreement + _sum(agreement),
             totals.first.plus(found[0]),
             totals.second.plus(found[1]),
             totals.first_only + int(right[0].sum()),
