@@ -186,7 +186,7 @@ def from_conll(heads: ArrayLike) -> NDArray[np.int32]:
     >>> from_conll([2, 0, 2]).tolist()
     [-1, 2, 0, 2]
     """
-    array = check_integers(heads)
+    array = check_integers(heads).astype(np.intp)
     if array.ndim < 1 or array.shape[-1] < 1:
         raise InvalidTreeError(f"heads has shape {array.shape}: expected (..., n), n at least 1")
     if array.size and (array[..., 0] == -1).all():
@@ -228,7 +228,7 @@ def from_parents(parents: ArrayLike) -> NDArray[np.int32]:
     >>> from_parents([1, -1, 1]).tolist()
     [-1, 2, 0, 2]
     """
-    heads = check_integers(parents, "parents") + 1
+    heads = check_integers(parents, "parents").astype(np.intp) + 1
     try:
         return from_conll(heads)
     except InvalidTreeError as error:

@@ -357,7 +357,7 @@ def _no_tree(
         wider = "DependencyTrees" if kind.has_single_root else "SpanningTrees"
         return NoTreeError(
             f"{given.name}{where} has no {kind.noun}: every tree over its arcs has crossing arcs; "
-            f"add arcs, or use {wider}",
+            f"add arcs, or allow crossing arcs ({wider})",
             (),
             batch_index,
         )
@@ -365,8 +365,8 @@ def _no_tree(
         wider = "ProjectiveSpanningTrees" if kind.is_projective else "SpanningTrees"
         return NoTreeError(
             f"{given.name}{where} has spanning trees, but no dependency tree: no single word with "
-            "an arc from the root reaches all other words; add arcs between the words, or use "
-            f"{wider}",
+            "an arc from the root reaches all other words; add arcs between the words, or allow "
+            f"several arcs from the root ({wider})",
             (),
             batch_index,
         )

@@ -176,13 +176,13 @@ def test_a_graph_whose_trees_all_cross_is_refused():
         ProjectiveSpanningTrees(ONLY_CROSSING)
     assert str(caught.value) == (
         "log_weights has no projective spanning tree: every tree over its arcs has crossing arcs; "
-        "add arcs, or use SpanningTrees"
+        "add arcs, or allow crossing arcs (SpanningTrees)"
     )
     assert caught.value.unreachable == ()
     batch = np.stack([np.zeros((4, 4)), ONLY_CROSSING])
     with pytest.raises(NoTreeError, match=r"in batch item \[1\] has no projective dependency tree"):
         ProjectiveDependencyTrees(batch)
-    with pytest.raises(NoTreeError, match="use DependencyTrees"):
+    with pytest.raises(NoTreeError, match=r"allow crossing arcs \(DependencyTrees\)"):
         ProjectiveDependencyTrees.from_weights(np.exp(ONLY_CROSSING))
 
 
@@ -194,7 +194,7 @@ def test_other_graphs_without_trees_are_refused_as_for_the_other_kinds():
     assert caught.value.unreachable == (2,)
     only_roots = np.full((3, 3), -np.inf)
     only_roots[0, 1:] = 0.0
-    with pytest.raises(NoTreeError, match="use ProjectiveSpanningTrees"):
+    with pytest.raises(NoTreeError, match=r"from the root \(ProjectiveSpanningTrees\)"):
         ProjectiveDependencyTrees(only_roots)
 
 

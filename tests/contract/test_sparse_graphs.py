@@ -555,6 +555,12 @@ def test_pickles(weighted_grid):
         (([0], [1], [1]), {"root": 0, "log_weights": [0]}, TypeError, "pass only one of them"),
         (([0], [1]), {"root": 0, "killing": 1.0}, TypeError, "leave out root"),
         (([0], [1]), {"killing": [0.0, 0.0]}, InvalidWeightsError, "killing is 0 everywhere"),
+        (
+            ([0], [1]),
+            {"log_killing": [-np.inf, -np.inf]},
+            InvalidWeightsError,
+            "log_killing is -inf everywhere",
+        ),
         (([0], [1]), {"killing": [1.0, -2.0]}, InvalidWeightsError, r"killing\[1\].*node 1"),
     ],
 )

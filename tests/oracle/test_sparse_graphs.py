@@ -271,6 +271,17 @@ def test_parallel_edges_and_self_loops_have_marginals_of_their_own():
     assert trees.edge_marginals() == pytest.approx([0.25, 0.75, 0, 1, 0], rel=1e-13)
 
 
+def test_weights_of_self_loops_are_never_too_large():
+    alone = SparseSpanningTrees.from_edges([0], [0], log_weights=[1e30], num_nodes=1, root=0)
+    assert alone.log_partition() == 0.0
+    # Too many nodes for a dense matrix.
+    heads = np.r_[np.zeros(400, dtype=int), 5]
+    star = SparseSpanningTrees.from_edges(
+        heads, np.r_[1:401, 5], log_weights=np.r_[np.ones(400), 1e30], root=0
+    )
+    assert star.log_partition() == pytest.approx(400, rel=1e-13)
+
+
 @pytest.mark.parametrize(
     ("scale", "found"),
     [

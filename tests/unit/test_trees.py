@@ -279,6 +279,17 @@ def test_conll_and_parents_and_back(heads):
         assert function(given).dtype == np.int32
 
 
+@pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.uint64, np.int64])
+def test_integers_of_every_size_are_converted(dtype):
+    chain = np.arange(128)  # word 128 depends on word 127, which int8 still holds as a parent
+    parents = chain[:-1].astype(dtype)
+    top = [0] if np.issubdtype(dtype, np.unsignedinteger) else [-1]
+    if top == [-1]:
+        found = from_parents(np.array([*top, *parents], dtype=dtype))
+        assert found.tolist() == [-1, *chain.tolist()]
+    assert from_conll(parents).tolist() == [-1, *chain[:-1].tolist()]
+
+
 def test_padding_survives_conll():
     padded = np.array([[-1, 0, 1, 1], [-1, 2, 0, -1]])
     assert to_conll(padded).tolist() == [[0, 1, 1], [2, 0, -1]]

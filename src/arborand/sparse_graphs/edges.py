@@ -263,5 +263,6 @@ def check_killing(
         of="node",
     )
     if checked is not None and not (checked > -np.inf).any():
-        raise InvalidWeightsError("killing is 0 everywhere: some node must be able to be a root")
+        found = "killing is 0" if log_killing is None else "log_killing is -inf"
+        raise InvalidWeightsError(f"{found} everywhere: some node must be able to be a root")
     return checked

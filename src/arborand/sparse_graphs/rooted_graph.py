@@ -231,11 +231,12 @@ class RootedGraph:
 
     @cached_property
     def _largest_logarithm(self) -> float:
-        sizes = [
-            np.abs(logarithms[logarithms > -np.inf]).max(initial=0.0)
-            for logarithms in (self.edges.log_weights, self.edges.log_killing)
-            if logarithms is not None
-        ]
+        edges, used = self.edges, []
+        if edges.log_weights is not None:
+            used.append(edges.log_weights[edges.heads != edges.dependents])
+        if edges.log_killing is not None:
+            used.append(edges.log_killing)
+        sizes = [np.abs(one[one > -np.inf]).max(initial=0.0) for one in used]
         return float(max(sizes, default=0.0))
 
     @property
