@@ -206,8 +206,9 @@ class _Pairs:
         # No other arc matters anywhere on the path, whatever its scores are.
         matters = (self.chances > 0.0) | (inference.arc_marginals(within, workers) > 0.0)
         scores = np.where(is_arc, self.graphs.log_weights, -np.inf)
-        ratio = self._log_ratio(matters)
-        span = float((ratio.max(axis=1) - ratio.min(axis=1)).sum())
+        with np.errstate(over="ignore", invalid="ignore"):  # far beyond the accepted range
+            ratio = self._log_ratio(matters)
+            span = float((ratio.max(axis=1) - ratio.min(axis=1)).sum())
         if not span <= LARGEST_RANGE:
             return math.inf, math.inf
         beyond = 0.0
@@ -248,8 +249,7 @@ class _Pairs:
             for one in (self.others, -self.own)
             for part in (one, np.broadcast_to(-np.take_along_axis(one, largest, 1), one.shape))
         ]
-        with np.errstate(over="ignore", invalid="ignore"):  # far beyond the accepted range
-            return np.where(matters, _rounded_once(numbers) / _SCALE, 0.0)
+        return np.where(matters, _rounded_once(numbers) / _SCALE, 0.0)
 
 
 def _rounded_once(numbers: list[NDArray[np.float64]]) -> NDArray[np.float64]:
