@@ -144,7 +144,8 @@ class TreeDistribution:
         arcs = np.count_nonzero(self._graphs.has_arc)
         if not self.batch_shape:
             return f"{type(self).__name__}({lengths[0]} words, {arcs} arcs)"
-        words = f"{lengths.min()} to {lengths.max()} words"
+        shortest, longest = lengths.min(), lengths.max()
+        words = f"{longest} words" if shortest == longest else f"{shortest} to {longest} words"
         return f"{type(self).__name__}(batch of shape {self.batch_shape}, {words}, {arcs} arcs)"
 
     def _repr_html_(self) -> str:

@@ -110,7 +110,7 @@ def check_method(name: str | None, methods: tuple[Method, ...], *, kind: TreeKin
         elif name in names(WITH_REPLACEMENT + WITHOUT_REPLACEMENT):
             why = f"does not draw {how} replacement"
         listed = ", ".join(repr(method.name) for method in allowed)
-        raise ValueError(f"method {name!r} {why}: use one of {listed}, or None")
+        raise ValueError(f"method {name!r} {why}: use one of {listed}, or leave it out")
     if chosen.is_biased:
         exact = " or ".join(repr(method.name) for method in methods if not method.is_biased)
         message = f"method {name!r} is biased: {chosen.summary}; use {exact} for exact draws"

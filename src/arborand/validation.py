@@ -126,7 +126,7 @@ def check_log_weights(
         return graphs
     given = Given(real_array(log_weights, name), name, orientation, True)
     graphs, suspicion, graph = _check(given, lengths, kind)
-    if warns and (suspicion != _NONE or given.array.shape == (3, 3)):
+    if warns and (suspicion != _NONE or given.array.shape == (3, 3) or given.array.dtype == bool):
         _warn_if_suspicious(given, graphs, suspicion, graph)
     return graphs
 
@@ -385,9 +385,10 @@ def _no_tree(
         message = f"the root (node 0) cannot reach any node, because {row} 0 is empty{turned}"
     else:
         listed = ", ".join(map(str, unreachable))
+        noun, each = ("nodes", "each") if len(unreachable) > 1 else ("node", "it")
         message = (
-            f"the root (node 0) cannot reach node{'s' if len(unreachable) > 1 else ''} {listed}; "
-            "give each an arc from a node that the root reaches"
+            f"the root (node 0) cannot reach {noun} {listed}; give {each} an arc from a node that "
+            "the root reaches"
         )
     return NoTreeError(
         f"{given.name}{where} has no spanning tree: {message}{padding}", unreachable, batch_index
@@ -453,6 +454,13 @@ def _matrix(values: ArrayLike, name: str) -> NDArray[np.float64]:
 
 
 def _warn_if_suspicious(given: Given, graphs: Graphs, suspicion: int, graph: int) -> None:
+    if given.array.dtype == bool:
+        booleans = (
+            "is an array of booleans: as a log-weight, False is an arc of weight 1; use "
+            "from_weights, where False means no arc"
+        )
+        _warn(given, (), booleans)
+        return
     if suspicion == _NONE:
         if recognition.edge_list(given.array):
             edges = (

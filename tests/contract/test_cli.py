@@ -558,6 +558,7 @@ def test_progress_is_shown_on_a_terminal_only(tmp_path):
 
 def test_version_and_help(arborand):
     assert arborand("--version").out.startswith(b"arborand ")
+    assert arborand().out == arborand("--help").out
     for command in (
         *("sample", "marginals", "logz", "entropy", "show", "convert", "check"),
         *("experiment", "illustrate"),
@@ -689,6 +690,7 @@ def test_zero_sentences_are_not_an_error(arborand, tmp_path):
         assert result.status == 0
         assert "has no sentences" in result.err
         assert (tmp_path / f"t.{kind}").exists()
+    assert arborand("check", tmp_path / "empty.npz").out.endswith(b"there are no sentences\n")
     assert pyarrow.parquet.read_table(tmp_path / "t.parquet").num_rows == 0
 
 

@@ -295,6 +295,17 @@ def test_gold_with_crossing_arcs_is_reported_once_only_projective_trees_count(ar
     assert arborand(*command).err == ""
 
 
+def test_calibration_errors_above_1_are_written_as_they_are(arborand, tmp_path):
+    # Both words are surely wrong: one arc too many and one too few for each.
+    sure = np.array([[0, 0, 0], [0, 0, 1e3], [0, 0, 0]])
+    corpus = Corpus(["s-0"], [sure])
+    scores, gold = corpus.save(tmp_path / "a.npz"), tmp_path / "gold.conllu"
+    gold_file(gold, corpus, [[2, 0]])
+    result = arborand("compare", scores, scores, "--conllu", gold)
+    (line,) = (one for one in result.out.decode().splitlines() if "calibration" in one)
+    assert line.split()[3:7] == ["200.0", "%", "200.0", "%"]
+
+
 def test_divergences_whose_sum_is_no_float_have_no_mean(arborand, tmp_path):
     one, other = np.zeros((2, 3, 3))
     one[0, 1] = other[0, 2] = 1.7e308

@@ -415,9 +415,10 @@ def test_in_order_nothing_but_the_current_sentence_is_held(tmp_path):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("# sent_id = a\n1 no tabs\n\n", "is not CoNLL-U"),
+        ("# sent_id = a\n1 no tabs\n\n", "is not CoNLL-U: the line '1 no tabs' has 1 column: "),
+        ("# sent_id = a\n2 no\ttab\n\n", r"'2 no\\ttab' has '2 no' in its first column"),
         ("# sent_id = a\n1\tx\n3\ty\n\n", "numbered 1, 3: expected 1, 2, 3"),
-        (b"# sent_id = a\n1\t\xff\xfe\n\n", "is not CoNLL-U"),
+        (b"# sent_id = a\n1\t\xff\xfe\n\n", "is not in UTF-8"),
     ],
 )
 def test_broken_conllu_is_named(text, message, tmp_path):

@@ -48,7 +48,9 @@ def test_methods_warn_if_and_only_if_they_are_biased(function, known, recwarn):
 @EVERY_LIST
 def test_errors_list_the_methods(function, known):
     listed = ", ".join(repr(method.name) for method in known)
-    with pytest.raises(ValueError, match=f"'fast' is unknown: use one of {listed}, or None"):
+    with pytest.raises(
+        ValueError, match=f"'fast' is unknown: use one of {listed}, or leave it out"
+    ):
         draw(DependencyTrees(dense_scores(0, 4)), function, "fast")
 
 

@@ -167,13 +167,14 @@ def test_methods_that_are_none(kind, method):
     with pytest.raises(ValueError, match=r"method .* is unknown: use one of ") as caught:
         kind(dense_scores(1, 4)).sample(rng=1, method=method)
     assert repr(method) in str(caught.value)
-    assert str(caught.value).endswith(f"use one of {allowed}, or None")
+    assert str(caught.value).endswith(f"use one of {allowed}, or leave it out")
 
 
 @pytest.mark.parametrize("method", ["wilson_reject", "wilson_rc"])
 def test_methods_for_dependency_trees_only(method):
     message = (
-        f"^method '{method}' only draws dependency trees: use one of 'wilson', 'colbourn', or None$"
+        f"^method '{method}' only draws dependency trees: use one of 'wilson', 'colbourn', or "
+        "leave it out$"
     )
     with pytest.raises(ValueError, match=message):
         SpanningTrees(dense_scores(1, 4)).sample(rng=1, method=method)

@@ -36,6 +36,14 @@ def club(num_nodes=8, seed=0):
 # ---- what is warned about -----------------------------------------------------------------------
 
 
+def test_booleans_are_not_scores():
+    is_edge = np.random.default_rng(0).random((5, 5)) > 0.5
+    is_edge[0] = True
+    with pytest.warns(SuspiciousWeightsWarning, match="array of booleans.*use from_weights"):
+        SpanningTrees(is_edge)
+    SpanningTrees.from_weights(is_edge)  # without a warning, which would be an error
+
+
 @KINDS
 @pytest.mark.parametrize("mask", MASKS)
 def test_padding_without_lengths(kind, mask):

@@ -58,7 +58,6 @@ def _quoted() -> Iterator[None]:
 app = typer.Typer(
     name="arborand",
     cls=QuotedCommands,
-    no_args_is_help=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
@@ -135,7 +134,7 @@ def run() -> None:
         with suppress(ValueError):  # not in the main thread
             signal.signal(signal.SIGTERM, _terminated)
         with _warnings_in_one_line():
-            typer.main.get_command(app)(prog_name="arborand")
+            typer.main.get_command(app)(args=sys.argv[1:] or ["--help"], prog_name="arborand")
     except (ArborandError, ModuleNotFoundError, MemoryError, OSError) as error:
         if isinstance(error, ModuleNotFoundError) and "pip install 'arborand[" not in str(error):
             raise

@@ -216,8 +216,7 @@ def _print_totals(totals: Totals, names: list[str]) -> None:
     uas = [share(one.best_right, one.num_words) for one in both]
     where = f"{totals.first_only + totals.second_only + totals.neither:,} words"
     calibration = [
-        "" if one.calibration is None else plain_percent(float(one.calibration.error))
-        for one in both
+        "" if one.calibration is None else f"{100 * one.calibration.error:.1f} %" for one in both
     ]
     judged = [
         ("correct heads (UAS)", *uas, f"of {totals.first.num_words:,} words"),

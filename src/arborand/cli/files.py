@@ -115,7 +115,8 @@ def check(
         count = f"{len(found.problems)} of {inputs.num_sentences}"
         print(f"{count} sentences cannot be used:", *by_reason(found.problems), sep="\n")
     elif output is None:
-        print(f"all sentences have {reading.setting.kind.noun}s")
+        all_ = f"all sentences have {reading.setting.kind.noun}s"
+        print(all_ if found.lengths else "there are no sentences")
     if found.doubled_ids:
         num_ids = len(found.doubled_ids)
         print(f"{num_ids} sent_id{'s are' if num_ids > 1 else ' is'} shared by several sentences:")
@@ -145,6 +146,8 @@ def _described(shards: list[Shard], found: Findings) -> Iterator[tuple[str, str]
         words = sum(length * count for length, count in found.lengths.items())
         count = sum(found.lengths.values())
         spread = f"{min(found.lengths)} to {max(found.lengths)}, mean {words / count:.1f}"
+        if len(found.lengths) == 1:
+            spread = f"{min(found.lengths)}"
         if found.problems:
             spread += f" (of the {count:,} usable sentences)"
         yield "words per sentence", spread
@@ -164,7 +167,9 @@ def status(folder: str) -> None:
     """
     found = read_status(folder)
     facts = {
-        visible(name): value if not isinstance(value, dict) else f"{value['files']} files"
+        visible(name): value
+        if not isinstance(value, dict)
+        else f"{value['files']} file{'s' if value['files'] != 1 else ''}"
         for name, value in found.identity.items()
     }
     facts["parts"] = f"{len(found.done):,} of {found.num_parts:,}"

@@ -252,7 +252,12 @@ def write(
     with progress(work.command, inputs.num_sentences) as advance:
         how: dict[str, Any] = {"skip": skip, "advance": advance}
         if not is_folder(output):
-            tally = run_to_file(work, inputs, output, format_, workers=running.workers, **how)
+            try:
+                tally = run_to_file(work, inputs, output, format_, workers=running.workers, **how)
+            except KeyboardInterrupt:
+                if not is_stream(output):
+                    note("interrupted; no file was written (in a folder, -o OUT/, parts are kept)")
+                raise
             say_selected(tally, inputs.num_sentences)
             skipped, written = tally.skipped, output
         else:

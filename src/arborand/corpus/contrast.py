@@ -102,7 +102,8 @@ class Second:
         number, sent_id = run.first + i, run.sent_ids[i]
         if self._places is None:
             if number >= self._total:
-                raise FormatError(f"{self.name} has only {self._total} sentences")
+                plural = "s" if self._total != 1 else ""
+                raise FormatError(f"{self.name} has only {self._total} sentence{plural}")
             return number
         place = self._places.get(sent_id)
         if place is None:

@@ -31,7 +31,13 @@ from arborand.corpus.storage import (
     split,
 )
 from arborand.errors import FormatError, OutputError
-from arborand.formats.inputs import InputFile, open_input, sha256_of, shown_name
+from arborand.formats.inputs import (
+    InputFile,
+    open_input,
+    sha256_of,
+    shown_name,
+    shown_path,
+)
 from arborand.formats.records import TREES, scores_layout
 from arborand.formats.scores import open_scores, read_footer
 from arborand.formats.trees import holds_trees
@@ -247,7 +253,8 @@ def _footer(folder: Folder | RemoteFolder, name: str, shown: str) -> tuple[Foote
         if isinstance(error, FormatError):
             raise
         reason = getattr(error, "strerror", None) or error
-        raise FormatError(f"{shown} cannot be read: {reason}") from error
+        where = folder.where.rstrip("/") + "/" if folder.where not in ("", ".") else ""
+        raise FormatError(f"{shown_path(where + name)} cannot be read: {reason}") from error
 
 
 @contextmanager

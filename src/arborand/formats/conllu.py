@@ -145,8 +145,9 @@ class AnnotationFile:
         annotation = replace(parse_block(block, self.file.name), place=place)
         found = len(annotation.words)
         if found != num_words:
+            words = f"{found} word{'s' if found != 1 else ''}"
             raise FormatError(
-                f"it has {found} words in {self.file.name}, but its scores are for {num_words}"
+                f"it has {words} in {self.file.name}, but its scores are for {num_words}"
             )
         return annotation
 
@@ -174,7 +175,7 @@ class AnnotationFile:
             elif self._index > index:
                 return block, start
         if not self._by_sent_id:
-            reason = f"only {self._index} sentences"
+            reason = f"only {self._index} sentence{'s' if self._index != 1 else ''}"
         elif self._index and not self._has_ids:
             reason = "no sent_ids, but the scores do: add them, or save scores without ids"
         else:
@@ -238,17 +239,24 @@ def _sentence_of(sent_id: str, number: int, source: str | None) -> str:
 
 def parse_block(block: list[bytes], name: str) -> Annotation:
     """Read the lines of one sentence."""
-    where = f"{name}: the block that begins with {block[0][:60]!r}"
+    first = block[0].decode("utf-8", "replace").strip()
+    where = f"{name}: the block that begins with {first!r:.60}"
     try:
         lines = [line.decode("utf-8-sig").rstrip("\r\n") for line in block]
     except UnicodeDecodeError as error:
-        raise FormatError(f"{where} is not CoNLL-U: {error}") from error
+        raise FormatError(f"{where} is not in UTF-8 ({error}): convert the file") from error
     columns = [line.strip(" \t").split("\t") for line in lines if not line.startswith("#")]
     for row in columns:
-        if not _ID.fullmatch(row[0]) or not 2 <= len(row) <= len(_COLUMNS):
+        found = None
+        if not 2 <= len(row) <= len(_COLUMNS):
+            found = f"has {len(row)} column{'s' if len(row) > 1 else ''}"
+        elif not _ID.fullmatch(row[0]):
+            found = f"has {row[0]!r:.30} in its first column"
+        if found is not None:
+            line = "\t".join(row)
             raise FormatError(
-                f"{where} is not CoNLL-U: {' '.join(row)!r:.60} has {len(row)} columns: expected a "
-                f"number and up to {len(_COLUMNS) - 1} others, separated by tabs"
+                f"{where} is not CoNLL-U: the line {line!r:.60} {found}: expected a number and up "
+                f"to {len(_COLUMNS) - 1} other columns, separated by tabs"
             )
     comments = [line.rstrip() for line in lines if line.startswith("#")]
     answer = Annotation(

@@ -85,7 +85,12 @@ def open_input(source: str | os.PathLike[str] | InputFile) -> Iterator[InputFile
 
 def shown_name(path: Path) -> str:
     """Return a file's name, without folders, such that it is safe to print on a terminal."""
-    return visible(os.fsencode(path.name or path).decode("utf-8", "backslashreplace"))
+    return shown_path(path.name or path)
+
+
+def shown_path(path: str | Path) -> str:
+    """Return a path such that it is safe to print on a terminal."""
+    return visible(os.fsencode(path).decode("utf-8", "backslashreplace"))
 
 
 def _inspected(path: Path, name: str) -> InputFile:
@@ -96,7 +101,7 @@ def _inspected(path: Path, name: str) -> InputFile:
             digest = sha256_of(file)
     except (OSError, ValueError) as error:  # ValueError: a name with a NUL in it
         reason = getattr(error, "strerror", None) or error
-        raise FormatError(f"{name} cannot be read: {reason}") from error
+        raise FormatError(f"{shown_path(path)} cannot be read: {reason}") from error
     return InputFile(path, name, kind_of(start, name), digest)
 
 

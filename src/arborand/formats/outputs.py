@@ -408,6 +408,8 @@ def output_format(path: str | None, chosen: str | None, layout: Layout) -> str:
     """
     allowed = formats_of(layout)
     name = chosen or _ending(path or "")
+    if name not in FORMATS and path == "-":
+        raise OutputError(f"standard output needs a --format: {', '.join(allowed)}")
     if name not in FORMATS:
         raise OutputError(
             f"the format cannot be determined from the name {path!r}: use --format with one of "

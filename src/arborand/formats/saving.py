@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from arborand.errors import OutputError
-from arborand.formats.inputs import WORDS
+from arborand.formats.inputs import WORDS, shown_path
 from arborand.formats.outputs import completed, open_writer
 from arborand.formats.records import Rows, check_label_names, scores_layout
 
@@ -104,7 +104,9 @@ def write_scores(
                 _write_rows(file, name, rows, partial.parent, has_ids=sent_ids is not None)
         partial.replace(target)
     except OSError as error:
-        raise OutputError(f"{target.name} cannot be written: {error.strerror or error}") from error
+        raise OutputError(
+            f"{shown_path(target)} cannot be written: {error.strerror or error}"
+        ) from error
     finally:
         with suppress(OSError):
             partial.unlink()

@@ -169,8 +169,8 @@ def calibration_plot(calibration: Calibration) -> str:
         radius = _SMALLEST_POINT + (_LARGEST_POINT - _SMALLEST_POINT) * size
         low, high = wilson_interval(num_right, count)
         told = (
-            f"{count:,} arcs with a probability of {percent(mean)} on average: "
-            f"{num_right:,} are right ({percent(share)}; 95\u00a0% interval {percent(low)} to "
+            f"{count:,} arc{'s' if count > 1 else ''} with a probability of {percent(mean)} on "
+            f"average: {num_right:,} right ({percent(share)}; 95\u00a0% interval {percent(low)} to "
             f"{percent(high)})"
         )
         points.append(
