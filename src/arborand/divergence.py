@@ -104,7 +104,7 @@ def _finite(graphs: Graphs, other: Graphs, workers: int) -> NDArray[np.float64]:
         chosen = np.array([graph])
         pair = _Pairs.of(graphs.take(chosen), other.take(chosen), workers)
         rounded, answer[graph] = pair.along_path(workers)
-        if not rounded <= magnitude[graph]:
+        if not rounded < magnitude[graph]:
             answer[graph] = pair.with_smallest_terms()
     return answer
 

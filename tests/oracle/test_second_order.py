@@ -238,6 +238,17 @@ def test_divergences_near_the_largest_float_are_found_without_a_warning(kind):
     assert difference(kind(p).kl_divergence(kind(q)), exact) <= 1e-13 * exact
 
 
+@KINDS
+def test_divergences_are_finite_where_the_terms_of_a_formula_add_up_to_infinity(kind):
+    # All log-probabilities are floats: no two trees differ by more than 1.6e308.
+    ends = [-4e307, 4e307, 0.0, 1.0, 1e290]
+    for seed in range(400):
+        p, q = np.random.default_rng(seed).choice(ends, size=(2, 3, 3))
+        exact = EnumeratedLaw(kind, p).kl_divergence(EnumeratedLaw(kind, q))
+        found = kind(p).kl_divergence(kind(q))
+        assert difference(found, exact) <= 1e-13 * 1.6e308, seed
+
+
 def test_divergences_of_mixed_kinds_and_supports():
     forbidden = dense_scores(3, 2)
     forbidden[2, 1] = -np.inf

@@ -53,7 +53,7 @@ PACKAGE = (
     Mutant(
         "the path between two distributions is taken whatever it rounds",
         "src/arborand/divergence.py",
-        "if not rounded <= magnitude[graph]:",
+        "if not rounded < magnitude[graph]:",
         "if not rounded < math.inf:",
         (*SMALL_DIVERGENCES, "-k", "more_arcs"),
     ),
