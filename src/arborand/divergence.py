@@ -187,8 +187,8 @@ class _Pairs:
 
         Return the magnitude of what is rounded, and the divergence; both infinite if they are not.
 
-        Let f(e) be the score of e under q minus that under p, relative to the tree's arc into the
-        same word, and :math:`p_u` the distribution with the scores :math:`s_p + u f`.  Then
+        Let f(e) be the score of e under q minus that under p, but for a constant per word, which
+        changes nothing, and :math:`p_u` the distribution with the scores :math:`s_p + u f`.  Then
 
         .. math:: KL = \int_0^1 (1 - u) \, Var_{p_u}(f) \, du.
 

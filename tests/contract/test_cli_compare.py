@@ -279,7 +279,7 @@ def test_what_cannot_be_compared_is_named(arborand, parsers):
     assert "the divergence is infinite" in result.err
 
 
-def test_gold_with_crossing_arcs_is_reported_once_only_projective_trees_count(arborand, tmp_path):
+def test_gold_with_crossing_arcs_is_reported_if_only_projective_trees_count(arborand, tmp_path):
     crossing, straight = [3, 4, 0, 1], [0, 1, 2, 3]
     corpus = Corpus(["s-0", "s-1"], [np.zeros((5, 5))] * 2)
     scores, gold = corpus.save(tmp_path / "a.npz"), tmp_path / "gold.conllu"

@@ -281,13 +281,13 @@ def test_conll_and_parents_and_back(heads):
 
 @pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.uint64, np.int64])
 def test_integers_of_every_size_are_converted(dtype):
-    chain = np.arange(128)  # word 128 depends on word 127, which int8 still holds as a parent
-    parents = chain[:-1].astype(dtype)
-    top = [0] if np.issubdtype(dtype, np.unsignedinteger) else [-1]
-    if top == [-1]:
-        found = from_parents(np.array([*top, *parents], dtype=dtype))
-        assert found.tolist() == [-1, *chain.tolist()]
-    assert from_conll(parents).tolist() == [-1, *chain[:-1].tolist()]
+    chain = np.arange(-1, 128)  # every word depends on the one before
+    assert from_conll(chain[1:].astype(dtype)).tolist() == chain.tolist()
+
+
+def test_the_largest_parent_that_fits_is_converted():
+    parents = np.arange(-1, 128, dtype=np.int8)  # as a head, 127 becomes 128
+    assert from_parents(parents).tolist() == [-1, *range(129)]
 
 
 def test_padding_survives_conll():

@@ -68,7 +68,7 @@ class Compared(options.Selecting):
         metavar="FILE",
     ),
     sort=options.option(
-        "Sort by kl (of A from B), heads (that differ) or length, or file (as in A).",
+        "Sort by kl (of A from B), heads (that differ), length or file (the order of A).",
         "Which sentences",
         metavar="MEASURE",
     ),

@@ -114,9 +114,10 @@ def check(
     if found.problems:
         count = f"{len(found.problems)} of {inputs.num_sentences}"
         print(f"{count} sentences cannot be used:", *by_reason(found.problems), sep="\n")
+    elif output is None and not found.lengths:
+        print("there are no sentences")
     elif output is None:
-        all_ = f"all sentences have {reading.setting.kind.noun}s"
-        print(all_ if found.lengths else "there are no sentences")
+        print(f"all sentences have {reading.setting.kind.noun}s")
     if found.doubled_ids:
         num_ids = len(found.doubled_ids)
         print(f"{num_ids} sent_id{'s are' if num_ids > 1 else ' is'} shared by several sentences:")
@@ -145,9 +146,9 @@ def _described(shards: list[Shard], found: Findings) -> Iterator[tuple[str, str]
     if found.lengths:
         words = sum(length * count for length, count in found.lengths.items())
         count = sum(found.lengths.values())
-        spread = f"{min(found.lengths)} to {max(found.lengths)}, mean {words / count:.1f}"
-        if len(found.lengths) == 1:
-            spread = f"{min(found.lengths)}"
+        spread = str(min(found.lengths))
+        if len(found.lengths) > 1:
+            spread += f" to {max(found.lengths)}, mean {words / count:.1f}"
         if found.problems:
             spread += f" (of the {count:,} usable sentences)"
         yield "words per sentence", spread

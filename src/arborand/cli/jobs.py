@@ -256,7 +256,9 @@ def write(
                 tally = run_to_file(work, inputs, output, format_, workers=running.workers, **how)
             except KeyboardInterrupt:
                 if not is_stream(output):
-                    note("interrupted; no file was written (in a folder, -o OUT/, parts are kept)")
+                    note(
+                        "interrupted; no file was written: a run into a folder (-o OUT/) can resume"
+                    )
                 raise
             say_selected(tally, inputs.num_sentences)
             skipped, written = tally.skipped, output

@@ -25,7 +25,7 @@ def note(message: str) -> None:
 
 
 def note_gold_without_tree(kind: TreeKind, where: str) -> None:
-    """Note that gold heads have no log-probability, because they are no tree of the kind."""
+    """Note that gold heads have no log-probability, because they are not trees of this kind."""
     flaw = "crossing arcs" if kind.is_projective else "a cycle"
     note(
         f"the gold heads are not a {kind.noun} (for example, they have {flaw}) in {where}: the "

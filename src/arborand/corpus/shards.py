@@ -31,13 +31,7 @@ from arborand.corpus.storage import (
     split,
 )
 from arborand.errors import FormatError, OutputError
-from arborand.formats.inputs import (
-    InputFile,
-    open_input,
-    sha256_of,
-    shown_name,
-    shown_path,
-)
+from arborand.formats.inputs import InputFile, open_input, sha256_of, shown_name, shown_path
 from arborand.formats.records import TREES, scores_layout
 from arborand.formats.scores import open_scores, read_footer
 from arborand.formats.trees import holds_trees
